@@ -1,0 +1,252 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf.h
+ *	  The Bloom filter itself, without PostgreSQL.
+ *
+ * This is the one header that callers of the core include.  The core knows
+ * 64-bit hashes, images (byte sequences in the format of doc/FORMAT.md) and
+ * the mathematics that connects keys, bits and false-positive rates.  It
+ * takes memory only from the host it is given, never exits and reports what
+ * went wrong as a BfStatus.
+ *
+ * An image is used in two ways:
+ *
+ * - BfView reads it where it lies: bf_open() checks header and directory,
+ *	 bf_contains() and the accessors answer from the bytes.
+ * - BfBuilder is a filter under construction: it takes hashes and views in
+ *	 any order and writes one canonical image at the end.
+ *
+ * Terms: p or fpp is the false-positive rate (a probability), n a number of
+ * keys, m a number of bits, k the number of hash functions, that is of bits
+ * that one key sets, and B the number of bits in a block.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BF_H
+#define BF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The range of rates that a filter can be asked for. */
+#define BF_FPP_MIN				1e-9
+#define BF_FPP_MAX				0.5
+#define BF_FPP_DEFAULT			0.01
+
+/* The strictest rate of a single layer: each successor halves it. */
+#define BF_LAYER_FPP_MIN		1e-18
+
+/* All layers of a filter together: 512 MiB, so that its text fits in 1 GB. */
+#define BF_MAX_BITS				((uint64_t) 1 << 32)
+
+#define BF_MAX_LAYERS			32
+#define BF_MAX_HASHES			64	/* of k */
+#define BF_MIN_BLOCK_LOG2		9	/* 512 bits, one cache line */
+#define BF_MAX_BLOCK_LOG2		14	/* 2 KiB, one TOAST chunk or two */
+
+/* An unsized filter keeps the hashes of up to this many keys. */
+#define BF_MAX_UNSIZED_HASHES	((uint32_t) 1 << 22)
+
+/* Its first layer of bits is made for this many keys. */
+#define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
+
+/* Longest name of a key kind in bytes: a type's name and "[]". */
+#define BF_MAX_KIND_NAME		79
+
+typedef enum BfStatus
+{
+	BF_OK,
+	BF_NO_ROOM,					/* not in place: needs a builder */
+	BF_NO_MEMORY,				/* the host gave none */
+	BF_TOO_LARGE,				/* more than BF_MAX_BITS */
+	BF_TOO_MANY_LAYERS,			/* more than BF_MAX_LAYERS */
+	BF_CORRUPT,					/* not an image */
+	BF_UNKNOWN_VERSION,			/* an image of another format version */
+	BF_SEED_MISMATCH,
+	BF_KIND_MISMATCH
+} BfStatus;
+
+/*
+ * What the keys of a filter are.  Codes are part of the format: never
+ * reassign one.  Kinds from BF_KIND_ENUM on carry the name of their type.
+ */
+typedef enum BfKindCode
+{
+	BF_KIND_NONE = 0,			/* no key yet */
+	BF_KIND_TEXT = 1,
+	BF_KIND_BYTEA = 2,
+	BF_KIND_INTEGER = 3,
+	BF_KIND_FLOAT = 4,
+	BF_KIND_NUMERIC = 5,
+	BF_KIND_BOOLEAN = 6,
+	BF_KIND_CHAR = 7,
+	BF_KIND_OID = 8,
+	BF_KIND_UUID = 9,
+	BF_KIND_DATE = 10,
+	BF_KIND_TIME = 11,
+	BF_KIND_TIMETZ = 12,
+	BF_KIND_TIMESTAMP = 13,
+	BF_KIND_TIMESTAMPTZ = 14,
+	BF_KIND_INTERVAL = 15,
+	BF_KIND_INET = 16,
+	BF_KIND_MACADDR = 17,
+	BF_KIND_MACADDR8 = 18,
+	BF_KIND_PG_LSN = 19,
+	BF_KIND_XID8 = 20,
+	BF_KIND_ENUM = 64,			/* labels of the enum type named */
+	BF_KIND_FOREIGN = 65		/* hashed by the named type's own function */
+} BfKindCode;
+
+/*
+ * A kind in full.  The hash function of a BF_KIND_FOREIGN type may depend on
+ * the byte order of the machine and on the encoding of the database; keys
+ * hashed under one pair are not found under another, so both are recorded.
+ */
+typedef struct BfKind
+{
+	uint8_t		code;			/* BfKindCode */
+	uint8_t		byte_order;		/* BF_*_ENDIAN; 0 if canonical */
+	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical */
+	uint8_t		namelen;		/* 0 for kinds without a name */
+	char		name[BF_MAX_KIND_NAME + 1]; /* UTF-8, NUL-terminated */
+} BfKind;
+
+#define BF_LITTLE_ENDIAN		1
+#define BF_BIG_ENDIAN			2
+
+/* What a filter was asked to be. */
+typedef struct BfParams
+{
+	double		fpp;			/* BF_FPP_MIN to BF_FPP_MAX */
+	uint64_t	expected;		/* distinct keys; 0: sizes itself */
+	uint64_t	seed;			/* of the key hash */
+	BfKind		kind;
+} BfParams;
+
+/* Form and purpose of a layer of bits. */
+typedef struct BfShape
+{
+	uint32_t	nblocks;
+	uint8_t		block_log2;		/* log2 of B */
+	uint8_t		k;
+	uint64_t	capacity;		/* keys it holds at fpp */
+	double		fpp;
+} BfShape;
+
+typedef struct BfViewLayer
+{
+	BfShape		shape;
+	uint64_t	bits_set;
+	const uint8_t *bits;
+} BfViewLayer;
+
+/* An image where it lies; valid as long as the image is. */
+typedef struct BfView
+{
+	const uint8_t *image;
+	size_t		size;
+	const char *reason;			/* why bf_open or bf_validate refused it */
+	BfParams	params;
+	uint32_t	nhashes;		/* of the sparse form */
+	const uint8_t *hashes;		/* little-endian, ascending */
+	int			nlayers;		/* 0: sparse form */
+	BfViewLayer layers[BF_MAX_LAYERS];
+} BfView;
+
+/*
+ * What the core needs from its surroundings.  alloc returns NULL when there
+ * is no memory; poll is called every few milliseconds of a long operation
+ * and may leave it by a long jump: the core holds nothing but memory of the
+ * host.
+ */
+typedef struct BfHost
+{
+	void	   *(*alloc) (void *context, size_t size);
+	void		(*free) (void *context, void *pointer);
+	void		(*poll) (void *context);
+	void	   *context;
+} BfHost;
+
+typedef struct BfBuildLayer
+{
+	BfShape		shape;
+	uint64_t	bits_set;
+	uint64_t	bits_full;		/* takes no more keys from here on */
+	uint8_t    *bits;
+} BfBuildLayer;
+
+/* A filter under construction. */
+typedef struct BfBuilder
+{
+	BfHost		host;
+	BfParams	params;
+	uint32_t	max_hashes;		/* more distinct ones, and it turns dense */
+	uint32_t	nhashes;
+	uint32_t	nsorted;		/* of these, ascending and distinct */
+	uint32_t	room;			/* allocated in hashes */
+	uint64_t   *hashes;
+	int			nlayers;		/* 0: still hashes */
+	BfBuildLayer *layers;		/* BF_MAX_LAYERS of them, or NULL */
+} BfBuilder;
+
+/* The image that a builder is going to write. */
+typedef struct BfPlan
+{
+	size_t		size;			/* bytes */
+	int			nlayers;		/* 0: sparse form */
+	BfShape		shapes[BF_MAX_LAYERS];
+} BfPlan;
+
+/* None of what follows is for other libraries of the same process. */
+#ifdef __GNUC__
+#pragma GCC visibility push(hidden)
+#endif
+
+/* bf_hash: keys to hashes */
+extern uint64_t bf_hash_bytes(const void *bytes, size_t size, uint64_t seed);
+extern uint64_t bf_hash_u64(uint64_t value, uint64_t seed);
+
+/* bf_math: keys, bits and rates */
+extern double bf_textbook_bits_per_key(double fpp);
+extern double bf_bits_per_key(double fpp);
+extern double bf_needed_bits(double fpp, uint64_t n);
+extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
+extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
+						  BfShape *folded);
+extern uint64_t bf_shape_bits(const BfShape *shape);
+extern uint64_t bf_shape_full(const BfShape *shape);
+extern double bf_shape_cardinality(const BfShape *shape, uint64_t bits_set);
+extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
+
+/* bf_format: images */
+extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
+extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
+extern const char *bf_kind_name(const BfKind *kind);
+extern bool bf_kind_equal(const BfKind *a, const BfKind *b);
+
+/* bf_filter: questions to an image, and adding in place */
+extern bool bf_contains(const BfView *view, uint64_t hash);
+extern double bf_cardinality(const BfView *view);
+extern double bf_current_fpp(const BfView *view);
+extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
+								uint64_t hash);
+
+/* bf_builder: filters under construction */
+extern BfStatus bf_builder_init(BfBuilder *b, const BfHost *host,
+								const BfParams *params);
+extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
+extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
+extern BfStatus bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan);
+extern void bf_builder_write(const BfBuilder *b, const BfPlan *plan,
+							 uint8_t *image);
+extern void bf_builder_free(BfBuilder *b);
+extern BfStatus bf_union(BfBuilder *b, const BfHost *host,
+						 const BfView *x, const BfView *y);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#endif							/* BF_H */

@@ -1,0 +1,619 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf_builder.c
+ *	  Filters under construction: hashes first, then layers of bits.
+ *
+ * A builder collects hashes until there are more distinct ones than the
+ * sparse form may hold.  Then it turns dense: all hashes go into one layer,
+ * and whenever the layers are full, a successor of twice the capacity and
+ * half the rate takes the following keys, so that the rates of all layers
+ * sum up to less than twice the first one (Almeida, Baquero, Preguica,
+ * Hutchison: Scalable Bloom Filters, 2007).
+ *
+ * What a builder writes depends on parameters and keys alone, not on their
+ * order or on the way they came, as long as one layer holds them all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bf_bytes.h"
+#include "bf_internal.h"
+
+/* Hashes worked on between two polls of the host: well below 1 ms. */
+#define POLL_INTERVAL	4096
+
+/* Hashes that a list first has room for. */
+#define INITIAL_ROOM	8
+
+static void
+poll_host(const BfHost *host, size_t i)
+{
+	if (i % POLL_INTERVAL == 0)
+		host->poll(host->context);
+}
+
+static size_t
+sparse_size(const BfParams *params, uint32_t nhashes)
+{
+	return bf_header_size(params, 0) + 8 * (size_t) nhashes;
+}
+
+static size_t
+dense_size(const BfParams *params, const BfShape *shape)
+{
+	return bf_header_size(params, 1) + bf_shape_size(shape);
+}
+
+/*
+ * Set the number of hashes up to which the sparse form is kept: a sized
+ * filter keeps it while it is the smaller one, an unsized one up to a fixed
+ * number.
+ */
+static BfStatus
+limit_hashes(BfBuilder *b)
+{
+	BfShape		shape;
+	BfStatus	status;
+
+	if (b->params.expected == 0)
+	{
+		b->max_hashes = BF_MAX_UNSIZED_HASHES;
+		return BF_OK;
+	}
+	status = bf_shape_for(b->params.fpp, b->params.expected, &shape);
+	if (status == BF_OK)
+		b->max_hashes = (uint32_t)
+			((dense_size(&b->params, &shape) -
+			  sparse_size(&b->params, 0)) / 8);
+	return status;
+}
+
+/* Make b an empty builder, which takes memory as keys come. */
+BfStatus
+bf_builder_init(BfBuilder *b, const BfHost *host, const BfParams *params)
+{
+	memset(b, 0, sizeof(*b));
+	b->host = *host;
+	b->params = *params;
+	return limit_hashes(b);
+}
+
+static void
+free_hashes(BfBuilder *b)
+{
+	if (b->hashes != NULL)
+		b->host.free(b->host.context, b->hashes);
+	b->hashes = NULL;
+	b->nhashes = b->nsorted = b->room = 0;
+}
+
+void
+bf_builder_free(BfBuilder *b)
+{
+	int			i;
+
+	free_hashes(b);
+	for (i = 0; i < b->nlayers; i++)
+		b->host.free(b->host.context, b->layers[i].bits);
+	if (b->layers != NULL)
+		b->host.free(b->host.context, b->layers);
+	b->layers = NULL;
+	b->nlayers = 0;
+}
+
+/* State what the keys are; all have to be of one kind. */
+BfStatus
+bf_builder_set_kind(BfBuilder *b, const BfKind *kind)
+{
+	if (b->params.kind.code == BF_KIND_NONE)
+		b->params.kind = *kind;
+	else if (kind->code != BF_KIND_NONE &&
+			 !bf_kind_equal(&b->params.kind, kind))
+		return BF_KIND_MISMATCH;
+	return BF_OK;
+}
+
+static uint64_t
+total_bits(const BfBuilder *b)
+{
+	uint64_t	total = 0;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+		total += bf_shape_bits(&b->layers[i].shape);
+	return total;
+}
+
+/* Append a layer with no bit set. */
+static BfStatus
+append_layer(BfBuilder *b, const BfShape *shape)
+{
+	BfBuildLayer *layer;
+
+	if (b->nlayers == BF_MAX_LAYERS)
+		return BF_TOO_MANY_LAYERS;
+	if (bf_shape_bits(shape) > BF_MAX_BITS - total_bits(b))
+		return BF_TOO_LARGE;
+
+	if (b->layers == NULL)
+	{
+		b->layers = b->host.alloc(b->host.context,
+								  BF_MAX_LAYERS * sizeof(BfBuildLayer));
+		if (b->layers == NULL)
+			return BF_NO_MEMORY;
+	}
+	layer = &b->layers[b->nlayers];
+	layer->shape = *shape;
+	layer->bits_set = 0;
+	layer->bits_full = bf_shape_full(shape);
+	layer->bits = b->host.alloc(b->host.context, bf_shape_size(shape));
+	if (layer->bits == NULL)
+		return BF_NO_MEMORY;
+	memset(layer->bits, 0, bf_shape_size(shape));
+	b->nlayers++;
+	return BF_OK;
+}
+
+/*
+ * Append the successor of full layers: twice the capacity of the largest, or
+ * as many keys as are known to come, at half the rate of the strictest; or
+ * the layer that the filter was sized for, if only smaller ones have come
+ * from a union so far.  Where the limit of a filter leaves less, take what
+ * it leaves, unless that would be hardly worth a layer.
+ */
+static BfStatus
+grow(BfBuilder *b, uint32_t coming)
+{
+	const BfShape *largest = &b->layers[0].shape;
+	double		fpp = b->params.fpp;
+	uint64_t	left = BF_MAX_BITS - total_bits(b);
+	uint64_t	wanted;
+	BfShape		shape;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (b->layers[i].shape.capacity > largest->capacity)
+			largest = &b->layers[i].shape;
+		if (b->layers[i].shape.fpp < fpp)
+			fpp = b->layers[i].shape.fpp;
+	}
+
+	if (b->params.expected > largest->capacity &&
+		bf_shape_for(b->params.fpp, b->params.expected, &shape) == BF_OK &&
+		bf_shape_bits(&shape) <= left)
+		return append_layer(b, &shape);
+
+	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
+	wanted = 2 * largest->capacity > coming ? 2 * largest->capacity : coming;
+	if (bf_shape_for(fpp, wanted, &shape) != BF_OK ||
+		bf_shape_bits(&shape) > left)
+	{
+		uint64_t	n = (uint64_t)
+			((double) left / bf_bits_per_key(fpp) * 127 / 128);
+
+		if (n < largest->capacity / 8 || n == 0)
+			return BF_TOO_LARGE;
+		if (bf_shape_for(fpp, n, &shape) != BF_OK)
+			return BF_TOO_LARGE;
+	}
+	return append_layer(b, &shape);
+}
+
+/* Add a hash that coming - 1 others are known to follow. */
+static BfStatus
+add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
+{
+	BfBuildLayer *layer = NULL;
+	int			i;
+
+	for (i = b->nlayers - 1; i >= 0 && layer == NULL; i--)
+	{
+		if (b->layers[i].bits_set < b->layers[i].bits_full)
+			layer = &b->layers[i];
+	}
+
+	/* A key that some layer has needs no room in another one. */
+	if (b->nlayers > 1 || layer == NULL)
+	{
+		for (i = 0; i < b->nlayers; i++)
+		{
+			if (bf_bits_contain(&b->layers[i].shape, b->layers[i].bits, hash))
+				return BF_OK;
+		}
+	}
+
+	if (layer == NULL)
+	{
+		BfStatus	status = grow(b, coming);
+
+		if (status != BF_OK)
+			return status;
+		layer = &b->layers[b->nlayers - 1];
+	}
+	layer->bits_set += bf_bits_add(&layer->shape, layer->bits, hash);
+	return BF_OK;
+}
+
+/* Add all collected hashes to the layers, and forget them. */
+static BfStatus
+move_hashes(BfBuilder *b)
+{
+	uint32_t	i;
+
+	for (i = 0; i < b->nhashes; i++)
+	{
+		BfStatus	status = add_to_layers(b, b->hashes[i], b->nhashes - i);
+
+		poll_host(&b->host, i);
+		if (status != BF_OK)
+			return status;
+	}
+	free_hashes(b);
+	return BF_OK;
+}
+
+static BfStatus
+turn_dense(BfBuilder *b)
+{
+	BfShape		shape;
+	BfStatus	status;
+
+	status = bf_shape_for(b->params.fpp,
+						  b->params.expected > 0 ? b->params.expected :
+						  BF_FIRST_UNSIZED_LAYER, &shape);
+	if (status == BF_OK)
+		status = append_layer(b, &shape);
+	if (status == BF_OK)
+		status = move_hashes(b);
+	return status;
+}
+
+/* Sort the hashes and drop duplicates; too many of them turn dense. */
+static BfStatus
+settle_hashes(BfBuilder *b)
+{
+	uint64_t   *tail = b->hashes + b->nsorted;
+	size_t		ntail = b->nhashes - b->nsorted;
+
+	if (ntail > 0)
+	{
+		b->host.poll(b->host.context);
+		bf_list_sort(tail, ntail);
+		ntail = bf_list_dedup(tail, ntail);
+		b->nhashes = b->nsorted + (uint32_t) ntail;
+	}
+	if (ntail > 0 && b->nsorted > 0)
+	{
+		uint64_t   *copy = b->host.alloc(b->host.context,
+										 ntail * sizeof(uint64_t));
+
+		if (copy == NULL)
+			return BF_NO_MEMORY;
+		memcpy(copy, tail, ntail * sizeof(uint64_t));
+		bf_list_merge(b->hashes, b->nsorted, copy, ntail);
+		b->host.free(b->host.context, copy);
+		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
+	}
+	b->nsorted = b->nhashes;
+	return b->nhashes > b->max_hashes ? turn_dense(b) : BF_OK;
+}
+
+/*
+ * Find room for another hash: by dropping duplicates, which may turn the
+ * filter dense, and then by allocating half as much again, but no more than
+ * a quarter beyond what the sparse form may hold.
+ */
+static BfStatus
+make_room(BfBuilder *b)
+{
+	BfStatus	status = settle_hashes(b);
+	uint32_t	most = b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
+	uint32_t	room;
+	uint64_t   *hashes;
+
+	if (status != BF_OK || b->nlayers > 0)
+		return status;
+
+	room = b->nhashes / 2 > INITIAL_ROOM ?
+		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
+	if (room > most)
+		room = most;
+	if (room <= b->room)
+		return BF_OK;
+
+	hashes = b->host.alloc(b->host.context, room * sizeof(uint64_t));
+	if (hashes == NULL)
+		return BF_NO_MEMORY;
+	if (b->hashes != NULL)
+	{
+		memcpy(hashes, b->hashes, b->nhashes * sizeof(uint64_t));
+		b->host.free(b->host.context, b->hashes);
+	}
+	b->hashes = hashes;
+	b->room = room;
+	return BF_OK;
+}
+
+static BfStatus
+add(BfBuilder *b, uint64_t hash, uint32_t coming)
+{
+	if (b->nlayers == 0 && b->nhashes == b->room)
+	{
+		BfStatus	status = make_room(b);
+
+		if (status != BF_OK)
+			return status;
+	}
+	if (b->nlayers > 0)
+		return add_to_layers(b, hash, coming);
+	b->hashes[b->nhashes++] = hash;
+	return BF_OK;
+}
+
+BfStatus
+bf_builder_add(BfBuilder *b, uint64_t hash)
+{
+	return add(b, hash, 1);
+}
+
+static bool
+same_shape(const BfShape *x, const BfShape *y)
+{
+	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
+		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp;
+}
+
+/*
+ * Unite a layer with the one of equal shape that it adds the fewest bits to,
+ * if the result stays within the fill of its design; else put it beside.
+ */
+static BfStatus
+merge_layer(BfBuilder *b, const BfViewLayer *other)
+{
+	size_t		size = bf_shape_size(&other->shape);
+	BfBuildLayer *best = NULL;
+	uint64_t	best_set = 0;
+	BfStatus	status = BF_OK;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		BfBuildLayer *layer = &b->layers[i];
+		uint64_t	set;
+
+		if (!same_shape(&layer->shape, &other->shape))
+			continue;
+		b->host.poll(b->host.context);
+		set = bf_bits_count_union(layer->bits, other->bits, size);
+		/* A layer within another one is united with it however full. */
+		if (set > layer->bits_full &&
+			set > layer->bits_set && set > other->bits_set)
+			continue;
+		if (best == NULL ||
+			set - layer->bits_set < best_set - best->bits_set)
+		{
+			best = layer;
+			best_set = set;
+		}
+	}
+
+	b->host.poll(b->host.context);
+	if (best == NULL)
+	{
+		status = append_layer(b, &other->shape);
+		if (status != BF_OK)
+			return status;
+		best = &b->layers[b->nlayers - 1];
+		best_set = other->bits_set;
+	}
+	bf_bits_unite(best->bits, other->bits, size);
+	best->bits_set = best_set;
+	return BF_OK;
+}
+
+/* The order of layers in an image: smaller, laxer and emptier ones first. */
+static int
+compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
+{
+	if (x->shape.capacity != y->shape.capacity)
+		return x->shape.capacity < y->shape.capacity ? -1 : 1;
+	if (x->shape.fpp != y->shape.fpp)
+		return x->shape.fpp > y->shape.fpp ? -1 : 1;
+	if (x->shape.nblocks != y->shape.nblocks)
+		return x->shape.nblocks < y->shape.nblocks ? -1 : 1;
+	if (x->shape.block_log2 != y->shape.block_log2)
+		return x->shape.block_log2 < y->shape.block_log2 ? -1 : 1;
+	if (x->shape.k != y->shape.k)
+		return x->shape.k < y->shape.k ? -1 : 1;
+	if (x->bits_set != y->bits_set)
+		return x->bits_set < y->bits_set ? -1 : 1;
+	return memcmp(x->bits, y->bits, bf_shape_size(&x->shape));
+}
+
+static void
+sort_layers(BfBuilder *b)
+{
+	int			i,
+				j;
+
+	for (i = 1; i < b->nlayers; i++)
+	{
+		BfBuildLayer layer = b->layers[i];
+
+		j = i;
+		while (j > 0 && compare_layers(&b->layers[j - 1], &layer) > 0)
+		{
+			b->layers[j] = b->layers[j - 1];
+			j--;
+		}
+		b->layers[j] = layer;
+	}
+}
+
+/*
+ * Take in all keys of another filter.  Of different parameters the result
+ * records the smaller rate and the larger number of expected keys.
+ */
+BfStatus
+bf_builder_merge(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status;
+	uint32_t	i;
+
+	if (b->params.seed != view->params.seed)
+		return BF_SEED_MISMATCH;
+	status = bf_builder_set_kind(b, &view->params.kind);
+	if (status != BF_OK)
+		return status;
+	if (b->params.fpp > view->params.fpp)
+		b->params.fpp = view->params.fpp;
+	if (b->params.expected < view->params.expected)
+		b->params.expected = view->params.expected;
+	status = limit_hashes(b);
+
+	for (i = 0; status == BF_OK && i < view->nhashes; i++)
+	{
+		poll_host(&b->host, i);
+		status = add(b, bf_load64(view->hashes + 8 * (size_t) i),
+					 view->nhashes - i);
+	}
+	for (i = 0; status == BF_OK && i < (uint32_t) view->nlayers; i++)
+		status = merge_layer(b, &view->layers[i]);
+	if (status == BF_OK && view->nlayers > 0)
+	{
+		sort_layers(b);
+		status = move_hashes(b);
+	}
+	return status;
+}
+
+/*
+ * Decide on the image to write.  This settles the builder, but changes
+ * nothing that could be told from outside: more keys may follow.
+ *
+ * A compact image is the smallest one that keeps the rate: hashes go into a
+ * layer for just their number if that is smaller than they are, and each
+ * layer is folded to what it holds.
+ */
+BfStatus
+bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
+{
+	BfStatus	status = BF_OK;
+	int			i;
+
+	if (b->nlayers == 0)
+		status = settle_hashes(b);
+	if (status != BF_OK)
+		return status;
+
+	plan->nlayers = b->nlayers;
+	for (i = 0; i < b->nlayers; i++)
+	{
+		plan->shapes[i] = b->layers[i].shape;
+		if (compact)
+			bf_shape_fold(&b->layers[i].shape, b->layers[i].bits_set,
+						  &plan->shapes[i]);
+	}
+
+	if (compact && b->nlayers == 0 && b->nhashes > 0 &&
+		bf_shape_for(b->params.fpp, b->nhashes, &plan->shapes[0]) == BF_OK &&
+		dense_size(&b->params, &plan->shapes[0]) <
+		sparse_size(&b->params, b->nhashes))
+		plan->nlayers = 1;
+
+	if (plan->nlayers == 0)
+		plan->size = sparse_size(&b->params, b->nhashes);
+	else
+	{
+		plan->size = bf_header_size(&b->params, plan->nlayers);
+		for (i = 0; i < plan->nlayers; i++)
+			plan->size += bf_shape_size(&plan->shapes[i]);
+	}
+	return BF_OK;
+}
+
+/* Write the blocks of one planned layer; returns how many bits are set. */
+static uint64_t
+write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
+{
+	const BfBuildLayer *layer;
+	uint64_t	bits_set = 0;
+	uint32_t	j;
+
+	if (b->nlayers == 0)
+	{
+		memset(to, 0, bf_shape_size(shape));
+		for (j = 0; j < b->nhashes; j++)
+		{
+			poll_host(&b->host, j);
+			bits_set += bf_bits_add(shape, to, b->hashes[j]);
+		}
+		return bits_set;
+	}
+
+	layer = &b->layers[i];
+	b->host.poll(b->host.context);
+	if (layer->shape.nblocks == shape->nblocks)
+	{
+		memcpy(to, layer->bits, bf_shape_size(shape));
+		return layer->bits_set;
+	}
+	bf_bits_fold(to, layer->bits, layer->shape.nblocks,
+				 layer->shape.nblocks / shape->nblocks,
+				 (size_t) 1 << (shape->block_log2 - 3));
+	return bf_bits_count(to, bf_shape_size(shape));
+}
+
+/* Write the planned image: plan->size bytes. */
+void
+bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
+{
+	uint8_t    *entry;
+	uint8_t    *content = image + bf_header_size(&b->params, plan->nlayers);
+	uint32_t	i;
+
+	entry = bf_write_header(image, &b->params,
+							plan->nlayers > 0 ? 0 : b->nhashes,
+							plan->nlayers);
+	for (i = 0; i < (uint32_t) plan->nlayers; i++)
+	{
+		const BfShape *shape = &plan->shapes[i];
+		uint64_t	bits_set = write_blocks(b, shape, (int) i, content);
+
+		entry = bf_write_layer(entry, shape, bits_set);
+		content += bf_shape_size(shape);
+	}
+	if (plan->nlayers == 0)
+	{
+		for (i = 0; i < b->nhashes; i++)
+			bf_store64(content + 8 * (size_t) i, b->hashes[i]);
+	}
+}
+
+/* Whether x is to be merged before y: a total order of images. */
+static bool
+comes_first(const BfView *x, const BfView *y)
+{
+	if (x->nlayers != y->nlayers)
+		return x->nlayers > y->nlayers;
+	if (x->size != y->size)
+		return x->size > y->size;
+	return memcmp(x->image, y->image, x->size) >= 0;
+}
+
+/*
+ * Make b the union of two filters.  They are merged in an order of their
+ * own, so that the result does not depend on which of them is x.
+ */
+BfStatus
+bf_union(BfBuilder *b, const BfHost *host, const BfView *x, const BfView *y)
+{
+	const BfView *first = comes_first(x, y) ? x : y;
+	BfStatus	status = bf_builder_init(b, host, &first->params);
+
+	if (status == BF_OK)
+		status = bf_builder_merge(b, first);
+	if (status == BF_OK)
+		status = bf_builder_merge(b, first == x ? y : x);
+	return status;
+}

@@ -1,0 +1,99 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf_filter.c
+ *	  Questions to an image where it lies, and adding to it in place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bf_internal.h"
+
+bool
+bf_contains(const BfView *view, uint64_t hash)
+{
+	int			i;
+
+	if (view->nlayers == 0)
+		return bf_list_contains(view->hashes, view->nhashes, hash);
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (bf_bits_contain(&view->layers[i].shape, view->layers[i].bits,
+							hash))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Number of distinct keys: exact in the sparse form (but for equal hashes of
+ * different keys, a chance of n^2 / 2^65), else estimated from the bits that
+ * are set.  Keys in several layers, which a union can bring about, count in
+ * each.
+ */
+double
+bf_cardinality(const BfView *view)
+{
+	double		n = view->nhashes;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+		n += bf_shape_cardinality(&view->layers[i].shape,
+								  view->layers[i].bits_set);
+	return n;
+}
+
+/*
+ * The false-positive rate that the filter has now.  A key that was never
+ * added tests positive where at least one layer says so.
+ */
+double
+bf_current_fpp(const BfView *view)
+{
+	double		negative = 1;
+	double		sum = 0;
+	int			i;
+
+	/* In the sparse form, the chance to hit one of n hashes of 2^64. */
+	if (view->nlayers == 0)
+		return view->nhashes / 18446744073709551616.0;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		double		fpp = bf_shape_fpp(&view->layers[i].shape,
+									   view->layers[i].bits_set);
+
+		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
+		sum += negative * fpp;
+		negative *= 1 - fpp;
+	}
+	return sum;
+}
+
+/*
+ * Add a hash to an image, which is the one that view shows or a copy of it;
+ * afterwards the view is out of date.  BF_NO_ROOM tells that the image would
+ * have to grow, which takes a builder.
+ */
+BfStatus
+bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
+{
+	int			i;
+
+	if (bf_contains(view, hash))
+		return BF_OK;
+
+	for (i = view->nlayers - 1; i >= 0; i--)
+	{
+		const BfViewLayer *layer = &view->layers[i];
+
+		if (layer->bits_set < bf_shape_full(&layer->shape))
+		{
+			uint8_t    *bits = image + (layer->bits - view->image);
+			unsigned	added = bf_bits_add(&layer->shape, bits, hash);
+
+			bf_update_bits_set(image, view, i, layer->bits_set + added);
+			return BF_OK;
+		}
+	}
+	return BF_NO_ROOM;
+}

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf_hash.c
+ *	  From the canonical bytes of a key to its 64-bit hash.
+ *
+ * The hash is XXH3, 64 bits, seeded: the same for the same bytes on every
+ * machine.  This is the only file that includes xxhash.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "bf.h"
+#include "bf_bytes.h"
+
+#if XXH_VERSION_NUMBER < 800
+#error "xxHash 0.8.0 or later is needed: earlier versions of XXH3 hash differently"
+#endif
+
+uint64_t
+bf_hash_bytes(const void *bytes, size_t size, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(bytes, size, seed);
+}
+
+/* The hash of a number's eight bytes, least significant first. */
+uint64_t
+bf_hash_u64(uint64_t value, uint64_t seed)
+{
+	uint8_t		bytes[8];
+
+	bf_store64(bytes, value);
+	return XXH3_64bits_withSeed(bytes, sizeof(bytes), seed);
+}

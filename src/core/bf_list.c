@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf_list.c
+ *	  Ascending lists of distinct hashes, the sparse form of a filter.
+ *
+ * Hashes are spread evenly over 64 bits, so a radix sort from the top byte
+ * down is done after two or three bytes.  It also sorts lists that somebody
+ * made up: no input makes it slower than eight passes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bf_bytes.h"
+#include "bf_internal.h"
+
+/* Below this length, insertion is faster than another pass. */
+#define SHORT_LIST	48
+
+static void
+insertion_sort(uint64_t *list, size_t n)
+{
+	size_t		i,
+				j;
+
+	for (i = 1; i < n; i++)
+	{
+		uint64_t	hash = list[i];
+
+		for (j = i; j > 0 && list[j - 1] > hash; j--)
+			list[j] = list[j - 1];
+		list[j] = hash;
+	}
+}
+
+/*
+ * American flag sort by the byte at shift and, within equal bytes, by those
+ * below (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993).
+ */
+static void
+radix_sort(uint64_t *list, size_t n, unsigned shift)
+{
+	size_t		start[256],
+				end[256];
+	size_t		position = 0;
+	size_t		i;
+	unsigned	byte;
+
+	memset(end, 0, sizeof(end));
+	for (i = 0; i < n; i++)
+		end[list[i] >> shift & 0xFF]++;
+	for (byte = 0; byte < 256; byte++)
+	{
+		start[byte] = position;
+		position += end[byte];
+		end[byte] = position;
+	}
+
+	for (byte = 0; byte < 256; byte++)
+	{
+		while (start[byte] < end[byte])
+		{
+			uint64_t	hash = list[start[byte]];
+			unsigned	home;
+
+			while ((home = hash >> shift & 0xFF) != byte)
+			{
+				uint64_t	other = list[start[home]];
+
+				list[start[home]++] = hash;
+				hash = other;
+			}
+			list[start[byte]++] = hash;
+		}
+	}
+
+	if (shift == 0)
+		return;
+	position = 0;
+	for (byte = 0; byte < 256; byte++)
+	{
+		size_t		length = end[byte] - position;
+
+		if (length > SHORT_LIST)
+			radix_sort(list + position, length, shift - 8);
+		else
+			insertion_sort(list + position, length);
+		position = end[byte];
+	}
+}
+
+void
+bf_list_sort(uint64_t *list, size_t n)
+{
+	if (n > SHORT_LIST)
+		radix_sort(list, n, 56);
+	else
+		insertion_sort(list, n);
+}
+
+/* Keep one of each run of equal hashes; returns how many are left. */
+size_t
+bf_list_dedup(uint64_t *list, size_t n)
+{
+	size_t		kept = 0;
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (kept == 0 || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+/*
+ * Merge an ascending tail, which lies elsewhere, into an ascending list that
+ * has room for both, from the back.
+ */
+void
+bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)
+{
+	while (ntail > 0)
+	{
+		size_t		to = n + ntail - 1;
+
+		if (n > 0 && list[n - 1] > tail[ntail - 1])
+			list[to] = list[--n];
+		else
+			list[to] = tail[--ntail];
+	}
+}
+
+/* Binary search in the list of an image. */
+bool
+bf_list_contains(const uint8_t *list, size_t n, uint64_t hash)
+{
+	while (n > 0)
+	{
+		size_t		half = n / 2;
+		uint64_t	middle = bf_load64(list + 8 * half);
+
+		if (middle == hash)
+			return true;
+		if (middle < hash)
+		{
+			list += 8 * (half + 1);
+			n -= half + 1;
+		}
+		else
+			n = half;
+	}
+	return false;
+}

@@ -1,0 +1,378 @@
+/*-------------------------------------------------------------------------
+ *
+ * bf_math.c
+ *	  Keys, bits and false-positive rates of a blocked Bloom filter.
+ *
+ * A key sets k bits, drawn with replacement, in one block of B bits.  With
+ * load i, the number of keys in a block, a bit of it is still unset with
+ * probability (1 - 1/B)^(ki), so an absent key that falls there tests
+ * positive with probability (1 - (1 - 1/B)^(ki))^k.  Loads differ from
+ * block to block: they follow the binomial distribution of n keys over N
+ * blocks, which for many blocks is Poisson's with mean n / N.  The rate of
+ * the filter is the mean over the loads (Putze, Sanders, Singler: Cache-,
+ * Hash- and Space-Efficient Bloom Filters, 2007).  It is above the rate of
+ * an unblocked filter of the same size, the more so the smaller the block,
+ * which is why the textbook formula would miss the rate asked for.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "bf.h"
+#include "bf_internal.h"
+
+/*
+ * A block size is good enough when it costs no more than this factor over
+ * the textbook filter.  Together with the rounding of the number of blocks,
+ * below 1/128, a filter stays within 1.06 times the textbook's bits.
+ */
+#define BLOCKING_COST	1.05
+
+/* Bits per key are multiples of this, so that libm's last digit is moot. */
+#define BITS_GRID		1024.0
+
+/* Significant bits of a number of blocks: the rest divides by two. */
+#define NBLOCKS_DIGITS	8
+
+typedef struct Design
+{
+	double		fpp;
+	double		bits_per_key;
+	uint8_t		block_log2;
+	uint8_t		k;
+} Design;
+
+static double
+power(double base, unsigned exponent)
+{
+	double		result = 1;
+
+	for (; exponent > 0; exponent >>= 1)
+	{
+		if (exponent & 1)
+			result *= base;
+		base *= base;
+	}
+	return result;
+}
+
+/* Probability that one key leaves a given bit of its block unset. */
+static double
+unset_by_one(unsigned block_log2, unsigned k)
+{
+	return power(1 - 1 / (double) (1 << block_log2), k);
+}
+
+/*
+ * Mean of (1 - unset^load)^k over the loads.  The weights of the loads are
+ * built from the most likely one outwards by the ratio of neighbours, which
+ * needs no factorials, and are divided by their sum at the end.  For n = 0
+ * the loads are Poisson's with the given mean, else binomial: n keys over
+ * nblocks blocks.
+ */
+static double
+mean_fpp(double unset, unsigned k, double mean, double n, double nblocks)
+{
+	double		mode = floor(mean);
+	double		unset_at_mode = pow(unset, mode);
+	double		u,
+				w,
+				i;
+	double		weights = 0;
+	double		sum = 0;
+
+	/* One block holds all keys. */
+	if (n > 0 && nblocks < 2)
+		return power(1 - pow(unset, n), k);
+
+	/*
+	 * No factor of a weight exceeds 1, so what is left out beyond a weight
+	 * that is small beside the sum is small, too.
+	 */
+	w = 1;
+	u = unset_at_mode;
+	for (i = mode; w > 1e-18 * sum; i++)
+	{
+		weights += w;
+		sum += w * power(1 - u, k);
+		w *= n > 0 ? (n - i) / ((i + 1) * (nblocks - 1)) : mean / (i + 1);
+		u *= unset;
+	}
+
+	w = 1;
+	u = unset_at_mode;
+	for (i = mode; i > 0; i--)
+	{
+		w *= n > 0 ? i * (nblocks - 1) / (n - i + 1) : i / mean;
+		if (w < 1e-18 * weights)
+			break;
+		u /= unset;
+		weights += w;
+		sum += w * power(1 - u, k);
+	}
+
+	return sum / weights;
+}
+
+/* Number of hash functions that is best without blocks. */
+static unsigned
+textbook_k(double fpp)
+{
+	double		k = floor(-log2(fpp));
+	double		fewer,
+				more;
+
+	if (k < 1)
+		return 1;
+	fewer = -k / log1p(-pow(fpp, 1 / k));
+	more = -(k + 1) / log1p(-pow(fpp, 1 / (k + 1)));
+	return (unsigned) (more < fewer ? k + 1 : k);
+}
+
+/*
+ * Bits per key of an unblocked filter with the best whole k: the rate is
+ * (1 - e^(-kn/m))^k (Mitzenmacher, Upfal: Probability and Computing, 5.5.3).
+ */
+double
+bf_textbook_bits_per_key(double fpp)
+{
+	double		k = textbook_k(fpp);
+
+	return -k / log1p(-pow(fpp, 1 / k));
+}
+
+/*
+ * The fewest bits per key, a multiple of 1 / BITS_GRID between low and high,
+ * with which k bits in blocks of this size keep the rate; 0 if high misses
+ * it.
+ */
+static double
+fewest_bits(double fpp, unsigned block_log2, unsigned k,
+			double low, double high)
+{
+	double		B = (double) (1 << block_log2);
+	double		unset = unset_by_one(block_log2, k);
+	double		below = floor(low * BITS_GRID) - 1;
+	double		enough = floor(high * BITS_GRID);
+
+	if (mean_fpp(unset, k, B * BITS_GRID / enough, 0, 0) > fpp)
+		return 0;
+	while (enough - below > 1)
+	{
+		double		middle = floor((below + enough) / 2);
+
+		if (mean_fpp(unset, k, B * BITS_GRID / middle, 0, 0) > fpp)
+			below = middle;
+		else
+			enough = middle;
+	}
+	return enough / BITS_GRID;
+}
+
+/*
+ * The design for a rate: the smallest block whose bits per key stay within
+ * BLOCKING_COST of the textbook filter, with its best k.  It depends on the
+ * rate alone and takes a fraction of a millisecond to find, so the last few
+ * are remembered.
+ */
+static const Design *
+design_for(double fpp)
+{
+	static _Thread_local Design known[8];
+	static _Thread_local unsigned next = 0;
+	double		textbook = bf_textbook_bits_per_key(fpp);
+	unsigned	most_k = textbook_k(fpp) + 1;
+	unsigned	least_k = most_k > 8 ? most_k - 8 : 1;
+	unsigned	block_log2;
+	Design	   *design;
+	size_t		i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	{
+		if (known[i].fpp == fpp)
+			return &known[i];
+	}
+
+	design = &known[next];
+	next = (next + 1) % (sizeof(known) / sizeof(known[0]));
+	design->bits_per_key = 0;
+	for (block_log2 = BF_MIN_BLOCK_LOG2;
+		 block_log2 <= BF_MAX_BLOCK_LOG2 && design->bits_per_key == 0;
+		 block_log2++)
+	{
+		/* The largest block has to do in any case. */
+		double		high = textbook *
+			(block_log2 < BF_MAX_BLOCK_LOG2 ? BLOCKING_COST : 2);
+		unsigned	k;
+
+		for (k = least_k; k <= most_k && k <= BF_MAX_HASHES; k++)
+		{
+			double		bits = fewest_bits(fpp, block_log2, k,
+										   textbook * 0.99, high);
+
+			if (bits > 0)
+			{
+				design->bits_per_key = high = bits;
+				design->block_log2 = (uint8_t) block_log2;
+				design->k = (uint8_t) k;
+			}
+		}
+	}
+	design->fpp = fpp;
+	return design;
+}
+
+/* Bits per key that a filter of ours needs for this rate. */
+double
+bf_bits_per_key(double fpp)
+{
+	return design_for(fpp)->bits_per_key;
+}
+
+/* Bits that n keys need at this rate, before rounding to whole blocks. */
+double
+bf_needed_bits(double fpp, uint64_t n)
+{
+	return (double) n * design_for(fpp)->bits_per_key;
+}
+
+static uint64_t
+capacity_of(const Design *design, uint32_t nblocks)
+{
+	return (uint64_t) (ldexp((double) nblocks, design->block_log2) /
+					   design->bits_per_key);
+}
+
+/*
+ * The layer for n keys at a rate.  Its capacity is what its whole blocks
+ * hold, at least n.
+ */
+BfStatus
+bf_shape_for(double fpp, uint64_t n, BfShape *shape)
+{
+	const Design *design = design_for(fpp);
+	double		bits = bf_needed_bits(fpp, n);
+	uint64_t	nblocks;
+	uint64_t	unit = 1;
+
+	if (bits > (double) BF_MAX_BITS)
+		return BF_TOO_LARGE;
+
+	nblocks = (uint64_t) ceil(ldexp(bits, -design->block_log2));
+	if (nblocks == 0)
+		nblocks = 1;
+	while (nblocks > unit << NBLOCKS_DIGITS)
+		unit <<= 1;
+	nblocks = (nblocks + unit - 1) / unit * unit;
+
+	shape->nblocks = (uint32_t) nblocks;
+	shape->block_log2 = design->block_log2;
+	shape->k = design->k;
+	shape->fpp = fpp;
+	shape->capacity = capacity_of(design, shape->nblocks);
+	return BF_OK;
+}
+
+/*
+ * The smallest layer into which one of this shape and content folds so that
+ * it still has the rate of its design; false if it has to stay as it is.
+ */
+bool
+bf_shape_fold(const BfShape *shape, uint64_t bits_set, BfShape *folded)
+{
+	const Design *design = design_for(shape->fpp);
+	double		n = bf_shape_cardinality(shape, bits_set);
+	double		limit;
+	uint32_t	factor;
+
+	*folded = *shape;
+	if (shape->k != design->k || shape->block_log2 != design->block_log2)
+		return false;
+
+	limit = ldexp((double) shape->nblocks, design->block_log2) /
+		(design->bits_per_key * (n > 1 ? n : 1));
+	if (limit > shape->nblocks)
+		limit = shape->nblocks;
+	for (factor = (uint32_t) limit; factor > 1; factor--)
+	{
+		uint32_t	nblocks = shape->nblocks / factor;
+
+		if (shape->nblocks % factor == 0 &&
+			(double) capacity_of(design, nblocks) >= n)
+		{
+			folded->nblocks = nblocks;
+			folded->capacity = capacity_of(design, nblocks);
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t
+bf_shape_bits(const BfShape *shape)
+{
+	return (uint64_t) shape->nblocks << shape->block_log2;
+}
+
+/*
+ * Expected number of bits that n keys set.  A block has load i with binomial
+ * probability and then (1 - unset^i) of its bits set, the mean of which is
+ * 1 - (1 - (1 - unset) / N)^n.
+ */
+static double
+expected_bits_set(const BfShape *shape, double n)
+{
+	double		unset = unset_by_one(shape->block_log2, shape->k);
+
+	return -(double) bf_shape_bits(shape) *
+		expm1(n * log1p(-(1 - unset) / shape->nblocks));
+}
+
+/*
+ * The number of set bits from which on a layer takes no more keys: what its
+ * capacity sets on average and three standard deviations, so that a filter
+ * with just the keys it was made for stays one layer.  The variance is that
+ * of the number of occupied cells when kn balls are thrown into m: with
+ * a = kn/m it is m e^-a (1 - (1 + a) e^-a) (Johnson, Kotz: Urn Models, 1977).
+ */
+uint64_t
+bf_shape_full(const BfShape *shape)
+{
+	double		m = (double) bf_shape_bits(shape);
+	double		a = (double) shape->k * (double) shape->capacity / m;
+	double		variance = m * exp(-a) * (1 - (1 + a) * exp(-a));
+	double		full = expected_bits_set(shape, (double) shape->capacity) +
+		3 * sqrt(variance > 0 ? variance : 0);
+
+	return full < m ? (uint64_t) full : (uint64_t) m;
+}
+
+/*
+ * Estimated number of distinct keys in a layer: expected_bits_set inverted.
+ * A layer with all bits set tells only a lower bound, that of one unset bit.
+ */
+double
+bf_shape_cardinality(const BfShape *shape, uint64_t bits_set)
+{
+	double		m = (double) bf_shape_bits(shape);
+	double		unset = unset_by_one(shape->block_log2, shape->k);
+	double		set = (double) bits_set;
+
+	if (set > m - 1)
+		set = m - 1;
+	return log1p(-set / m) / log1p(-(1 - unset) / shape->nblocks);
+}
+
+/* Rate of a layer with this many bits set. */
+double
+bf_shape_fpp(const BfShape *shape, uint64_t bits_set)
+{
+	double		n;
+
+	if (bits_set == 0)
+		return 0;
+	n = fmax(1, rint(bf_shape_cardinality(shape, bits_set)));
+	return mean_fpp(unset_by_one(shape->block_log2, shape->k), shape->k,
+					n / shape->nblocks, n, shape->nblocks);
+}
