@@ -1,0 +1,459 @@
+/* bloomfilter--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION bloomfilter" to load this file. \quit
+
+--
+-- The type
+--
+
+CREATE TYPE bloom;
+
+CREATE FUNCTION bloom_in(cstring) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_in(cstring) IS 'I/O';
+
+CREATE FUNCTION bloom_out(bloom) RETURNS cstring
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_out(bloom) IS 'I/O';
+
+CREATE FUNCTION bloom_recv(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_recv(internal) IS 'I/O';
+
+CREATE FUNCTION bloom_send(bloom) RETURNS bytea
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
+
+-- Filters do not compress, and are read by slices.
+CREATE TYPE bloom (
+	INPUT = bloom_in,
+	OUTPUT = bloom_out,
+	RECEIVE = bloom_recv,
+	SEND = bloom_send,
+	INTERNALLENGTH = VARIABLE,
+	ALIGNMENT = double,
+	STORAGE = external
+);
+COMMENT ON TYPE bloom IS 'Bloom filter: a set of keys that may have false positives, but never false negatives';
+
+CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_from_bytea(bytea) IS
+	'the filter with this image (doc/FORMAT.md); error 22P03 if it is not a valid one';
+
+CREATE FUNCTION bloom_to_bytea(bloom) RETURNS bytea
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_to_bytea(bloom) IS
+	'the image of a filter (doc/FORMAT.md)';
+
+CREATE CAST (bytea AS bloom) WITH FUNCTION bloom_from_bytea(bytea);
+COMMENT ON CAST (bytea AS bloom) IS 'validate the image of a filter';
+
+CREATE CAST (bloom AS bytea) WITH FUNCTION bloom_to_bytea(bloom);
+COMMENT ON CAST (bloom AS bytea) IS 'the image of a filter';
+
+--
+-- Keys
+--
+-- Functions that take a key come twice: for anyelement, which any value with
+-- a type of its own becomes, and for bloom_key, which literals and parameters
+-- without a type become. An overload for text in place of bloom_key would
+-- also attract values of types with an implicit cast to text, like citext,
+-- and with the cast the equality that such a type has would be lost.
+--
+
+CREATE TYPE bloom_key;
+
+CREATE FUNCTION bloom_key_in(cstring) RETURNS bloom_key
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_key_in(cstring) IS 'I/O';
+
+CREATE FUNCTION bloom_key_out(bloom_key) RETURNS cstring
+	AS 'textout'
+	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_key_out(bloom_key) IS 'I/O';
+
+CREATE FUNCTION bloom_key_recv(internal) RETURNS bloom_key
+	AS 'textrecv'
+	LANGUAGE internal STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_key_recv(internal) IS 'I/O';
+
+CREATE FUNCTION bloom_key_send(bloom_key) RETURNS bytea
+	AS 'textsend'
+	LANGUAGE internal STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_key_send(bloom_key) IS 'I/O';
+
+CREATE TYPE bloom_key (
+	INPUT = bloom_key_in,
+	OUTPUT = bloom_key_out,
+	RECEIVE = bloom_key_recv,
+	SEND = bloom_key_send,
+	INTERNALLENGTH = VARIABLE,
+	STORAGE = extended,
+	CATEGORY = 'S'
+);
+COMMENT ON TYPE bloom_key IS
+	'what a literal or parameter without a type becomes as the key of a Bloom filter: text';
+
+--
+-- Construction
+--
+
+CREATE FUNCTION bloom_empty(
+	fpp float8 DEFAULT 0.01,
+	expected bigint DEFAULT NULL,
+	seed bigint DEFAULT 0)
+	RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_empty(float8, bigint, bigint) IS
+	'an empty filter. fpp: false-positive rate, 1e-9 to 0.5. expected: number of distinct keys to size it for, at least 1; NULL: it sizes itself. seed: of the key hash; filters to be united need the same. Errors: 22023 out of range, 22004 fpp or seed NULL, 54000 larger than 512 MB';
+
+CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_add'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
+	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_add'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
+	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+--
+-- Membership
+--
+
+CREATE FUNCTION bloom_contains(filter bloom, key anyelement) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contains'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_contains(bloom, anyelement) IS
+	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_contained_by(key anyelement, filter bloom) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contained_by'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_contained_by(anyelement, bloom) IS
+	'implementation of <@ operator: bloom_contains with its arguments exchanged';
+
+CREATE OPERATOR @> (
+	FUNCTION = bloom_contains,
+	LEFTARG = bloom,
+	RIGHTARG = anyelement,
+	COMMUTATOR = <@,
+	RESTRICT = contsel,
+	JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (bloom, anyelement) IS 'filter probably contains key';
+
+CREATE OPERATOR <@ (
+	FUNCTION = bloom_contained_by,
+	LEFTARG = anyelement,
+	RIGHTARG = bloom,
+	COMMUTATOR = @>,
+	RESTRICT = contsel,
+	JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (anyelement, bloom) IS 'key is probably contained in filter';
+
+CREATE FUNCTION bloom_contains(filter bloom, key bloom_key) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contains'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_contains(bloom, bloom_key) IS
+	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_contained_by(key bloom_key, filter bloom) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contained_by'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_contained_by(bloom_key, bloom) IS
+	'implementation of <@ operator: bloom_contains with its arguments exchanged';
+
+CREATE OPERATOR @> (
+	FUNCTION = bloom_contains,
+	LEFTARG = bloom,
+	RIGHTARG = bloom_key,
+	COMMUTATOR = <@,
+	RESTRICT = contsel,
+	JOIN = contjoinsel
+);
+COMMENT ON OPERATOR @> (bloom, bloom_key) IS 'filter probably contains key';
+
+CREATE OPERATOR <@ (
+	FUNCTION = bloom_contained_by,
+	LEFTARG = bloom_key,
+	RIGHTARG = bloom,
+	COMMUTATOR = @>,
+	RESTRICT = contsel,
+	JOIN = contjoinsel
+);
+COMMENT ON OPERATOR <@ (bloom_key, bloom) IS 'key is probably contained in filter';
+
+--
+-- Union
+--
+
+CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_union(bloom, bloom) IS
+	'a filter that contains every key of both; bits of equal shape are ORed within the fill they are designed for, others are kept side by side. NULL for NULL. Errors: 42804 keys of different types, 22023 different seeds, 54000 larger than 512 MB or more than 32 layers';
+
+CREATE OPERATOR | (
+	FUNCTION = bloom_union,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = |
+);
+COMMENT ON OPERATOR | (bloom, bloom) IS 'union of two filters';
+
+--
+-- What a filter knows about itself
+--
+
+CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_cardinality(bloom) IS
+	'number of distinct keys: exact in the sparse form, else estimated from the bits set. NULL for NULL';
+
+CREATE FUNCTION bloom_fpp(filter bloom) RETURNS float8
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_fpp(bloom) IS
+	'the false-positive rate that the filter has now, computed from its content. NULL for NULL';
+
+CREATE FUNCTION bloom_info(
+	filter bloom,
+	OUT key_type text,
+	OUT form text,
+	OUT fpp float8,
+	OUT expected bigint,
+	OUT seed bigint,
+	OUT layers int,
+	OUT bits bigint,
+	OUT hashes int,
+	OUT block_bits int,
+	OUT bits_set bigint,
+	OUT fill float8,
+	OUT cardinality bigint,
+	OUT current_fpp float8,
+	OUT bytes bigint,
+	OUT over_capacity boolean)
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_info(bloom) IS
+	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, and whether more keys came than one layer holds. NULL for NULL';
+
+--
+-- Aggregates
+--
+
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) IS
+	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_union_agg_transfn(internal, bloom) IS
+	'transition function of bloom_union_agg';
+
+CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS
+	'combine function of bloom_agg and bloom_union_agg';
+
+CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
+	'serialization function of bloom_agg and bloom_union_agg';
+
+CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
+	'deserialization function of bloom_agg and bloom_union_agg';
+
+CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
+	'final function of bloom_agg';
+
+CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
+	'final function of bloom_union_agg';
+
+CREATE AGGREGATE bloom_agg(key anyelement) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement) IS
+	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
+	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint) IS
+	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint, seed bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint, bigint) IS
+	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key bloom_key) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
+	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
+	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint) IS
+	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint, seed bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint, bigint) IS
+	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_union_agg(filter bloom) (
+	SFUNC = bloom_union_agg_transfn,
+	STYPE = internal,
+	SSPACE = 1024,
+	FINALFUNC = bloom_union_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
+	'the union of a column of filters. NULL filters are skipped; NULL without any filter. Errors: as of bloom_union';

@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom.h
+ *	  What the files of the PostgreSQL layer share.
+ *
+ * Dependencies run downward: bloom_io, bloom_func and bloom_agg implement
+ * the SQL functions and do not call each other; they use bloom_key (from a
+ * datum to kind and hash), bloom_host (memory, values and errors) and the
+ * core.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGBLOOM_H
+#define PGBLOOM_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/nodes.h"
+
+#include "compat.h"
+#include "core/bf.h"
+
+/* What a call site knows about the type of its keys. */
+typedef struct PgBloomKeyType PgBloomKeyType;
+
+/* Only what SQL calls is seen from outside the library. */
+#ifdef __GNUC__
+#pragma GCC visibility push(hidden)
+#endif
+
+/* bloom_host.c */
+extern BfHost pgbloom_host(MemoryContext context);
+extern void pgbloom_open(const struct varlena *filter, BfView *view);
+extern bool pgbloom_validate(const uint8_t *image, size_t size,
+							 int sqlerrcode, Node *escontext);
+extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
+extern char *pgbloom_kind_name(const BfKind *kind);
+extern void pgbloom_init_params(BfParams *params, double fpp,
+								bool sized, int64 expected, int64 seed);
+extern void pgbloom_check(BfStatus status, const BfParams *params,
+						  const BfParams *other);
+extern void pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
+			pg_attribute_noreturn();
+
+/* bloom_key.c */
+extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);
+extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
+							   const BfParams *params, BfKind *kind);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#endif							/* PGBLOOM_H */

@@ -1,0 +1,334 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom_agg.c
+ *	  Aggregates: bloom_agg over keys, bloom_union_agg over filters.
+ *
+ * Both collect in a builder of the core, which lives in the memory of the
+ * aggregate, and share the functions that carry it between the processes of
+ * a parallel plan.  A partial result travels as the image of the builder.
+ * In the process that combines, it stays an image: it is merged and never
+ * changed or kept.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bloom.h"
+
+#include <math.h>
+
+PG_FUNCTION_INFO_V1(bloom_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
+PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
+PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
+PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
+
+#define STATE_MAGIC		0x626C6D66
+
+typedef struct PgBloomState
+{
+	uint32		magic;			/* guards against states of others */
+	bool		received;		/* an image from another process: read-only */
+	const uint8_t *image;		/* of a received state */
+	size_t		size;
+	BfBuilder	builder;		/* of any other state */
+} PgBloomState;
+
+/* Arguments of bloom_agg behind the key. */
+#define FPP_ARG			2
+#define EXPECTED_ARG	3
+#define SEED_ARG		4
+
+static MemoryContext
+aggregate_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
+				 errhint("Use bloom_agg or bloom_union_agg.")));
+	return context;
+}
+
+static PgBloomState *
+get_state(FunctionCallInfo fcinfo, int argno)
+{
+	PgBloomState *state;
+
+	if (PG_ARGISNULL(argno))
+		return NULL;
+	state = (PgBloomState *) PG_GETARG_POINTER(argno);
+	if (state->magic != STATE_MAGIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("not the state of a Bloom filter aggregate")));
+	return state;
+}
+
+static PgBloomState *
+make_state(MemoryContext context, const BfParams *params)
+{
+	PgBloomState *state = MemoryContextAllocZero(context, sizeof(*state));
+	BfHost		host = pgbloom_host(context);
+
+	state->magic = STATE_MAGIC;
+	pgbloom_check(bf_builder_init(&state->builder, &host, params), params,
+				  NULL);
+	return state;
+}
+
+/* The builder of a state that this process works on. */
+static BfBuilder *
+get_builder(PgBloomState *state)
+{
+	if (state->received)
+		elog(ERROR, "unexpected state of a Bloom filter aggregate");
+	return &state->builder;
+}
+
+static void
+merge(PgBloomState *state, const BfView *view)
+{
+	BfBuilder  *builder = get_builder(state);
+
+	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
+				  &view->params);
+}
+
+/*
+ * What this row asks of the filter.  It has to be the same for all rows.
+ */
+static void
+check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
+{
+	int			nargs = PG_NARGS();
+
+	if ((nargs > FPP_ARG &&
+		 (PG_ARGISNULL(FPP_ARG) ||
+		  PG_GETARG_FLOAT8(FPP_ARG) != params->fpp)) ||
+		(nargs > EXPECTED_ARG &&
+		 (PG_ARGISNULL(EXPECTED_ARG) ? 0 : PG_GETARG_INT64(EXPECTED_ARG)) !=
+		 (int64) params->expected) ||
+		(nargs > SEED_ARG &&
+		 (PG_ARGISNULL(SEED_ARG) ||
+		  PG_GETARG_INT64(SEED_ARG) != (int64) params->seed)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parameters of bloom_agg must be the same for all rows"),
+				 errdetail("The first row asked for a false-positive rate of %g, %lld expected keys and seed %lld.",
+						   params->fpp, (long long) params->expected,
+						   (long long) params->seed),
+				 errhint("Use constants, or columns of the GROUP BY clause.")));
+}
+
+static PgBloomState *
+first_state(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	int			nargs = PG_NARGS();
+	bool		sized = nargs > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG);
+	BfParams	params;
+
+	if ((nargs > FPP_ARG && PG_ARGISNULL(FPP_ARG)) ||
+		(nargs > SEED_ARG && PG_ARGISNULL(SEED_ARG)))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s of a Bloom filter must not be null",
+						PG_ARGISNULL(FPP_ARG) ? "false-positive rate" : "seed")));
+	pgbloom_init_params(&params,
+						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
+						BF_FPP_DEFAULT,
+						sized, sized ? PG_GETARG_INT64(EXPECTED_ARG) : 0,
+						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
+	return make_state(context, &params);
+}
+
+/*
+ * bloom_agg_transfn(internal, key [, fpp [, expected [, seed]]])
+ */
+Datum
+bloom_agg_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	PgBloomState *state = get_state(fcinfo, 0);
+	BfBuilder  *builder;
+	BfKind		kind;
+	uint64		hash;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	if (state == NULL)
+		state = first_state(fcinfo, context);
+	builder = get_builder(state);
+	check_arguments(fcinfo, &builder->params);
+
+	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &kind);
+	if (builder->params.kind.code == BF_KIND_NONE)
+		bf_builder_set_kind(builder, &kind);
+	pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bloom_union_agg_transfn(internal, bloom)
+ */
+Datum
+bloom_union_agg_transfn(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	PgBloomState *state = get_state(fcinfo, 0);
+	BfView		view;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	pgbloom_open(PG_GETARG_VARLENA_PP(1), &view);
+	if (state == NULL)
+		state = make_state(context, &view.params);
+	merge(state, &view);
+	PG_RETURN_POINTER(state);
+}
+
+/* Open the image of a state, which has to be written first in some cases. */
+static void
+open_state(PgBloomState *state, BfView *view)
+{
+	struct varlena *image;
+
+	if (state->received)
+	{
+		if (bf_open(state->image, state->size, view) != BF_OK)
+			elog(ERROR, "invalid state of a Bloom filter aggregate");
+		return;
+	}
+	image = pgbloom_result(get_builder(state), false);
+	pgbloom_open(image, view);
+}
+
+/*
+ * bloom_agg_combinefn(internal, internal)
+ */
+Datum
+bloom_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	PgBloomState *state = get_state(fcinfo, 0);
+	PgBloomState *other = get_state(fcinfo, 1);
+	BfView		view;
+
+	if (other == NULL)
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	open_state(other, &view);
+	if (state == NULL)
+		state = make_state(context, &view.params);
+	merge(state, &view);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bloom_agg_serialfn(internal) returns bytea
+ */
+Datum
+bloom_agg_serialfn(PG_FUNCTION_ARGS)
+{
+	PgBloomState *state;
+
+	aggregate_context(fcinfo);
+	state = get_state(fcinfo, 0);
+	PG_RETURN_BYTEA_P(pgbloom_result(get_builder(state), false));
+}
+
+/*
+ * bloom_agg_deserialfn(bytea, internal)
+ */
+Datum
+bloom_agg_deserialfn(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes;
+	PgBloomState *state;
+
+	aggregate_context(fcinfo);
+	bytes = PG_GETARG_BYTEA_PP(0);
+	pgbloom_validate((uint8_t *) VARDATA_ANY(bytes),
+					 VARSIZE_ANY_EXHDR(bytes),
+					 ERRCODE_INVALID_BINARY_REPRESENTATION, NULL);
+	state = palloc0(sizeof(*state));
+	state->magic = STATE_MAGIC;
+	state->received = true;
+	state->image = (uint8_t *) VARDATA_ANY(bytes);
+	state->size = VARSIZE_ANY_EXHDR(bytes);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * Tell, once a query, that a filter had to grow beyond what it was made for.
+ */
+static void
+warn_of_growth(FunctionCallInfo fcinfo, const struct varlena *filter)
+{
+	BfView		view;
+
+	if (fcinfo->flinfo->fn_extra != NULL)
+		return;
+	pgbloom_open(filter, &view);
+	if (view.params.expected == 0 || view.nlayers < 2)
+		return;
+
+	fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, 1);
+	ereport(WARNING,
+			(errmsg("bloom_agg received about %.0f distinct keys, but %lld were expected",
+					rint(bf_cardinality(&view)),
+					(long long) view.params.expected),
+			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g instead of %g.",
+					   view.nlayers, bf_current_fpp(&view), view.params.fpp),
+			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
+}
+
+/*
+ * bloom_agg_finalfn(internal): a filter that sizes itself gets its size now.
+ */
+Datum
+bloom_agg_finalfn(PG_FUNCTION_ARGS)
+{
+	PgBloomState *state;
+	BfBuilder  *builder;
+	struct varlena *result;
+
+	aggregate_context(fcinfo);
+	state = get_state(fcinfo, 0);
+	if (state == NULL)
+		PG_RETURN_NULL();
+	builder = get_builder(state);
+	result = pgbloom_result(builder, builder->params.expected == 0);
+	warn_of_growth(fcinfo, result);
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * bloom_union_agg_finalfn(internal): what bloom_union would have made of the
+ * filters.
+ */
+Datum
+bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
+{
+	PgBloomState *state;
+
+	aggregate_context(fcinfo);
+	state = get_state(fcinfo, 0);
+	if (state == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_POINTER(pgbloom_result(get_builder(state), false));
+}

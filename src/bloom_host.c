@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom_host.c
+ *	  PostgreSQL as the host of the core: memory, values and errors.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bloom.h"
+
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+static void *
+host_alloc(void *context, size_t size)
+{
+	return MemoryContextAllocExtended((MemoryContext) context, size,
+									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+}
+
+static void
+host_free(void *context, void *pointer)
+{
+	(void) context;
+	pfree(pointer);
+}
+
+static void
+host_poll(void *context)
+{
+	(void) context;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* A host that takes memory from this context. */
+BfHost
+pgbloom_host(MemoryContext context)
+{
+	BfHost		host;
+
+	host.alloc = host_alloc;
+	host.free = host_free;
+	host.poll = host_poll;
+	host.context = context;
+	return host;
+}
+
+/*
+ * The name of a key kind in the encoding of the database, for users to read.
+ */
+char *
+pgbloom_kind_name(const BfKind *kind)
+{
+	const char *name = bf_kind_name(kind);
+
+	if (name == NULL)
+		return NULL;
+	return pg_any_to_server(name, strlen(name), PG_UTF8);
+}
+
+/* Hashes of a foreign kind hold for one byte order and encoding. */
+static char *
+describe_kind(const BfKind *kind)
+{
+	char	   *name = pgbloom_kind_name(kind);
+
+	if (kind->code != BF_KIND_FOREIGN)
+		return name;
+	return psprintf("%s (%s, %s)", name,
+					kind->byte_order == BF_LITTLE_ENDIAN ?
+					"little-endian" : "big-endian",
+					pg_encoding_to_char(kind->encoding));
+}
+
+void
+pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
+{
+	if (kind->code == BF_KIND_FOREIGN && other->code == BF_KIND_FOREIGN &&
+		strcmp(kind->name, other->name) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("Bloom filter holds keys of type %s hashed on another platform",
+						pgbloom_kind_name(kind)),
+				 errdetail("The keys of the filter are %s, those given are %s.",
+						   describe_kind(kind), describe_kind(other)),
+				 errhint("Build the filter anew in this database, or from keys cast to text.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("Bloom filter holds keys of type %s, not of type %s",
+					pgbloom_kind_name(kind), pgbloom_kind_name(other)),
+			 errdetail("Keys of different types are never equal, so the answer would be wrong."),
+			 errhint("Cast the key to the type of the filter's keys.")));
+}
+
+/* Bytes in words, for messages. */
+static char *
+pretty_size(double bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+	int			i = -1;
+
+	do
+	{
+		bytes /= 1024;
+		i++;
+	} while (bytes >= 1024 && i < (int) lengthof(units) - 1);
+	return psprintf(bytes < 10 ? "%.1f %s" : "%.0f %s", bytes, units[i]);
+}
+
+/*
+ * Report a status of the core other than BF_OK.  params are those of the
+ * filter worked on; other, if there is one, of what came to it.
+ */
+void
+pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
+{
+	switch (status)
+	{
+		case BF_OK:
+			return;
+		case BF_NO_MEMORY:
+			ereport(ERROR,
+					(errcode(ERRCODE_OUT_OF_MEMORY),
+					 errmsg("out of memory"),
+					 errdetail("A Bloom filter under construction could not get the memory it needs.")));
+			break;
+		case BF_TOO_LARGE:
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("Bloom filter would exceed the maximum size of %s",
+							pretty_size(BF_MAX_BITS / 8.0)),
+					 errdetail("It was asked for with a false-positive rate of %g and holds more keys than fit at this rate.",
+							   params->fpp),
+					 errhint("Distribute the keys over several filters, or ask for a larger false-positive rate.")));
+			break;
+		case BF_TOO_MANY_LAYERS:
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("Bloom filter would exceed the maximum of %d layers",
+							BF_MAX_LAYERS),
+					 errdetail("Filters of different sizes, or too full to share one layer, are kept side by side in their union."),
+					 errhint("Build filters that are to be united with one and the same \"expected\", large enough for their union.")));
+			break;
+		case BF_SEED_MISMATCH:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("cannot combine Bloom filters with different seeds"),
+					 errdetail("One has seed %lld, the other %lld.",
+							   (long long) params->seed,
+							   (long long) other->seed),
+					 errhint("Build both filters with the same seed.")));
+			break;
+		case BF_KIND_MISMATCH:
+			pgbloom_kind_mismatch(&params->kind, &other->kind);
+			break;
+		default:
+			elog(ERROR, "unexpected status %d of a Bloom filter", status);
+	}
+}
+
+/*
+ * Look into a stored filter.  It was validated when it came in, so whatever
+ * is wrong with it now is corruption, or the work of a newer version.
+ */
+void
+pgbloom_open(const struct varlena *filter, BfView *view)
+{
+	BfStatus	status = bf_open((const uint8_t *) VARDATA_ANY(filter),
+								 VARSIZE_ANY_EXHDR(filter), view);
+
+	if (status != BF_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("invalid Bloom filter"),
+				 errdetail_internal("%s", view->reason),
+				 status == BF_UNKNOWN_VERSION ?
+				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") :
+				 errhint("Restore the value from a backup, or build the filter anew.")));
+}
+
+/*
+ * Check bytes that come from outside.  Returns false after a soft error.
+ */
+bool
+pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
+				 Node *escontext)
+{
+	BfView		view;
+	BfStatus	status = bf_validate(image, size, &view);
+
+	if (status != BF_OK)
+		ereturn(escontext, false,
+				(errcode(sqlerrcode),
+				 errmsg("invalid Bloom filter"),
+				 errdetail_internal("%s", view.reason),
+				 status == BF_UNKNOWN_VERSION ?
+				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") : 0));
+	if (pg_encoding_verifymbstr(PG_UTF8, view.params.kind.name,
+								view.params.kind.namelen) !=
+		view.params.kind.namelen)
+		ereturn(escontext, false,
+				(errcode(sqlerrcode),
+				 errmsg("invalid Bloom filter"),
+				 errdetail("name of the key type is not valid UTF-8")));
+	return true;
+}
+
+/* Write what was built as a new value, and free the builder. */
+struct varlena *
+pgbloom_result(BfBuilder *builder, bool compact)
+{
+	BfPlan		plan;
+	struct varlena *result;
+
+	pgbloom_check(bf_builder_plan(builder, compact, &plan),
+				  &builder->params, NULL);
+	result = palloc(VARHDRSZ + plan.size);
+	SET_VARSIZE(result, VARHDRSZ + plan.size);
+	bf_builder_write(builder, &plan, (uint8_t *) VARDATA(result));
+	return result;
+}
+
+/*
+ * Check what a user asks of a filter, and take it down.
+ */
+void
+pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
+					int64 seed)
+{
+	BfShape		shape;
+
+	/* Written so that NaN fails. */
+	if (!(fpp >= BF_FPP_MIN && fpp <= BF_FPP_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("false-positive rate %g is out of range", fpp),
+				 errdetail("The rate must be between %g and %g.",
+						   BF_FPP_MIN, BF_FPP_MAX),
+				 errhint("A rate of 0.01 means that one in a hundred keys that were never added tests positive.")));
+	if (sized && expected < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of expected keys %lld is out of range",
+						(long long) expected),
+				 errdetail("The number must be at least 1."),
+				 errhint("Use NULL for a filter that sizes itself.")));
+	if (sized && bf_shape_for(fpp, (uint64_t) expected, &shape) != BF_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
+						(long long) expected, fpp,
+						pretty_size(bf_needed_bits(fpp, (uint64_t) expected) / 8)),
+				 errdetail("The maximum size of a filter is %s, at this rate enough for %.0f keys.",
+						   pretty_size(BF_MAX_BITS / 8.0),
+						   BF_MAX_BITS / bf_bits_per_key(fpp)),
+				 errhint("Distribute the keys over several filters, or ask for a larger false-positive rate.")));
+
+	memset(params, 0, sizeof(*params));
+	params->fpp = fpp;
+	params->expected = sized ? (uint64_t) expected : 0;
+	params->seed = (uint64_t) seed;
+}

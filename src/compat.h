@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between the major versions of PostgreSQL, 14 and later.
+ *
+ * Whatever depends on PG_VERSION_NUM stands here and nowhere else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGBLOOM_COMPAT_H
+#define PGBLOOM_COMPAT_H
+
+#if PG_VERSION_NUM < 140000
+#error "bloomfilter needs PostgreSQL 14 or later"
+#endif
+
+/* Until 15, header files of varlena access came with postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* Before 16 there are no soft errors: what would be one is thrown. */
+#if PG_VERSION_NUM < 160000
+#define ereturn(context, dummy, ...) \
+	do { \
+		(void) (context); \
+		ereport(ERROR, __VA_ARGS__); \
+		return dummy; \
+	} while (0)
+#endif
+
+#endif							/* PGBLOOM_COMPAT_H */
