@@ -1,0 +1,231 @@
+-- bloomfilter at work on 59,227 package descriptions. scripts/demo runs this in a server of its own; in a database
+-- of yours: cd demo && psql -X -f demo.sql. It makes tables and a function in the current schema.
+\set QUIET on
+\set ON_ERROR_STOP on
+\pset pager off
+\pset border 2
+\pset linestyle unicode
+\pset footer off
+\pset null '(null)'
+\if :{?bold} \else \set bold '' \set plain '' \endif
+SET client_min_messages = warning;
+SET max_parallel_workers_per_gather = 0;    -- for plans that are easy to read
+SET jit = off;
+
+CREATE EXTENSION IF NOT EXISTS bloomfilter;
+
+CREATE FUNCTION holds(claim boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    IF claim IS NOT TRUE THEN
+        RAISE EXCEPTION 'a claim of this demo does not hold';
+    END IF;
+    RETURN claim;
+END $$;
+\set QUIET off
+\set ECHO queries
+
+\echo
+\echo A Bloom filter answers "have I seen this key?" from about ten bits a key, however long the keys are.
+\echo '"No" is certain; "yes" is wrong at a rate you choose, 1 % unless you say otherwise.'
+\echo
+\echo Each statement is printed before its result. What stands in holds(...) is a claim: the demo stops
+\echo with an error if it is not true.
+\echo
+\echo
+\echo :bold'1. A column and its filter':plain
+\echo
+\echo Every package of Debian 12 that names a home page: its name, its section, the URL.
+\echo
+CREATE TABLE packages (name text, section text, url text);
+\echo '\\copy packages FROM PROGRAM \'gzip -dc debian-packages.tsv.gz\''
+\set ECHO none
+\copy packages FROM PROGRAM 'gzip -dc debian-packages.tsv.gz'
+\set QUIET on
+ANALYZE packages;
+\set QUIET off
+\set ECHO queries
+\echo
+SELECT count(*), count(DISTINCT url) AS urls, count(DISTINCT section) AS sections
+  FROM packages;
+
+\echo
+\echo One aggregate makes the filter. It counts the distinct keys on its way and fits the size to them.
+\echo
+CREATE TABLE filters AS SELECT bloom_agg(url) AS urls FROM packages;
+\echo
+CREATE INDEX packages_url ON packages (url);
+\echo
+SELECT (SELECT pg_size_pretty(sum(pg_column_size(url))) FROM packages) AS the_column,
+       pg_size_pretty(pg_relation_size('packages_url')) AS its_btree_index,
+       pg_size_pretty(pg_column_size(urls)::bigint) AS its_filter
+  FROM filters;
+
+\echo
+\echo What is inside:
+\echo
+SELECT (bloom_info(urls)).* FROM filters
+\gx
+
+\echo
+\echo The filter still knows how many distinct keys went in, and it finds every one of them.
+\echo
+SELECT bloom_cardinality(f.urls) AS estimated, e.n AS exact,
+       round(100.0 * (bloom_cardinality(f.urls) - e.n) / e.n, 2) AS "off by %",
+       holds(abs(bloom_cardinality(f.urls) - e.n) < 0.02 * e.n) AS "within 2 %"
+  FROM filters f, (SELECT count(DISTINCT url) AS n FROM packages) e;
+\echo
+SELECT count(*) FILTER (WHERE f.urls @> p.url) AS found, count(*) AS of,
+       holds(bool_and(f.urls @> p.url)) AS "every one"
+  FROM filters f, packages p;
+
+\echo
+\echo
+\echo :bold'2. Which of these URLs are new?':plain
+\echo
+\echo A crawl list: each URL we know, and for each of them one that nobody has seen yet.
+\echo
+CREATE TABLE crawl AS
+  SELECT url, true AS known FROM packages GROUP BY url
+  UNION ALL
+  SELECT url || '?page=2', false FROM packages GROUP BY url;
+\echo
+SELECT c.known, count(*) AS urls,
+       count(*) FILTER (WHERE NOT f.urls @> c.url) AS "certainly new",
+       count(*) FILTER (WHERE f.urls @> c.url) AS "look up to be sure"
+  FROM crawl c, filters f
+ GROUP BY c.known ORDER BY c.known DESC;
+
+\echo
+\echo No known URL was called new, and 99 of 100 new ones never reach the index. The rest are the false
+\echo positives: as many as asked for, give or take four standard deviations of so many draws.
+\echo
+SELECT count(*) FILTER (WHERE f.urls @> c.url) AS false_positives,
+       round(avg((f.urls @> c.url)::int), 4) AS rate, 0.01 AS asked_for,
+       holds(avg((f.urls @> c.url)::int) <= 0.01 + 4 * sqrt(0.01 * 0.99 / count(*)))
+       AS "no more than that"
+  FROM crawl c, filters f
+ WHERE NOT c.known;
+
+\echo
+\echo
+\echo :bold'3. A filter ahead of a join':plain
+\echo
+\echo A log of visits to all these pages. Of interest are the home pages of databases, a few hundred.
+\echo
+CREATE TABLE visits AS SELECT url, visitor FROM crawl, generate_series(1, 10) AS visitor;
+\set ECHO none
+\set QUIET on
+ANALYZE visits;
+\set QUIET off
+\set ECHO queries
+\echo
+\echo The plain query groups the whole log and joins afterwards:
+\echo
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF)
+SELECT p.name, v.visits
+  FROM packages p
+  JOIN (SELECT url, count(*) AS visits FROM visits GROUP BY url) v USING (url)
+ WHERE p.section = 'database';
+
+\echo
+\echo 'With a filter of the few wanted keys, made on the fly, most of the log is dropped as it is read:'
+\echo
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF)
+SELECT p.name, v.visits
+  FROM packages p
+  JOIN (SELECT url, count(*) AS visits FROM visits
+         WHERE bloom_contains((SELECT bloom_agg(url) FROM packages WHERE section = 'database'), url)
+         GROUP BY url) v USING (url)
+ WHERE p.section = 'database';
+
+\echo
+\echo 'The join itself sorts out the false positives, so the result is the same:'
+\echo
+CREATE TEMP TABLE plain AS
+SELECT p.name, v.visits
+  FROM packages p
+  JOIN (SELECT url, count(*) AS visits FROM visits GROUP BY url) v USING (url)
+ WHERE p.section = 'database';
+\echo
+CREATE TEMP TABLE filtered AS
+SELECT p.name, v.visits
+  FROM packages p
+  JOIN (SELECT url, count(*) AS visits FROM visits
+         WHERE bloom_contains((SELECT bloom_agg(url) FROM packages WHERE section = 'database'), url)
+         GROUP BY url) v USING (url)
+ WHERE p.section = 'database';
+\echo
+SELECT (SELECT count(*) FROM plain) AS plain, (SELECT count(*) FROM filtered) AS filtered,
+       holds(NOT EXISTS ((TABLE plain EXCEPT ALL TABLE filtered)
+                         UNION ALL
+                         (TABLE filtered EXCEPT ALL TABLE plain))) AS "same rows";
+
+\echo
+\echo
+\echo :bold'4. Filters kept in a table':plain
+\echo
+\echo 'A filter for each day, all made for 40,000 keys so that they have one shape. The days overlap.'
+\echo
+CREATE TABLE seen (day date PRIMARY KEY, urls bloom NOT NULL);
+\echo
+INSERT INTO seen
+SELECT '2025-06-01', bloom_agg(url, 0.01, 40000) FROM packages WHERE name < 'm';
+\echo
+INSERT INTO seen
+SELECT '2025-06-02', bloom_agg(url, 0.01, 40000) FROM packages WHERE name > 'l';
+\echo
+\echo A union of equal shapes is an OR of bits: no larger than its parts.
+\echo
+SELECT day::text, bloom_cardinality(urls) AS urls, round(bloom_fpp(urls)::numeric, 5) AS rate_now,
+       pg_size_pretty(pg_column_size(urls)::bigint) AS size
+  FROM seen
+ UNION ALL
+SELECT 'both', bloom_cardinality(u), round(bloom_fpp(u)::numeric, 5),
+       pg_size_pretty(pg_column_size(u)::bigint)
+  FROM (SELECT bloom_union_agg(urls) AS u FROM seen) s
+ ORDER BY 1;
+\echo
+\echo Neither order nor path matters: both days united are, byte for byte, the filter of all URLs at once.
+\echo
+SELECT holds((a.urls | b.urls)::bytea = (SELECT bloom_agg(url, 0.01, 40000) FROM packages)::bytea)
+       AS "same bytes"
+  FROM seen a, seen b
+ WHERE a.day = '2025-06-01' AND b.day = '2025-06-02';
+
+\echo
+\echo Another key for the second day, and the days on which a URL was seen:
+\echo
+UPDATE seen SET urls = bloom_add(urls, 'https://www.postgresql.org/docs/')
+ WHERE day = '2025-06-02';
+\echo
+SELECT day, urls @> 'https://www.postgresql.org/docs/' AS docs,
+       urls @> 'https://jdbc.postgresql.org/' AS jdbc,
+       'https://odbc.postgresql.org/' <@ urls AS odbc,
+       'https://www.postgresql.org/never/seen' <@ urls AS never
+  FROM seen ORDER BY day;
+
+\echo
+\echo
+\echo :bold'5. A filter for each group':plain
+\echo
+\echo The hosts of each section: small filters for small groups, all of them in a few pages.
+\echo
+CREATE TABLE hosts AS
+SELECT section, bloom_agg(substring(url FROM '://([^/:]+)')) AS hosts
+  FROM packages GROUP BY section;
+\echo
+SELECT count(*) AS filters, sum(bloom_cardinality(hosts)) AS keys,
+       pg_size_pretty(sum(pg_column_size(hosts))) AS together
+  FROM hosts;
+\echo
+\echo Which sections mention this host?
+\echo
+SELECT section FROM hosts WHERE hosts @> 'www.w3.org' ORDER BY section;
+\echo
+\echo The table itself says the same, only slower. A false positive would be a section too many, never one
+\echo too few.
+\echo
+SELECT DISTINCT section, holds(h.hosts @> 'www.w3.org') AS "in the filter"
+  FROM packages JOIN hosts h USING (section)
+ WHERE url LIKE '%://www.w3.org/%' ORDER BY section;
+\echo
