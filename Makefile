@@ -23,8 +23,10 @@ OBJS = $(CORE_OBJS) \
 	src/bloom_agg.o \
 	src/bloom_func.o \
 	src/bloom_host.o \
+	src/bloom_info.o \
 	src/bloom_io.o \
-	src/bloom_key.o
+	src/bloom_key.o \
+	src/bloom_set.o
 
 # A name that postgres exports, too, must not be bound to postgres.
 SHLIB_LINK += -Wl,-Bsymbolic -lm

@@ -3,10 +3,11 @@
  * bloom.h
  *	  What the files of the PostgreSQL layer share.
  *
- * Dependencies run downward: bloom_io, bloom_func and bloom_agg implement
- * the SQL functions and do not call each other; they use bloom_key (from a
- * datum to kind and hash), bloom_host (memory, values and errors) and the
- * core.
+ * Dependencies run downward.  The functions of SQL are implemented by files
+ * that do not call each other: bloom_io, bloom_func (one filter, one key),
+ * bloom_set (two filters), bloom_info and bloom_agg.  They use bloom_key
+ * (from a datum to kind and hash), bloom_host (memory, values and errors)
+ * and the core.
  *
  *-------------------------------------------------------------------------
  */
