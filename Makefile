@@ -17,10 +17,12 @@ CORE_OBJS = \
 	src/core/bf_format.o \
 	src/core/bf_hash.o \
 	src/core/bf_list.o \
-	src/core/bf_math.o
+	src/core/bf_math.o \
+	src/core/bf_set.o
 
 OBJS = $(CORE_OBJS) \
 	src/bloom_agg.o \
+	src/bloom_array.o \
 	src/bloom_func.o \
 	src/bloom_host.o \
 	src/bloom_info.o \

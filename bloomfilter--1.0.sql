@@ -129,6 +129,32 @@ CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
 	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
+CREATE FUNCTION bloom_try_add(
+	filter bloom,
+	key anyelement,
+	OUT grown bloom,
+	OUT added boolean)
+	AS 'MODULE_PATHNAME', 'bloom_try_add'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
+	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+
+CREATE FUNCTION bloom_try_add(
+	filter bloom,
+	key bloom_key,
+	OUT grown bloom,
+	OUT added boolean)
+	AS 'MODULE_PATHNAME', 'bloom_try_add'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
+	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+
+CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
+	'the filter with all elements of an array added, which copies it once; NULL elements are skipped. NULL for NULL. Errors: as of bloom_add';
+
 --
 -- Membership
 --
@@ -197,8 +223,66 @@ CREATE OPERATOR <@ (
 );
 COMMENT ON OPERATOR <@ (bloom_key, bloom) IS 'key is probably contained in filter';
 
+CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS
+	'whether bloom_contains is true for any element; NULL elements are skipped, an empty array gives false. NULL for NULL. Errors: as of bloom_contains';
+
+CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS
+	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
+
+CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
+	'the elements for which bloom_contains is false, those that were certainly never added: each once, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
+
 --
--- Union
+-- Hashes as keys
+--
+
+CREATE FUNCTION bloom_hash(key anyelement, seed bigint DEFAULT 0) RETURNS bigint
+	AS 'MODULE_PATHNAME', 'bloom_hash'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_hash(anyelement, bigint) IS
+	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_hash(key bloom_key, seed bigint DEFAULT 0) RETURNS bigint
+	AS 'MODULE_PATHNAME', 'bloom_hash'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
+	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
+	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB';
+
+CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_contains_hash(bloom, bigint) IS
+	'bloom_contains for the key of this hash, which has to be made by bloom_hash with the seed of the filter from a key of the type of its keys. NULL for NULL';
+
+CREATE FUNCTION bloom_shard(key anyelement, shards int) RETURNS int
+	AS 'MODULE_PATHNAME', 'bloom_shard'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_shard(anyelement, int) IS
+	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_shard(key bloom_key, shards int) RETURNS int
+	AS 'MODULE_PATHNAME', 'bloom_shard'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+COMMENT ON FUNCTION bloom_shard(bloom_key, int) IS
+	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
+
+--
+-- Set operations
 --
 
 CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
@@ -214,6 +298,85 @@ CREATE OPERATOR | (
 	COMMUTATOR = |
 );
 COMMENT ON OPERATOR | (bloom, bloom) IS 'union of two filters';
+
+CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS
+	'a filter that contains at least every key that both contain: the bits set in both where shapes are equal, or the hashes of a sparse one that the other contains. Its cardinality and rate are upper bounds. NULL for NULL. Errors: 0A000 dense filters of different shapes or with several layers, 42804 keys of different types, 22023 different seeds';
+
+CREATE OPERATOR & (
+	FUNCTION = bloom_intersection,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = &
+);
+COMMENT ON OPERATOR & (bloom, bloom) IS 'intersection of two filters';
+
+CREATE FUNCTION bloom_intersection_cardinality(a bloom, b bloom) RETURNS bigint
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
+	'estimated number of common keys, by inclusion and exclusion; exact if both are sparse. NULL for NULL. Errors: as of bloom_intersection';
+
+--
+-- Equality
+--
+
+CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_eq(bloom, bloom) IS 'implementation of = operator';
+
+CREATE FUNCTION bloom_ne(bloom, bloom) RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_ne(bloom, bloom) IS 'implementation of <> operator';
+
+CREATE OPERATOR = (
+	FUNCTION = bloom_eq,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = =,
+	NEGATOR = <>,
+	RESTRICT = eqsel,
+	JOIN = eqjoinsel,
+	HASHES
+);
+COMMENT ON OPERATOR = (bloom, bloom) IS
+	'equal content: the same parameters, keys and form, to the byte';
+
+CREATE OPERATOR <> (
+	FUNCTION = bloom_ne,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = <>,
+	NEGATOR = =,
+	RESTRICT = neqsel,
+	JOIN = neqjoinsel
+);
+COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
+
+CREATE FUNCTION bloom_hashvalue(bloom) RETURNS int
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_hashvalue(bloom) IS 'hash of a filter as a value';
+
+CREATE FUNCTION bloom_hashvalue_extended(bloom, bigint) RETURNS bigint
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION bloom_hashvalue_extended(bloom, bigint) IS
+	'hash of a filter as a value';
+
+CREATE OPERATOR CLASS bloom_ops
+	DEFAULT FOR TYPE bloom USING hash AS
+	OPERATOR 1 =,
+	FUNCTION 1 bloom_hashvalue(bloom),
+	FUNCTION 2 bloom_hashvalue_extended(bloom, bigint);
+COMMENT ON OPERATOR CLASS bloom_ops USING hash IS
+	'equality of filters for DISTINCT, GROUP BY and hash joins';
+COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS
+	'equality of filters for DISTINCT, GROUP BY and hash joins';
 
 --
 -- What a filter knows about itself
@@ -252,6 +415,28 @@ CREATE FUNCTION bloom_info(
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_info(bloom) IS
 	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, and whether more keys came than one layer holds. NULL for NULL';
+
+CREATE FUNCTION bloom_sizing(
+	fpp float8,
+	expected bigint,
+	OUT bits bigint,
+	OUT bytes bigint,
+	OUT bits_per_key float8,
+	OUT hashes int,
+	OUT block_bits int,
+	OUT filters int,
+	OUT textbook_bits bigint,
+	OUT textbook_hashes int)
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_sizing(float8, bigint) IS
+	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter. NULL for NULL. Errors: 22023 out of range';
+
+CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_compact(bloom) IS
+	'the smallest filter that keeps the rate asked for: an unsized one is sized for the keys it holds, an oversized one becomes the filter that would have been built at the smaller size. NULL for NULL';
 
 --
 -- Aggregates
@@ -311,6 +496,18 @@ CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
 COMMENT ON FUNCTION bloom_union_agg_transfn(internal, bloom) IS
 	'transition function of bloom_union_agg';
 
+CREATE FUNCTION bloom_intersection_agg_transfn(internal, bloom) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_intersection_agg_transfn(internal, bloom) IS
+	'transition function of bloom_intersection_agg';
+
+CREATE FUNCTION bloom_intersection_agg_combinefn(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_intersection_agg_combinefn(internal, internal) IS
+	'combine function of bloom_intersection_agg';
+
 CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
@@ -321,13 +518,13 @@ CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
-	'serialization function of bloom_agg and bloom_union_agg';
+	'serialization function of all aggregates of bloomfilter';
 
 CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
-	'deserialization function of bloom_agg and bloom_union_agg';
+	'deserialization function of all aggregates of bloomfilter';
 
 CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
@@ -335,11 +532,11 @@ CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
 	'final function of bloom_agg';
 
-CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
+CREATE FUNCTION bloom_set_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
-	'final function of bloom_union_agg';
+COMMENT ON FUNCTION bloom_set_agg_finalfn(internal) IS
+	'final function of bloom_union_agg and bloom_intersection_agg';
 
 CREATE AGGREGATE bloom_agg(key anyelement) (
 	SFUNC = bloom_agg_transfn,
@@ -449,7 +646,7 @@ CREATE AGGREGATE bloom_union_agg(filter bloom) (
 	SFUNC = bloom_union_agg_transfn,
 	STYPE = internal,
 	SSPACE = 1024,
-	FINALFUNC = bloom_union_agg_finalfn,
+	FINALFUNC = bloom_set_agg_finalfn,
 	COMBINEFUNC = bloom_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
 	DESERIALFUNC = bloom_agg_deserialfn,
@@ -457,3 +654,16 @@ CREATE AGGREGATE bloom_union_agg(filter bloom) (
 );
 COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
 	'the union of a column of filters. NULL filters are skipped; NULL without any filter. Errors: as of bloom_union';
+
+CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
+	SFUNC = bloom_intersection_agg_transfn,
+	STYPE = internal,
+	SSPACE = 1024,
+	FINALFUNC = bloom_set_agg_finalfn,
+	COMBINEFUNC = bloom_intersection_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS
+	'the intersection of a column of filters. NULL filters are skipped; NULL without any filter. Errors: as of bloom_intersection';

@@ -5,7 +5,7 @@
  *
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
- * bloom_set (two filters), bloom_info and bloom_agg.  They use bloom_key
+ * bloom_set (two filters), bloom_array (many keys), bloom_info and bloom_agg.  They use bloom_key
  * (from a datum to kind and hash), bloom_host (memory, values and errors)
  * and the core.
  *
@@ -35,6 +35,8 @@ extern BfHost pgbloom_host(MemoryContext context);
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
+extern void pgbloom_load(BfBuilder *builder, const BfHost *host,
+						 const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern char *pgbloom_kind_name(const BfKind *kind);
 extern void pgbloom_init_params(BfParams *params, double fpp,
@@ -46,6 +48,8 @@ extern void pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 
 /* bloom_key.c */
 extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);
+extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
+											int argno);
 extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 							   const BfParams *params, BfKind *kind);
 

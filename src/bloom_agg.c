@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * bloom_agg.c
- *	  Aggregates: bloom_agg over keys, bloom_union_agg over filters.
+ *	  Aggregates: bloom_agg over keys, bloom_union_agg and
+ *	  bloom_intersection_agg over filters.
  *
- * Both collect in a builder of the core, which lives in the memory of the
+ * All collect in a builder of the core, which lives in the memory of the
  * aggregate, and share the functions that carry it between the processes of
  * a parallel plan.  A partial result travels as the image of the builder.
  * In the process that combines, it stays an image: it is merged and never
@@ -17,11 +18,13 @@
 
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
+PG_FUNCTION_INFO_V1(bloom_intersection_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
-PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_set_agg_finalfn);
 
 #define STATE_MAGIC		0x626C6D66
 
@@ -48,7 +51,7 @@ aggregate_context(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
-				 errhint("Use bloom_agg or bloom_union_agg.")));
+				 errhint("Use bloom_agg, bloom_union_agg or bloom_intersection_agg.")));
 	return context;
 }
 
@@ -175,29 +178,6 @@ bloom_agg_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/*
- * bloom_union_agg_transfn(internal, bloom)
- */
-Datum
-bloom_union_agg_transfn(PG_FUNCTION_ARGS)
-{
-	MemoryContext context = aggregate_context(fcinfo);
-	PgBloomState *state = get_state(fcinfo, 0);
-	BfView		view;
-
-	if (PG_ARGISNULL(1))
-	{
-		if (state == NULL)
-			PG_RETURN_NULL();
-		PG_RETURN_POINTER(state);
-	}
-	pgbloom_open(PG_GETARG_VARLENA_PP(1), &view);
-	if (state == NULL)
-		state = make_state(context, &view.params);
-	merge(state, &view);
-	PG_RETURN_POINTER(state);
-}
-
 /* Open the image of a state, which has to be written first in some cases. */
 static void
 open_state(PgBloomState *state, BfView *view)
@@ -214,11 +194,64 @@ open_state(PgBloomState *state, BfView *view)
 	pgbloom_open(image, view);
 }
 
-/*
- * bloom_agg_combinefn(internal, internal)
- */
+/* What becomes of a state when a filter comes to it. */
+typedef void (*SetOperation) (PgBloomState *state, const BfView *view);
+
+static void
+intersect(PgBloomState *state, const BfView *view)
+{
+	BfBuilder  *builder = get_builder(state);
+	BfHost		host = builder->host;
+	BfBuilder	result;
+	BfView		mine;
+
+	open_state(state, &mine);
+	pgbloom_check(bf_intersection(&result, &host, &mine, view),
+				  &mine.params, &view->params);
+	bf_builder_free(builder);
+	*builder = result;
+}
+
+/* Transition functions of filters: (internal, bloom) */
+static Datum
+filter_transition(FunctionCallInfo fcinfo, SetOperation operation)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	PgBloomState *state = get_state(fcinfo, 0);
+	BfView		view;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	pgbloom_open(PG_GETARG_VARLENA_PP(1), &view);
+	if (state == NULL)
+	{
+		state = make_state(context, &view.params);
+		merge(state, &view);
+	}
+	else
+		operation(state, &view);
+	PG_RETURN_POINTER(state);
+}
+
 Datum
-bloom_agg_combinefn(PG_FUNCTION_ARGS)
+bloom_union_agg_transfn(PG_FUNCTION_ARGS)
+{
+	return filter_transition(fcinfo, merge);
+}
+
+Datum
+bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
+{
+	return filter_transition(fcinfo, intersect);
+}
+
+/* Combine functions: (internal, internal) */
+static Datum
+combine(FunctionCallInfo fcinfo, SetOperation operation)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	PgBloomState *state = get_state(fcinfo, 0);
@@ -233,9 +266,25 @@ bloom_agg_combinefn(PG_FUNCTION_ARGS)
 	}
 	open_state(other, &view);
 	if (state == NULL)
+	{
 		state = make_state(context, &view.params);
-	merge(state, &view);
+		merge(state, &view);
+	}
+	else
+		operation(state, &view);
 	PG_RETURN_POINTER(state);
+}
+
+Datum
+bloom_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, merge);
+}
+
+Datum
+bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, intersect);
 }
 
 /*
@@ -318,11 +367,11 @@ bloom_agg_finalfn(PG_FUNCTION_ARGS)
 }
 
 /*
- * bloom_union_agg_finalfn(internal): what bloom_union would have made of the
- * filters.
+ * bloom_set_agg_finalfn(internal): what bloom_union or bloom_intersection
+ * would have made of the filters.
  */
 Datum
-bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
+bloom_set_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	PgBloomState *state;
 

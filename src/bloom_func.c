@@ -1,16 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * bloom_func.c
- *	  One filter and one key: to construct, to add, to ask.
+ *	  One filter and one key, or the hash of one: to construct, to add, to
+ *	  ask.
  *
  *-------------------------------------------------------------------------
  */
 #include "bloom.h"
 
+#include "access/htup_details.h"
+#include "funcapi.h"
+
 PG_FUNCTION_INFO_V1(bloom_empty);
 PG_FUNCTION_INFO_V1(bloom_add);
+PG_FUNCTION_INFO_V1(bloom_try_add);
+PG_FUNCTION_INFO_V1(bloom_add_hash);
 PG_FUNCTION_INFO_V1(bloom_contains);
 PG_FUNCTION_INFO_V1(bloom_contained_by);
+PG_FUNCTION_INFO_V1(bloom_contains_hash);
+PG_FUNCTION_INFO_V1(bloom_hash);
+PG_FUNCTION_INFO_V1(bloom_shard);
 
 Datum
 bloom_empty(PG_FUNCTION_ARGS)
@@ -31,44 +40,93 @@ bloom_empty(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(pgbloom_result(&builder, false));
 }
 
+/*
+ * The filter with a hash of a key of this kind added: itself, if the hash is
+ * in it already.
+ */
+static struct varlena *
+add_hash(struct varlena *filter, const BfView *view, const BfKind *kind,
+		 uint64 hash)
+{
+	bool		same_kind = bf_kind_equal(&view->params.kind, kind);
+	struct varlena *result;
+	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfBuilder	builder;
+
+	if (same_kind && bf_contains(view, hash))
+		return filter;
+
+	/* With room in the bits, a copy of the value is the result. */
+	if (same_kind && view->nlayers > 0)
+	{
+		result = palloc(VARHDRSZ + view->size);
+		SET_VARSIZE(result, VARHDRSZ + view->size);
+		memcpy(VARDATA(result), view->image, view->size);
+		if (bf_add_in_place((uint8_t *) VARDATA(result), view,
+							hash) == BF_OK)
+			return result;
+		pfree(result);
+	}
+
+	pgbloom_load(&builder, &host, view);
+	bf_builder_set_kind(&builder, kind);
+	pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
+	result = pgbloom_result(&builder, false);
+	bf_builder_free(&builder);
+	return result;
+}
+
 Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
 	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
-	struct varlena *result;
 	BfView		view;
 	BfKind		kind;
 	uint64		hash;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
-	BfBuilder	builder;
 
 	pgbloom_open(filter, &view);
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&view.params, &kind);
-	if (bf_contains(&view, hash))
-		PG_RETURN_POINTER(filter);
+	PG_RETURN_POINTER(add_hash(filter, &view, &kind, hash));
+}
 
-	/* With room in the bits, a copy of the value is the result. */
-	if (view.nlayers > 0 && bf_kind_equal(&view.params.kind, &kind))
-	{
-		result = palloc(VARHDRSZ + view.size);
-		SET_VARSIZE(result, VARHDRSZ + view.size);
-		memcpy(VARDATA(result), view.image, view.size);
-		if (bf_add_in_place((uint8_t *) VARDATA(result), &view,
-							hash) == BF_OK)
-			PG_RETURN_POINTER(result);
-		pfree(result);
-	}
+/*
+ * bloom_add that also tells whether the key was new.
+ */
+Datum
+bloom_try_add(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	BfView		view;
+	BfKind		kind;
+	uint64		hash;
+	TupleDesc	descriptor;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
 
-	pgbloom_check(bf_builder_init(&builder, &host, &view.params),
-				  &view.params, NULL);
-	pgbloom_check(bf_builder_merge(&builder, &view), &builder.params,
-				  &view.params);
-	bf_builder_set_kind(&builder, &kind);
-	pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	PG_RETURN_POINTER(result);
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	descriptor = BlessTupleDesc(descriptor);
+
+	pgbloom_open(filter, &view);
+	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
+							&view.params, &kind);
+	values[0] = PointerGetDatum(add_hash(filter, &view, &kind, hash));
+	values[1] = BoolGetDatum(!bf_contains(&view, hash));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
+													  nulls)));
+}
+
+/* A hash says nothing of its key's type: the filter's kind stays as it is. */
+Datum
+bloom_add_hash(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	BfView		view;
+
+	pgbloom_open(filter, &view);
+	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind,
+							   (uint64) PG_GETARG_INT64(1)));
 }
 
 static bool
@@ -99,4 +157,48 @@ Datum
 bloom_contained_by(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(contains(fcinfo, 1, 0));
+}
+
+Datum
+bloom_contains_hash(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	BfView		view;
+	bool		found;
+
+	pgbloom_open(filter, &view);
+	found = bf_contains(&view, (uint64) PG_GETARG_INT64(1));
+	PG_FREE_IF_COPY(filter, 0);
+	PG_RETURN_BOOL(found);
+}
+
+/* The hash of a key, as a filter with this seed would take it. */
+static uint64
+hash_argument(FunctionCallInfo fcinfo, int64 seed)
+{
+	BfParams	params = {0};
+	BfKind		kind;
+
+	params.seed = (uint64) seed;
+	return pgbloom_key_hash(pgbloom_key_type(fcinfo, 0), PG_GETARG_DATUM(0),
+							&params, &kind);
+}
+
+Datum
+bloom_hash(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64((int64) hash_argument(fcinfo, PG_GETARG_INT64(1)));
+}
+
+Datum
+bloom_shard(PG_FUNCTION_ARGS)
+{
+	int32		shards = PG_GETARG_INT32(1);
+
+	if (shards < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of shards %d is out of range", shards),
+				 errdetail("The number must be at least 1.")));
+	PG_RETURN_INT32((int32) bf_shard(hash_argument(fcinfo, 0), shards));
 }

@@ -131,7 +131,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 							pretty_size(BF_MAX_BITS / 8.0)),
 					 errdetail("It was asked for with a false-positive rate of %g and holds more keys than fit at this rate.",
 							   params->fpp),
-					 errhint("Distribute the keys over several filters, or ask for a larger false-positive rate.")));
+					 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 			break;
 		case BF_TOO_MANY_LAYERS:
 			ereport(ERROR,
@@ -152,6 +152,13 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 			break;
 		case BF_KIND_MISMATCH:
 			pgbloom_kind_mismatch(&params->kind, &other->kind);
+			break;
+		case BF_SHAPE_MISMATCH:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot intersect Bloom filters of different shapes"),
+					 errdetail("Bits of filters that differ in size or false-positive rate, or have more than one layer, do not correspond."),
+					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them.")));
 			break;
 		default:
 			elog(ERROR, "unexpected status %d of a Bloom filter", status);
@@ -205,7 +212,17 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 	return true;
 }
 
-/* Write what was built as a new value, and free the builder. */
+/* Make a builder with the content of a filter. */
+void
+pgbloom_load(BfBuilder *builder, const BfHost *host, const BfView *view)
+{
+	pgbloom_check(bf_builder_init(builder, host, &view->params),
+				  &view->params, NULL);
+	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
+				  &view->params);
+}
+
+/* Write what was built as a new value. */
 struct varlena *
 pgbloom_result(BfBuilder *builder, bool compact)
 {
@@ -253,7 +270,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 				 errdetail("The maximum size of a filter is %s, at this rate enough for %.0f keys.",
 						   pretty_size(BF_MAX_BITS / 8.0),
 						   BF_MAX_BITS / bf_bits_per_key(fpp)),
-				 errhint("Distribute the keys over several filters, or ask for a larger false-positive rate.")));
+				 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 
 	memset(params, 0, sizeof(*params));
 	params->fpp = fpp;

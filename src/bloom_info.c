@@ -13,9 +13,14 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 
+/* Most keys that bloom_sizing counts with, far beyond any use. */
+#define MAX_SIZING	INT64CONST(1000000000000000)
+
 PG_FUNCTION_INFO_V1(bloom_cardinality);
 PG_FUNCTION_INFO_V1(bloom_fpp);
 PG_FUNCTION_INFO_V1(bloom_info);
+PG_FUNCTION_INFO_V1(bloom_sizing);
+PG_FUNCTION_INFO_V1(bloom_compact);
 
 Datum
 bloom_cardinality(PG_FUNCTION_ARGS)
@@ -35,6 +40,24 @@ bloom_fpp(PG_FUNCTION_ARGS)
 
 	pgbloom_open(filter, &view);
 	PG_RETURN_FLOAT8(bf_current_fpp(&view));
+}
+
+/* The row type of the result, which SQL declares. */
+static TupleDesc
+row_type(FunctionCallInfo fcinfo, int ncolumns)
+{
+	TupleDesc	descriptor;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (descriptor->natts != ncolumns)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("library and SQL definition of extension \"bloomfilter\" do not match"),
+				 errdetail("A result has %d columns in the library, but %d in SQL.",
+						   ncolumns, descriptor->natts),
+				 errhint("Run ALTER EXTENSION bloomfilter UPDATE.")));
+	return BlessTupleDesc(descriptor);
 }
 
 /*
@@ -59,17 +82,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	uint64		bits_set = 0;
 	int			i;
 
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	descriptor = BlessTupleDesc(descriptor);
-	if (descriptor->natts != NCOLUMNS)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("library and SQL definition of extension \"bloomfilter\" do not match"),
-				 errdetail("bloom_info has %d columns in the library, but %d in SQL.",
-						   NCOLUMNS, descriptor->natts),
-				 errhint("Run ALTER EXTENSION bloomfilter UPDATE.")));
-
+	descriptor = row_type(fcinfo, NCOLUMNS);
 	pgbloom_open(filter, &view);
 	for (i = 0; i < view.nlayers; i++)
 	{
@@ -109,4 +122,76 @@ bloom_info(PG_FUNCTION_ARGS)
 
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
+}
+
+/*
+ * What keys would take, before anything is built: more of them than one
+ * filter holds are spread over several of equal size.
+ */
+Datum
+bloom_sizing(PG_FUNCTION_ARGS)
+{
+	enum
+	{
+		BITS, BYTES, BITS_PER_KEY, HASHES, BLOCK_BITS, FILTERS,
+		TEXTBOOK_BITS, TEXTBOOK_HASHES, NCOLUMNS
+	};
+	double		fpp = PG_GETARG_FLOAT8(0);
+	int64		expected = PG_GETARG_INT64(1);
+	TupleDesc	descriptor = row_type(fcinfo, NCOLUMNS);
+	Datum		values[NCOLUMNS];
+	bool		nulls[NCOLUMNS] = {false};
+	BfParams	params;
+	BfShape		shape;
+	int64		filters;
+	int64		bits;
+
+	/* All but the size is checked as for a filter. */
+	pgbloom_init_params(&params, fpp, expected < 1, expected, 0);
+	if (expected > MAX_SIZING)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of expected keys %lld is out of range",
+						(long long) expected),
+				 errdetail("The number must be at most %lld.",
+						   (long long) MAX_SIZING)));
+
+	filters = (int64) ceil(bf_needed_bits(fpp, expected) / BF_MAX_BITS);
+	if (bf_shape_for(fpp, (expected + filters - 1) / filters,
+					 &shape) != BF_OK)
+		elog(ERROR, "no shape for one of " INT64_FORMAT " filters", filters);
+	bits = filters * (int64) bf_shape_bits(&shape);
+
+	values[BITS] = Int64GetDatum(bits);
+	values[BYTES] = Int64GetDatum(bits / 8 + filters *
+								  (int64) (VARHDRSZ +
+										   bf_header_size(&params, 1)));
+	values[BITS_PER_KEY] = Float8GetDatum((double) bits / expected);
+	values[HASHES] = Int32GetDatum(shape.k);
+	values[BLOCK_BITS] = Int32GetDatum(1 << shape.block_log2);
+	values[FILTERS] = Int32GetDatum((int32) filters);
+	values[TEXTBOOK_BITS] =
+		Int64GetDatum((int64) ceil(expected * bf_textbook_bits_per_key(fpp)));
+	values[TEXTBOOK_HASHES] = Int32GetDatum(bf_textbook_hashes(fpp));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
+													  nulls)));
+}
+
+/*
+ * The smallest filter that keeps the rate asked for.
+ */
+Datum
+bloom_compact(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *result;
+	BfView		view;
+	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfBuilder	builder;
+
+	pgbloom_open(filter, &view);
+	pgbloom_load(&builder, &host, &view);
+	result = pgbloom_result(&builder, true);
+	bf_builder_free(&builder);
+	PG_RETURN_POINTER(result);
 }

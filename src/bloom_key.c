@@ -604,27 +604,38 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 	return key_type;
 }
 
-/*
- * The type of the keys in an argument of this call site, looked up once.
- */
+/* Look up a type once for all calls from one site. */
+static PgBloomKeyType *
+lookup_once(FunctionCallInfo fcinfo, Oid type)
+{
+	if (!OidIsValid(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
+				 errmsg("could not determine the data type of the key")));
+	fcinfo->flinfo->fn_extra = make_key_type(type, PG_GET_COLLATION(),
+											 fcinfo->flinfo->fn_mcxt);
+	return fcinfo->flinfo->fn_extra;
+}
+
+/* The type of the key that is an argument. */
 PgBloomKeyType *
 pgbloom_key_type(FunctionCallInfo fcinfo, int argno)
 {
-	PgBloomKeyType *type = fcinfo->flinfo->fn_extra;
+	if (fcinfo->flinfo->fn_extra != NULL)
+		return fcinfo->flinfo->fn_extra;
+	return lookup_once(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, argno));
+}
 
-	if (type == NULL)
-	{
-		Oid			oid = get_fn_expr_argtype(fcinfo->flinfo, argno);
+/* The type of the keys in an argument that is an array. */
+PgBloomKeyType *
+pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
+{
+	Oid			array;
 
-		if (!OidIsValid(oid))
-			ereport(ERROR,
-					(errcode(ERRCODE_INDETERMINATE_DATATYPE),
-					 errmsg("could not determine the data type of the key")));
-		type = make_key_type(oid, PG_GET_COLLATION(),
-							 fcinfo->flinfo->fn_mcxt);
-		fcinfo->flinfo->fn_extra = type;
-	}
-	return type;
+	if (fcinfo->flinfo->fn_extra != NULL)
+		return fcinfo->flinfo->fn_extra;
+	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	return lookup_once(fcinfo, get_base_element_type(array));
 }
 
 /*

@@ -64,7 +64,8 @@ typedef enum BfStatus
 	BF_CORRUPT,					/* not an image */
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
-	BF_KIND_MISMATCH
+	BF_KIND_MISMATCH,
+	BF_SHAPE_MISMATCH			/* bits that do not correspond */
 } BfStatus;
 
 /*
@@ -194,6 +195,7 @@ typedef struct BfBuilder
 typedef struct BfPlan
 {
 	size_t		size;			/* bytes */
+	uint64_t	expected;		/* keys, to be recorded; 0: sizes itself */
 	int			nlayers;		/* 0: sparse form */
 	BfShape		shapes[BF_MAX_LAYERS];
 } BfPlan;
@@ -206,11 +208,13 @@ typedef struct BfPlan
 /* bf_hash: keys to hashes */
 extern uint64_t bf_hash_bytes(const void *bytes, size_t size, uint64_t seed);
 extern uint64_t bf_hash_u64(uint64_t value, uint64_t seed);
+extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 
 /* bf_math: keys, bits and rates */
 extern double bf_textbook_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
 extern double bf_needed_bits(double fpp, uint64_t n);
+extern unsigned bf_textbook_hashes(double fpp);
 extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
 extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
 						  BfShape *folded);
@@ -222,6 +226,7 @@ extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
 /* bf_format: images */
 extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
 extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
+extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern const char *bf_kind_name(const BfKind *kind);
 extern bool bf_kind_equal(const BfKind *a, const BfKind *b);
 
@@ -242,8 +247,15 @@ extern BfStatus bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan);
 extern void bf_builder_write(const BfBuilder *b, const BfPlan *plan,
 							 uint8_t *image);
 extern void bf_builder_free(BfBuilder *b);
+
+/* bf_set: operations on two filters */
 extern BfStatus bf_union(BfBuilder *b, const BfHost *host,
 						 const BfView *x, const BfView *y);
+extern BfStatus bf_intersection(BfBuilder *b, const BfHost *host,
+								const BfView *x, const BfView *y);
+extern BfStatus bf_intersection_cardinality(const BfHost *host,
+											const BfView *x, const BfView *y,
+											double *n);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

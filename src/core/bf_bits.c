@@ -22,11 +22,9 @@
 static size_t
 block_offset(const BfShape *shape, uint64_t hash)
 {
-	uint64_t	low = (hash & 0xFFFFFFFF) * shape->nblocks;
-	uint64_t	high = (hash >> 32) * shape->nblocks;
-	uint64_t	block = (high + (low >> 32)) >> 32;
+	uint64_t	block = bf_scale(hash, shape->nblocks);
 
-	return (size_t) (block << (shape->block_log2 - 3));
+	return (size_t) block << (shape->block_log2 - 3);
 }
 
 bool
@@ -133,6 +131,19 @@ bf_bits_unite(uint8_t *to, const uint8_t *from, size_t size)
 	for (i = 0; i < size; i += 8)
 	{
 		uint64_t	word = load_word(to + i) | load_word(from + i);
+
+		memcpy(to + i, &word, sizeof(word));
+	}
+}
+
+void
+bf_bits_intersect(uint8_t *to, const uint8_t *with, size_t size)
+{
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+	{
+		uint64_t	word = load_word(to + i) & load_word(with + i);
 
 		memcpy(to + i, &word, sizeof(word));
 	}

@@ -18,18 +18,8 @@
 #include "bf_bytes.h"
 #include "bf_internal.h"
 
-/* Hashes worked on between two polls of the host: well below 1 ms. */
-#define POLL_INTERVAL	4096
-
 /* Hashes that a list first has room for. */
 #define INITIAL_ROOM	8
-
-static void
-poll_host(const BfHost *host, size_t i)
-{
-	if (i % POLL_INTERVAL == 0)
-		host->poll(host->context);
-}
 
 static size_t
 sparse_size(const BfParams *params, uint32_t nhashes)
@@ -244,7 +234,7 @@ move_hashes(BfBuilder *b)
 	{
 		BfStatus	status = add_to_layers(b, b->hashes[i], b->nhashes - i);
 
-		poll_host(&b->host, i);
+		bf_poll(&b->host, i);
 		if (status != BF_OK)
 			return status;
 	}
@@ -356,13 +346,6 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 	return add(b, hash, 1);
 }
 
-static bool
-same_shape(const BfShape *x, const BfShape *y)
-{
-	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
-		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp;
-}
-
 /*
  * Unite a layer with the one of equal shape that it adds the fewest bits to,
  * if the result stays within the fill of its design; else put it beside.
@@ -381,7 +364,7 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 		BfBuildLayer *layer = &b->layers[i];
 		uint64_t	set;
 
-		if (!same_shape(&layer->shape, &other->shape))
+		if (!bf_shape_equal(&layer->shape, &other->shape))
 			continue;
 		b->host.poll(b->host.context);
 		set = bf_bits_count_union(layer->bits, other->bits, size);
@@ -451,29 +434,36 @@ sort_layers(BfBuilder *b)
 }
 
 /*
- * Take in all keys of another filter.  Of different parameters the result
+ * Take over the parameters of another filter.  Of different ones, a result
  * records the smaller rate and the larger number of expected keys.
  */
 BfStatus
-bf_builder_merge(BfBuilder *b, const BfView *view)
+bf_builder_join_params(BfBuilder *b, const BfParams *params)
 {
 	BfStatus	status;
-	uint32_t	i;
 
-	if (b->params.seed != view->params.seed)
+	if (b->params.seed != params->seed)
 		return BF_SEED_MISMATCH;
-	status = bf_builder_set_kind(b, &view->params.kind);
+	status = bf_builder_set_kind(b, &params->kind);
 	if (status != BF_OK)
 		return status;
-	if (b->params.fpp > view->params.fpp)
-		b->params.fpp = view->params.fpp;
-	if (b->params.expected < view->params.expected)
-		b->params.expected = view->params.expected;
-	status = limit_hashes(b);
+	if (b->params.fpp > params->fpp)
+		b->params.fpp = params->fpp;
+	if (b->params.expected < params->expected)
+		b->params.expected = params->expected;
+	return limit_hashes(b);
+}
+
+/* Take in all keys of another filter. */
+BfStatus
+bf_builder_merge(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = bf_builder_join_params(b, &view->params);
+	uint32_t	i;
 
 	for (i = 0; status == BF_OK && i < view->nhashes; i++)
 	{
-		poll_host(&b->host, i);
+		bf_poll(&b->host, i);
 		status = add(b, bf_load64(view->hashes + 8 * (size_t) i),
 					 view->nhashes - i);
 	}
@@ -493,7 +483,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
  *
  * A compact image is the smallest one that keeps the rate: hashes go into a
  * layer for just their number if that is smaller than they are, and each
- * layer is folded to what it holds.
+ * layer is folded to what it holds.  A sized filter is then one that was
+ * asked for with the smaller size, to the byte.
  */
 BfStatus
 bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
@@ -506,20 +497,27 @@ bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
 	if (status != BF_OK)
 		return status;
 
+	plan->expected = b->params.expected;
 	plan->nlayers = b->nlayers;
 	for (i = 0; i < b->nlayers; i++)
 	{
 		plan->shapes[i] = b->layers[i].shape;
-		if (compact)
+		if (compact &&
 			bf_shape_fold(&b->layers[i].shape, b->layers[i].bits_set,
-						  &plan->shapes[i]);
+						  &plan->shapes[i]) &&
+			plan->expected > 0 && b->nlayers == 1)
+			plan->expected = plan->shapes[i].capacity;
 	}
 
 	if (compact && b->nlayers == 0 && b->nhashes > 0 &&
 		bf_shape_for(b->params.fpp, b->nhashes, &plan->shapes[0]) == BF_OK &&
 		dense_size(&b->params, &plan->shapes[0]) <
 		sparse_size(&b->params, b->nhashes))
+	{
 		plan->nlayers = 1;
+		if (plan->expected > 0)
+			plan->expected = b->nhashes;
+	}
 
 	if (plan->nlayers == 0)
 		plan->size = sparse_size(&b->params, b->nhashes);
@@ -545,7 +543,7 @@ write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
 		memset(to, 0, bf_shape_size(shape));
 		for (j = 0; j < b->nhashes; j++)
 		{
-			poll_host(&b->host, j);
+			bf_poll(&b->host, j);
 			bits_set += bf_bits_add(shape, to, b->hashes[j]);
 		}
 		return bits_set;
@@ -568,11 +566,13 @@ write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
 void
 bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
 {
+	BfParams	params = b->params;
 	uint8_t    *entry;
-	uint8_t    *content = image + bf_header_size(&b->params, plan->nlayers);
+	uint8_t    *content = image + bf_header_size(&params, plan->nlayers);
 	uint32_t	i;
 
-	entry = bf_write_header(image, &b->params,
+	params.expected = plan->expected;
+	entry = bf_write_header(image, &params,
 							plan->nlayers > 0 ? 0 : b->nhashes,
 							plan->nlayers);
 	for (i = 0; i < (uint32_t) plan->nlayers; i++)
@@ -588,32 +588,4 @@ bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
 		for (i = 0; i < b->nhashes; i++)
 			bf_store64(content + 8 * (size_t) i, b->hashes[i]);
 	}
-}
-
-/* Whether x is to be merged before y: a total order of images. */
-static bool
-comes_first(const BfView *x, const BfView *y)
-{
-	if (x->nlayers != y->nlayers)
-		return x->nlayers > y->nlayers;
-	if (x->size != y->size)
-		return x->size > y->size;
-	return memcmp(x->image, y->image, x->size) >= 0;
-}
-
-/*
- * Make b the union of two filters.  They are merged in an order of their
- * own, so that the result does not depend on which of them is x.
- */
-BfStatus
-bf_union(BfBuilder *b, const BfHost *host, const BfView *x, const BfView *y)
-{
-	const BfView *first = comes_first(x, y) ? x : y;
-	BfStatus	status = bf_builder_init(b, host, &first->params);
-
-	if (status == BF_OK)
-		status = bf_builder_merge(b, first);
-	if (status == BF_OK)
-		status = bf_builder_merge(b, first == x ? y : x);
-	return status;
 }

@@ -23,6 +23,7 @@ extern uint64_t bf_bits_count(const uint8_t *bits, size_t size);
 extern uint64_t bf_bits_count_union(const uint8_t *x, const uint8_t *y,
 									size_t size);
 extern void bf_bits_unite(uint8_t *to, const uint8_t *from, size_t size);
+extern void bf_bits_intersect(uint8_t *to, const uint8_t *with, size_t size);
 extern void bf_bits_fold(uint8_t *to, const uint8_t *from,
 						 uint32_t nblocks, uint32_t factor,
 						 size_t block_size);
@@ -34,6 +35,16 @@ extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
 
+/* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
+static inline uint64_t
+bf_scale(uint64_t hash, uint32_t n)
+{
+	uint64_t	low = (hash & 0xFFFFFFFF) * n;
+	uint64_t	high = (hash >> 32) * n;
+
+	return (high + (low >> 32)) >> 32;
+}
+
 /* bf_math */
 static inline size_t
 bf_shape_size(const BfShape *shape)
@@ -41,12 +52,29 @@ bf_shape_size(const BfShape *shape)
 	return (size_t) (bf_shape_bits(shape) / 8);
 }
 
+static inline bool
+bf_shape_equal(const BfShape *x, const BfShape *y)
+{
+	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
+		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp;
+}
+
+/* bf_builder */
+extern BfStatus bf_builder_join_params(BfBuilder *b, const BfParams *params);
+
+/* In the i-th turn of a loop over hashes: poll the host now and then. */
+static inline void
+bf_poll(const BfHost *host, size_t i)
+{
+	if (i % 4096 == 0)
+		host->poll(host->context);
+}
+
 /* bf_format: images are written front to back */
 extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
 								uint32_t nhashes, int nlayers);
 extern uint8_t *bf_write_layer(uint8_t *entry, const BfShape *shape,
 								uint64_t bits_set);
-extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern void bf_update_bits_set(uint8_t *image, const BfView *view, int layer,
 							   uint64_t bits_set);
 

@@ -116,8 +116,8 @@ mean_fpp(double unset, unsigned k, double mean, double n, double nblocks)
 }
 
 /* Number of hash functions that is best without blocks. */
-static unsigned
-textbook_k(double fpp)
+unsigned
+bf_textbook_hashes(double fpp)
 {
 	double		k = floor(-log2(fpp));
 	double		fewer,
@@ -137,7 +137,7 @@ textbook_k(double fpp)
 double
 bf_textbook_bits_per_key(double fpp)
 {
-	double		k = textbook_k(fpp);
+	double		k = bf_textbook_hashes(fpp);
 
 	return -k / log1p(-pow(fpp, 1 / k));
 }
@@ -182,7 +182,7 @@ design_for(double fpp)
 	static _Thread_local Design known[8];
 	static _Thread_local unsigned next = 0;
 	double		textbook = bf_textbook_bits_per_key(fpp);
-	unsigned	most_k = textbook_k(fpp) + 1;
+	unsigned	most_k = bf_textbook_hashes(fpp) + 1;
 	unsigned	least_k = most_k > 8 ? most_k - 8 : 1;
 	unsigned	block_log2;
 	Design	   *design;
