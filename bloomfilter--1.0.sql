@@ -241,6 +241,18 @@ CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
 COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
 	'the elements for which bloom_contains is false, those that were certainly never added: each once, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
 
+CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_exclude'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
+	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+
+CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_exclude'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
+	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+
 --
 -- Hashes as keys
 --
@@ -410,11 +422,12 @@ CREATE FUNCTION bloom_info(
 	OUT cardinality bigint,
 	OUT current_fpp float8,
 	OUT bytes bigint,
-	OUT over_capacity boolean)
+	OUT over_capacity boolean,
+	OUT excluded int)
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_info(bloom) IS
-	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, and whether more keys came than one layer holds. NULL for NULL';
+	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, whether more keys came than one layer holds, and the number of excluded keys. NULL for NULL';
 
 CREATE FUNCTION bloom_sizing(
 	fpp float8,

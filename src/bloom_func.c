@@ -15,6 +15,7 @@ PG_FUNCTION_INFO_V1(bloom_empty);
 PG_FUNCTION_INFO_V1(bloom_add);
 PG_FUNCTION_INFO_V1(bloom_try_add);
 PG_FUNCTION_INFO_V1(bloom_add_hash);
+PG_FUNCTION_INFO_V1(bloom_exclude);
 PG_FUNCTION_INFO_V1(bloom_contains);
 PG_FUNCTION_INFO_V1(bloom_contained_by);
 PG_FUNCTION_INFO_V1(bloom_contains_hash);
@@ -127,6 +128,33 @@ bloom_add_hash(PG_FUNCTION_ARGS)
 	pgbloom_open(filter, &view);
 	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind,
 							   (uint64) PG_GETARG_INT64(1)));
+}
+
+/*
+ * Record a known false positive.
+ */
+Datum
+bloom_exclude(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *result;
+	BfView		view;
+	BfKind		kind;
+	uint64		hash;
+	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfBuilder	builder;
+
+	pgbloom_open(filter, &view);
+	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
+							&view.params, &kind);
+	if (!bf_contains(&view, hash))
+		PG_RETURN_POINTER(filter);
+
+	pgbloom_load(&builder, &host, &view);
+	pgbloom_check(bf_builder_exclude(&builder, hash), &builder.params, NULL);
+	result = pgbloom_result(&builder, false);
+	bf_builder_free(&builder);
+	PG_RETURN_POINTER(result);
 }
 
 static bool

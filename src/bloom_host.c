@@ -160,6 +160,19 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 					 errdetail("Bits of filters that differ in size or false-positive rate, or have more than one layer, do not correspond."),
 					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them.")));
 			break;
+		case BF_TOO_MANY_EXCEPTIONS:
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("Bloom filter would exceed the maximum of %d excluded keys",
+							BF_MAX_EXCEPTIONS),
+					 errhint("Build the filter anew with a smaller false-positive rate or another seed.")));
+			break;
+		case BF_IS_MEMBER:
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("cannot exclude a key that was added to the Bloom filter"),
+					 errdetail("The filter is in its sparse form, which is exact.")));
+			break;
 		default:
 			elog(ERROR, "unexpected status %d of a Bloom filter", status);
 	}

@@ -71,7 +71,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	{
 		KEY_TYPE, FORM, FPP, EXPECTED, SEED, LAYERS, BITS, HASHES, BLOCK_BITS,
 		BITS_SET, FILL, CARDINALITY, CURRENT_FPP, BYTES, OVER_CAPACITY,
-		NCOLUMNS
+		EXCLUDED, NCOLUMNS
 	};
 	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
 	BfView		view;
@@ -105,6 +105,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	values[CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
 	values[BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
 	values[OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
+	values[EXCLUDED] = Int32GetDatum((int32) view.nexceptions);
 
 	if (view.nlayers > 0)
 	{
@@ -146,14 +147,13 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	int64		filters;
 	int64		bits;
 
-	/* All but the size is checked as for a filter. */
-	pgbloom_init_params(&params, fpp, expected < 1, expected, 0);
-	if (expected > MAX_SIZING)
+	pgbloom_init_params(&params, fpp, false, 0, 0);
+	if (expected < 1 || expected > MAX_SIZING)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of expected keys %lld is out of range",
 						(long long) expected),
-				 errdetail("The number must be at most %lld.",
+				 errdetail("The number must be between 1 and %lld.",
 						   (long long) MAX_SIZING)));
 
 	filters = (int64) ceil(bf_needed_bits(fpp, expected) / BF_MAX_BITS);

@@ -51,6 +51,9 @@
 /* Its first layer of bits is made for this many keys. */
 #define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
 
+/* Known false positives that a filter keeps apart. */
+#define BF_MAX_EXCEPTIONS		4096
+
 /* Longest name of a key kind in bytes: a type's name and "[]". */
 #define BF_MAX_KIND_NAME		79
 
@@ -65,7 +68,9 @@ typedef enum BfStatus
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
 	BF_KIND_MISMATCH,
-	BF_SHAPE_MISMATCH			/* bits that do not correspond */
+	BF_SHAPE_MISMATCH,			/* bits that do not correspond */
+	BF_TOO_MANY_EXCEPTIONS,		/* more than BF_MAX_EXCEPTIONS */
+	BF_IS_MEMBER				/* certainly, so no exception */
 } BfStatus;
 
 /*
@@ -153,6 +158,8 @@ typedef struct BfView
 	const uint8_t *hashes;		/* little-endian, ascending */
 	int			nlayers;		/* 0: sparse form */
 	BfViewLayer layers[BF_MAX_LAYERS];
+	uint32_t	nexceptions;	/* of the dense form */
+	const uint8_t *exceptions;	/* hashes, little-endian, ascending */
 } BfView;
 
 /*
@@ -189,6 +196,8 @@ typedef struct BfBuilder
 	uint64_t   *hashes;
 	int			nlayers;		/* 0: still hashes */
 	BfBuildLayer *layers;		/* BF_MAX_LAYERS of them, or NULL */
+	uint32_t	nexceptions;
+	uint64_t   *exceptions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
 } BfBuilder;
 
 /* The image that a builder is going to write. */
@@ -242,6 +251,7 @@ extern BfStatus bf_builder_init(BfBuilder *b, const BfHost *host,
 								const BfParams *params);
 extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
 extern BfStatus bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan);
 extern void bf_builder_write(const BfBuilder *b, const BfPlan *plan,

@@ -88,6 +88,10 @@ bf_builder_free(BfBuilder *b)
 		b->host.free(b->host.context, b->layers);
 	b->layers = NULL;
 	b->nlayers = 0;
+	if (b->exceptions != NULL)
+		b->host.free(b->host.context, b->exceptions);
+	b->exceptions = NULL;
+	b->nexceptions = 0;
 }
 
 /* State what the keys are; all have to be of one kind. */
@@ -189,12 +193,72 @@ grow(BfBuilder *b, uint32_t coming)
 	return append_layer(b, &shape);
 }
 
+static bool
+is_exception(const BfBuilder *b, uint64_t hash)
+{
+	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+
+	return i < b->nexceptions && b->exceptions[i] == hash;
+}
+
+/* Keep a hash apart for which the bits say yes. */
+BfStatus
+bf_builder_add_exception(BfBuilder *b, uint64_t hash)
+{
+	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+
+	if (i < b->nexceptions && b->exceptions[i] == hash)
+		return BF_OK;
+	if (b->nexceptions == BF_MAX_EXCEPTIONS)
+		return BF_TOO_MANY_EXCEPTIONS;
+	if (b->exceptions == NULL)
+	{
+		b->exceptions = b->host.alloc(b->host.context,
+									  BF_MAX_EXCEPTIONS * sizeof(uint64_t));
+		if (b->exceptions == NULL)
+			return BF_NO_MEMORY;
+	}
+	memmove(b->exceptions + i + 1, b->exceptions + i,
+			(b->nexceptions - i) * sizeof(uint64_t));
+	b->exceptions[i] = hash;
+	b->nexceptions++;
+	return BF_OK;
+}
+
+static void
+remove_exception(BfBuilder *b, uint64_t hash)
+{
+	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+
+	if (i == b->nexceptions || b->exceptions[i] != hash)
+		return;
+	b->nexceptions--;
+	memmove(b->exceptions + i, b->exceptions + i + 1,
+			(b->nexceptions - i) * sizeof(uint64_t));
+}
+
+static bool
+layers_contain(const BfBuilder *b, uint64_t hash)
+{
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (bf_bits_contain(&b->layers[i].shape, b->layers[i].bits, hash))
+			return true;
+	}
+	return false;
+}
+
 /* Add a hash that coming - 1 others are known to follow. */
 static BfStatus
 add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 {
 	BfBuildLayer *layer = NULL;
 	int			i;
+
+	if (b->nexceptions > 0)
+		remove_exception(b, hash);
 
 	for (i = b->nlayers - 1; i >= 0 && layer == NULL; i--)
 	{
@@ -203,14 +267,8 @@ add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 	}
 
 	/* A key that some layer has needs no room in another one. */
-	if (b->nlayers > 1 || layer == NULL)
-	{
-		for (i = 0; i < b->nlayers; i++)
-		{
-			if (bf_bits_contain(&b->layers[i].shape, b->layers[i].bits, hash))
-				return BF_OK;
-		}
-	}
+	if ((b->nlayers > 1 || layer == NULL) && layers_contain(b, hash))
+		return BF_OK;
 
 	if (layer == NULL)
 	{
@@ -347,6 +405,58 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 }
 
 /*
+ * Record that the key of this hash is known not to be in the filter, though
+ * it may test positive.  The list of the sparse form is exact: what is in it
+ * was added.
+ */
+BfStatus
+bf_builder_exclude(BfBuilder *b, uint64_t hash)
+{
+	if (b->nlayers == 0)
+	{
+		BfStatus	status = settle_hashes(b);
+		size_t		i = bf_list_find(b->hashes, b->nhashes, hash);
+
+		if (status != BF_OK)
+			return status;
+		if (b->nlayers == 0)
+			return i < b->nhashes && b->hashes[i] == hash ?
+				BF_IS_MEMBER : BF_OK;
+	}
+	return layers_contain(b, hash) ?
+		bf_builder_add_exception(b, hash) : BF_OK;
+}
+
+/*
+ * Take over the exceptions of another dense filter, before its layers.  One
+ * that the other side contains may be a real member there: only a key that
+ * neither contains is known to be in none of them.
+ */
+static BfStatus
+merge_exceptions(BfBuilder *b, const BfView *view)
+{
+	uint32_t	nmine = b->nexceptions;
+	uint32_t	i;
+	BfStatus	status = BF_OK;
+
+	for (i = nmine; i > 0; i--)
+	{
+		uint64_t	hash = b->exceptions[i - 1];
+
+		if (bf_contains(view, hash))
+			remove_exception(b, hash);
+	}
+	for (i = 0; status == BF_OK && i < view->nexceptions; i++)
+	{
+		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
+
+		if (!layers_contain(b, hash) || is_exception(b, hash))
+			status = bf_builder_add_exception(b, hash);
+	}
+	return status;
+}
+
+/*
  * Unite a layer with the one of equal shape that it adds the fewest bits to,
  * if the result stays within the fill of its design; else put it beside.
  */
@@ -467,6 +577,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 		status = add(b, bf_load64(view->hashes + 8 * (size_t) i),
 					 view->nhashes - i);
 	}
+	if (status == BF_OK && view->nlayers > 0)
+		status = merge_exceptions(b, view);
 	for (i = 0; status == BF_OK && i < (uint32_t) view->nlayers; i++)
 		status = merge_layer(b, &view->layers[i]);
 	if (status == BF_OK && view->nlayers > 0)
@@ -526,6 +638,7 @@ bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
 		plan->size = bf_header_size(&b->params, plan->nlayers);
 		for (i = 0; i < plan->nlayers; i++)
 			plan->size += bf_shape_size(&plan->shapes[i]);
+		plan->size += 8 * (size_t) b->nexceptions;
 	}
 	return BF_OK;
 }
@@ -562,6 +675,15 @@ write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
 	return bf_bits_count(to, bf_shape_size(shape));
 }
 
+static void
+write_list(uint8_t *to, const uint64_t *list, uint32_t n)
+{
+	uint32_t	i;
+
+	for (i = 0; i < n; i++)
+		bf_store64(to + 8 * (size_t) i, list[i]);
+}
+
 /* Write the planned image: plan->size bytes. */
 void
 bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
@@ -574,7 +696,7 @@ bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
 	params.expected = plan->expected;
 	entry = bf_write_header(image, &params,
 							plan->nlayers > 0 ? 0 : b->nhashes,
-							plan->nlayers);
+							plan->nlayers, b->nexceptions);
 	for (i = 0; i < (uint32_t) plan->nlayers; i++)
 	{
 		const BfShape *shape = &plan->shapes[i];
@@ -584,8 +706,7 @@ bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
 		content += bf_shape_size(shape);
 	}
 	if (plan->nlayers == 0)
-	{
-		for (i = 0; i < b->nhashes; i++)
-			bf_store64(content + 8 * (size_t) i, b->hashes[i]);
-	}
+		write_list(content, b->hashes, b->nhashes);
+	else
+		write_list(content, b->exceptions, b->nexceptions);
 }

@@ -7,13 +7,11 @@
  */
 #include "bf_internal.h"
 
+/* Whether the bits of any layer say yes. */
 bool
-bf_contains(const BfView *view, uint64_t hash)
+bf_bits_say(const BfView *view, uint64_t hash)
 {
 	int			i;
-
-	if (view->nlayers == 0)
-		return bf_list_contains(view->hashes, view->nhashes, hash);
 
 	for (i = 0; i < view->nlayers; i++)
 	{
@@ -22,6 +20,21 @@ bf_contains(const BfView *view, uint64_t hash)
 			return true;
 	}
 	return false;
+}
+
+static bool
+is_exception(const BfView *view, uint64_t hash)
+{
+	return view->nexceptions > 0 &&
+		bf_list_contains(view->exceptions, view->nexceptions, hash);
+}
+
+bool
+bf_contains(const BfView *view, uint64_t hash)
+{
+	if (view->nlayers == 0)
+		return bf_list_contains(view->hashes, view->nhashes, hash);
+	return bf_bits_say(view, hash) && !is_exception(view, hash);
 }
 
 /*
@@ -72,7 +85,7 @@ bf_current_fpp(const BfView *view)
 /*
  * Add a hash to an image, which is the one that view shows or a copy of it;
  * afterwards the view is out of date.  BF_NO_ROOM tells that the image would
- * have to grow, which takes a builder.
+ * have to grow, or to lose an exception, which takes a builder.
  */
 BfStatus
 bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
@@ -81,6 +94,8 @@ bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
 
 	if (bf_contains(view, hash))
 		return BF_OK;
+	if (is_exception(view, hash))
+		return BF_NO_ROOM;
 
 	for (i = view->nlayers - 1; i >= 0; i--)
 	{

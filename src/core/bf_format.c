@@ -5,7 +5,8 @@
  *
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
  * key kind if it has one, the directory of layers, and then either the
- * hashes of the sparse form or the blocks of the layers.  With PostgreSQL's
+ * hashes of the sparse form or the blocks of the layers and the hashes of
+ * known false positives.  With PostgreSQL's
  * length word of four bytes in front, every field lies at a multiple of its
  * size.
  *
@@ -35,7 +36,7 @@
 #define BYTE_ORDER_AT	10
 #define ENCODING_AT		11
 #define NHASHES_AT		12
-#define RESERVED_AT		16
+#define NEXCEPTIONS_AT	16
 #define SEED_AT			20
 #define FPP_AT			28
 #define EXPECTED_AT		36
@@ -211,7 +212,9 @@ open_layers(const uint8_t *entry, BfView *view)
 		bits += bf_shape_size(shape);
 	}
 
-	if (view->size != (size_t) (bits - view->image))
+	view->exceptions = bits;
+	if (view->size !=
+		(size_t) (bits - view->image) + 8 * (size_t) view->nexceptions)
 		return refuse(view, BF_CORRUPT,
 					  "Its length does not match its layers.");
 	return BF_OK;
@@ -231,6 +234,8 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	view->image = image;
 	view->size = size;
 	view->reason = NULL;
+	view->hashes = NULL;
+	view->exceptions = NULL;
 
 	if (size < VERSION_AT + 1 || memcmp(image, magic, sizeof(magic)) != 0)
 		return refuse(view, BF_CORRUPT, "It is not a Bloom filter.");
@@ -244,8 +249,6 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 					  "Its hashing scheme is unknown.");
 	if (image[FORM_AT] != FORM_SPARSE && image[FORM_AT] != FORM_DENSE)
 		return refuse(view, BF_CORRUPT, "Its form is unknown.");
-	if (bf_load32(image + RESERVED_AT) != 0)
-		return refuse(view, BF_CORRUPT, "Reserved bytes are not zero.");
 
 	view->params.seed = bf_load64(image + SEED_AT);
 	view->params.fpp = bf_load_double(image + FPP_AT);
@@ -265,12 +268,16 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	left = size - (size_t) (content - image);
 	view->nhashes = bf_load32(image + NHASHES_AT);
 	view->nlayers = image[NLAYERS_AT];
+	view->nexceptions = bf_load32(image + NEXCEPTIONS_AT);
 
 	if (image[FORM_AT] == FORM_SPARSE)
 	{
 		if (view->nlayers != 0)
 			return refuse(view, BF_CORRUPT,
 						  "It has layers beside a list of hashes.");
+		if (view->nexceptions != 0)
+			return refuse(view, BF_CORRUPT,
+						  "It has exceptions beside a list of hashes.");
 		if (left % 8 != 0 || left / 8 != view->nhashes)
 			return refuse(view, BF_CORRUPT,
 						  "Its length does not match the number of hashes.");
@@ -283,9 +290,25 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	if (view->nlayers < 1 || view->nlayers > BF_MAX_LAYERS)
 		return refuse(view, BF_CORRUPT,
 					  "Its number of layers is out of range.");
+	if (view->nexceptions > BF_MAX_EXCEPTIONS)
+		return refuse(view, BF_CORRUPT,
+					  "Its number of exceptions is out of range.");
 	if (left < (size_t) view->nlayers * ENTRY_SIZE)
 		return refuse(view, BF_CORRUPT, "It is shorter than its directory.");
 	return open_layers(content, view);
+}
+
+static bool
+is_ascending(const uint8_t *list, uint32_t n)
+{
+	uint32_t	i;
+
+	for (i = 1; i < n; i++, list += 8)
+	{
+		if (bf_load64(list) >= bf_load64(list + 8))
+			return false;
+	}
+	return true;
 }
 
 /* Open an image that comes from outside: nothing of it is trusted. */
@@ -298,12 +321,8 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 	if (status != BF_OK)
 		return status;
 
-	for (i = 1; i < view->nhashes; i++)
-	{
-		if (bf_load64(view->hashes + 8 * (size_t) (i - 1)) >=
-			bf_load64(view->hashes + 8 * (size_t) i))
-			return refuse(view, BF_CORRUPT, "Its hashes are not ascending.");
-	}
+	if (!is_ascending(view->hashes, view->nhashes))
+		return refuse(view, BF_CORRUPT, "Its hashes are not ascending.");
 	for (i = 0; i < (uint32_t) view->nlayers; i++)
 	{
 		const BfViewLayer *layer = &view->layers[i];
@@ -312,6 +331,14 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 			layer->bits_set)
 			return refuse(view, BF_CORRUPT,
 						  "The number of set bits of a layer does not match its bits.");
+	}
+	if (!is_ascending(view->exceptions, view->nexceptions))
+		return refuse(view, BF_CORRUPT, "Its exceptions are not ascending.");
+	for (i = 0; i < view->nexceptions; i++)
+	{
+		if (!bf_bits_say(view, bf_load64(view->exceptions + 8 * (size_t) i)))
+			return refuse(view, BF_CORRUPT,
+						  "It has an exception that does not test positive.");
 	}
 	return BF_OK;
 }
@@ -327,7 +354,7 @@ bf_header_size(const BfParams *params, int nlayers)
 /* Write all but the directory; returns where that begins. */
 uint8_t *
 bf_write_header(uint8_t *image, const BfParams *params,
-				uint32_t nhashes, int nlayers)
+				uint32_t nhashes, int nlayers, uint32_t nexceptions)
 {
 	const BfKind *kind = &params->kind;
 
@@ -341,7 +368,7 @@ bf_write_header(uint8_t *image, const BfParams *params,
 	image[BYTE_ORDER_AT] = kind->byte_order;
 	image[ENCODING_AT] = kind->encoding;
 	bf_store32(image + NHASHES_AT, nhashes);
-	bf_store32(image + RESERVED_AT, 0);
+	bf_store32(image + NEXCEPTIONS_AT, nexceptions);
 	bf_store64(image + SEED_AT, params->seed);
 	bf_store_double(image + FPP_AT, params->fpp);
 	bf_store64(image + EXPECTED_AT, params->expected);

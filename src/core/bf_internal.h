@@ -33,6 +33,7 @@ extern void bf_list_sort(uint64_t *list, size_t n);
 extern size_t bf_list_dedup(uint64_t *list, size_t n);
 extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);
+extern size_t bf_list_find(const uint64_t *list, size_t n, uint64_t hash);
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
 
 /* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
@@ -59,7 +60,11 @@ bf_shape_equal(const BfShape *x, const BfShape *y)
 		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp;
 }
 
+/* bf_filter */
+extern bool bf_bits_say(const BfView *view, uint64_t hash);
+
 /* bf_builder */
+extern BfStatus bf_builder_add_exception(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_join_params(BfBuilder *b, const BfParams *params);
 
 /* In the i-th turn of a loop over hashes: poll the host now and then. */
@@ -72,7 +77,8 @@ bf_poll(const BfHost *host, size_t i)
 
 /* bf_format: images are written front to back */
 extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
-								uint32_t nhashes, int nlayers);
+								uint32_t nhashes, int nlayers,
+								uint32_t nexceptions);
 extern uint8_t *bf_write_layer(uint8_t *entry, const BfShape *shape,
 								uint64_t bits_set);
 extern void bf_update_bits_set(uint8_t *image, const BfView *view, int layer,

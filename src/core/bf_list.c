@@ -129,6 +129,24 @@ bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)
 	}
 }
 
+/* Where a hash is in a list, or would have to be inserted. */
+size_t
+bf_list_find(const uint64_t *list, size_t n, uint64_t hash)
+{
+	size_t		low = 0;
+
+	while (low < n)
+	{
+		size_t		middle = low + (n - low) / 2;
+
+		if (list[middle] < hash)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	return low;
+}
+
 /* Binary search in the list of an image. */
 bool
 bf_list_contains(const uint8_t *list, size_t n, uint64_t hash)

@@ -65,6 +65,26 @@ sparse_first(const BfView **x, const BfView **y)
 }
 
 /*
+ * Keep those exceptions of either side apart for which the bits that are
+ * left still say yes: what is in one filter not is not in the intersection.
+ */
+static BfStatus
+keep_exceptions(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = BF_OK;
+	uint32_t	i;
+
+	for (i = 0; status == BF_OK && i < view->nexceptions; i++)
+	{
+		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
+
+		if (bf_bits_contain(&b->layers[0].shape, b->layers[0].bits, hash))
+			status = bf_builder_add_exception(b, hash);
+	}
+	return status;
+}
+
+/*
  * Make b the intersection of two filters, which holds at least every common
  * key: the hashes of a sparse one that the other contains, or the bits that
  * are set in both.
@@ -102,7 +122,11 @@ bf_intersection(BfBuilder *b, const BfHost *host,
 		{
 			bf_bits_intersect(b->layers[0].bits, y->layers[0].bits, size);
 			b->layers[0].bits_set = bf_bits_count(b->layers[0].bits, size);
+			b->nexceptions = 0;
+			status = keep_exceptions(b, x);
 		}
+		if (status == BF_OK)
+			status = keep_exceptions(b, y);
 	}
 	else
 		status = BF_SHAPE_MISMATCH;

@@ -1,0 +1,82 @@
+--
+-- Known false positives
+--
+CREATE TABLE filters (f bloom);
+INSERT INTO filters SELECT bloom_agg(i, 0.1, 10000) FROM generate_series(1, 10000) i;
+CREATE TABLE hits AS SELECT i FROM filters, generate_series(10001, 60000) i WHERE f @> i;
+SELECT count(*) BETWEEN 4500 AND 5500 AS about_a_tenth FROM hits;
+
+CREATE FUNCTION exclude(f bloom, keys int[]) RETURNS bloom LANGUAGE plpgsql AS $$
+DECLARE
+	key int;
+BEGIN
+	FOREACH key IN ARRAY keys LOOP
+		f := bloom_exclude(f, key);
+	END LOOP;
+	RETURN f;
+END $$;
+
+-- Excluded keys test negative; members, and other false positives, do not.
+CREATE TABLE excluded AS
+SELECT exclude(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) AS e, f FROM filters;
+SELECT (bloom_info(e)).excluded, (bloom_info(f)).excluded AS before, pg_column_size(e) - pg_column_size(f) AS bytes,
+	(SELECT count(*) FROM (SELECT i FROM hits ORDER BY i LIMIT 1000) x WHERE e @> i) AS still_positive,
+	(SELECT count(*) FROM (SELECT i FROM hits ORDER BY i OFFSET 1000) x WHERE NOT e @> i) AS lost_positives,
+	(SELECT count(*) FROM generate_series(1, 10000) i WHERE NOT e @> i) AS lost_keys
+  FROM excluded;
+-- also by hash, in arrays and for the loop of a crawler
+SELECT bloom_contains_hash(e, bloom_hash(i)) AS hash, bloom_contains_any(e, ARRAY[i]) AS any,
+	bloom_new_keys(e, ARRAY[i, 1]) = ARRAY[i] AS new, (bloom_try_add(e, i)).added
+  FROM excluded, (SELECT i FROM hits ORDER BY i LIMIT 1) x;
+
+-- The order of exclusion does not matter, and twice is once.
+SELECT exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i)) =
+	exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i DESC)) AS order,
+	exclude(e, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 10)) = e AS again
+  FROM excluded;
+-- A key that does not test positive changes nothing.
+SELECT bloom_exclude(f, i) = f AS same FROM filters, generate_series(-1000, 0) i WHERE NOT f @> i LIMIT 1;
+-- Text, binary and bytea forms
+SELECT e::text::bloom = e AS text, e::bytea::bloom = e AS bytea, bloom_compact(e) = e AS compact FROM excluded;
+
+-- Adding the key takes the exception away, by any path.
+CREATE TABLE paths (path text, f bloom, key int);
+INSERT INTO paths
+SELECT path, g, i
+  FROM excluded, (SELECT i FROM hits ORDER BY i LIMIT 1) x,
+	LATERAL (VALUES
+		('bloom_add', bloom_add(e, i)),
+		('bloom_add_all', bloom_add_all(e, ARRAY[0, i])),
+		('bloom_add_hash', bloom_add_hash(e, bloom_hash(i))),
+		('bloom_try_add', (bloom_try_add(e, i)).grown),
+		('union with a sparse filter', e | bloom_add(bloom_empty(), i)),
+		('union with a dense filter', (SELECT bloom_agg(j, 0.1, 10000) FROM generate_series(i - 5000, i) j) | e),
+		('union with another shape', e | (SELECT bloom_agg(j) FROM generate_series(i, i + 500) j)),
+		('union with the filter without exceptions', e | excluded.f),
+		('bloom_union_agg', (SELECT bloom_union_agg(u) FROM (VALUES (e), (bloom_add(bloom_empty(), i))) u (u)))) p (path, g);
+SELECT path, f @> key AS found,
+	(SELECT count(*) FROM generate_series(1, 10000) i WHERE NOT f @> i) AS lost
+  FROM paths;
+-- Exceptions that nothing contradicts stay.
+SELECT (bloom_info(e | e)).excluded, (e | e) = e AS idempotent,
+	(bloom_info(bloom_add(e, 0))).excluded AS other_key,
+	(bloom_info(e | bloom_add(bloom_empty(), 0))).excluded AS other_filter,
+	(bloom_info(e & f)).excluded AS intersection,
+	(SELECT count(*) FROM (SELECT i FROM hits ORDER BY i LIMIT 1000) x WHERE (e & f) @> i) AS still_positive
+  FROM excluded;
+-- A union of two with different exceptions keeps those that both agree on:
+-- the other side has the bits, too, and may have the key.
+SELECT (bloom_info(exclude(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 20)) |
+	exclude(f, ARRAY(SELECT i FROM hits ORDER BY i OFFSET 10 LIMIT 20)))).excluded
+  FROM filters;
+
+-- A sparse filter is exact.
+SELECT bloom_exclude(bloom_add(bloom_empty(), 1), 2) = bloom_add(bloom_empty(), 1) AS absent;
+SELECT bloom_exclude(bloom_add(bloom_empty(), 1), 1);
+SELECT bloom_exclude(bloom_add(bloom_empty(), 1), 'a'::text);
+SELECT bloom_exclude(f, NULL) IS NULL AS null FROM filters;
+SELECT cardinality(ARRAY(SELECT i FROM hits)) > 4096 AS too_many;
+SELECT exclude(f, ARRAY(SELECT i FROM hits ORDER BY i)) FROM filters;
+
+DROP TABLE filters, hits, excluded, paths;
+DROP FUNCTION exclude;

@@ -1,0 +1,81 @@
+--
+-- Intersection
+--
+
+-- Every common key is found, in all forms that can be intersected.
+CREATE TABLE forms (form text, a bloom, b bloom);
+INSERT INTO forms
+SELECT 'sparse, sparse', bloom_add_all(bloom_empty(), a), bloom_add_all(bloom_empty(), b)
+  FROM (SELECT array_agg(i) AS a FROM generate_series(1, 600) i) a,
+	(SELECT array_agg(i) AS b FROM generate_series(401, 1000) i) b;
+INSERT INTO forms
+SELECT 'sized', bloom_agg(i, 0.001, 1000) FILTER (WHERE i <= 600),
+	bloom_agg(i, 0.001, 1000) FILTER (WHERE i > 400)
+  FROM generate_series(1, 1000) i;
+INSERT INTO forms
+SELECT 'sparse, sized', s.a, d.b FROM forms s, forms d
+ WHERE s.form = 'sparse, sparse' AND d.form = 'sized';
+INSERT INTO forms
+SELECT 'sparse, layers', s.a, bloom_add_all(bloom_empty(0.001, 100), array_agg(i))
+  FROM forms s, generate_series(401, 1000) i
+ WHERE s.form = 'sparse, sparse' GROUP BY s.a;
+SELECT form, (bloom_info(a)).layers AS layers_a, (bloom_info(b)).layers AS layers_b,
+	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT (a & b) @> i) AS lost,
+	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT bloom_intersection(b, a) @> i) AS lost_too,
+	(SELECT count(*) < 50 FROM generate_series(1001, 2000) i WHERE (a & b) @> i) AS others_out,
+	(a & b) = (b & a) AS commutative,
+	(a & a) = a AS idempotent,
+	bloom_intersection_cardinality(a, b) BETWEEN 190 AND 210 AS estimate
+  FROM forms ORDER BY form COLLATE "C";
+SELECT form, bloom_intersection_cardinality(a, b) AS exact FROM forms WHERE form = 'sparse, sparse';
+
+-- The aggregate is the operator, however it comes to the filters.
+SELECT bloom_intersection_agg(f) = (SELECT a & b FROM forms WHERE form = 'sized') AS same
+  FROM (SELECT a AS f FROM forms WHERE form = 'sized'
+		UNION ALL SELECT b FROM forms WHERE form = 'sized'
+		UNION ALL SELECT NULL) filters;
+SELECT bloom_intersection_agg(f) IS NULL AS none FROM (SELECT NULL::bloom) x (f);
+CREATE TABLE parts AS
+SELECT g, bloom_agg(i, 0.01, 2000) AS f
+  FROM generate_series(1, 40) g, generate_series(1, 1000) i
+ WHERE i >= g GROUP BY g;
+ALTER TABLE parts SET (parallel_workers = 2);
+ANALYZE parts;
+CREATE TABLE serial AS SELECT bloom_intersection_agg(f) AS f FROM parts;
+BEGIN;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT bloom_intersection_agg(f) FROM parts;
+CREATE TABLE parallel AS SELECT bloom_intersection_agg(f) AS f FROM parts;
+COMMIT;
+SELECT s.f = p.f AS same, (SELECT count(*) FROM generate_series(40, 1000) i WHERE NOT s.f @> i) AS lost
+  FROM serial s, parallel p;
+
+-- Two sets of a million keys with a tenth in common, within 5 %
+SELECT n, abs(n - 100000) <= 5000 AS close
+  FROM (SELECT bloom_intersection_cardinality(
+			(SELECT bloom_agg(i, 0.001, 1000000) FROM generate_series(1, 1000000) i),
+			(SELECT bloom_agg(i, 0.001, 1000000) FROM generate_series(900001, 1900000) i)) AS n) x;
+-- nothing in common, everything in common
+SELECT bloom_intersection_cardinality(a, c) BETWEEN 0 AND 30 AS nothing,
+	bloom_intersection_cardinality(a, a) = bloom_cardinality(a) AS everything
+  FROM (SELECT bloom_agg(i, 0.001, 10000) AS a, bloom_agg(-i, 0.001, 10000) AS c
+		  FROM generate_series(1, 10000) i) x;
+
+-- Empty filters and NULL
+SELECT bloom_cardinality(bloom_empty() & a) AS empty, bloom_cardinality(a & bloom_empty()) AS empty_too,
+	bloom_intersection_cardinality(bloom_empty(), a) AS none,
+	(NULL & a) IS NULL AS null_left, (a & NULL) IS NULL AS null_right
+  FROM forms WHERE form = 'sized';
+
+-- Errors: shapes, layers, kinds, seeds
+SELECT bloom_agg(i, 0.01, 1000) & bloom_agg(i, 0.01, 2000) FROM generate_series(1, 1000) i;
+SELECT bloom_intersection_cardinality(bloom_agg(i, 0.01, 1000), bloom_agg(i, 0.02, 1000))
+  FROM generate_series(1, 1000) i;
+SELECT b & b FROM forms WHERE form = 'sparse, layers';
+SELECT bloom_agg(i) & bloom_agg(i::text) FROM generate_series(1, 10) i;
+SELECT bloom_intersection_cardinality(bloom_agg(i), bloom_agg(i::text)) FROM generate_series(1, 10) i;
+SELECT bloom_empty(seed => 1) & bloom_empty(seed => 2);
+
+DROP TABLE forms, parts, serial, parallel;
