@@ -77,8 +77,7 @@ make_state(MemoryContext context, const BfParams *params)
 	BfHost		host = pgbloom_host(context);
 
 	state->magic = STATE_MAGIC;
-	pgbloom_check(bf_builder_init(&state->builder, &host, params), params,
-				  NULL);
+	bf_builder_init(&state->builder, &host, params);
 	return state;
 }
 

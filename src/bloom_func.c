@@ -37,7 +37,7 @@ bloom_empty(PG_FUNCTION_ARGS)
 	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
 						PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
 						PG_GETARG_INT64(2));
-	pgbloom_check(bf_builder_init(&builder, &host, &params), &params, NULL);
+	bf_builder_init(&builder, &host, &params);
 	PG_RETURN_POINTER(pgbloom_result(&builder, false));
 }
 

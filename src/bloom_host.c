@@ -88,7 +88,7 @@ pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("Bloom filter holds keys of type %s, not of type %s",
 					pgbloom_kind_name(kind), pgbloom_kind_name(other)),
-			 errdetail("Keys of different types are never equal, so the answer would be wrong."),
+			 errdetail("Keys of different types hash differently, so the answer would be wrong."),
 			 errhint("Cast the key to the type of the filter's keys.")));
 }
 
@@ -221,7 +221,7 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 		ereturn(escontext, false,
 				(errcode(sqlerrcode),
 				 errmsg("invalid Bloom filter"),
-				 errdetail("name of the key type is not valid UTF-8")));
+				 errdetail("The name of its key type is not valid UTF-8.")));
 	return true;
 }
 
@@ -229,8 +229,7 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 void
 pgbloom_load(BfBuilder *builder, const BfHost *host, const BfView *view)
 {
-	pgbloom_check(bf_builder_init(builder, host, &view->params),
-				  &view->params, NULL);
+	bf_builder_init(builder, host, &view->params);
 	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
 				  &view->params);
 }

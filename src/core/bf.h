@@ -228,7 +228,7 @@ extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
 extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
 						  BfShape *folded);
 extern uint64_t bf_shape_bits(const BfShape *shape);
-extern uint64_t bf_shape_full(const BfShape *shape);
+extern uint64_t bf_shape_full(const BfShape *shape, uint64_t expected);
 extern double bf_shape_cardinality(const BfShape *shape, uint64_t bits_set);
 extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
 
@@ -247,8 +247,8 @@ extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 								uint64_t hash);
 
 /* bf_builder: filters under construction */
-extern BfStatus bf_builder_init(BfBuilder *b, const BfHost *host,
-								const BfParams *params);
+extern void bf_builder_init(BfBuilder *b, const BfHost *host,
+							const BfParams *params);
 extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);

@@ -34,37 +34,40 @@ dense_size(const BfParams *params, const BfShape *shape)
 }
 
 /*
- * Set the number of hashes up to which the sparse form is kept: a sized
- * filter keeps it while it is the smaller one, an unsized one up to a fixed
- * number.
+ * Work out what depends on the parameters: the number of hashes up to which
+ * the sparse form is kept, which in a sized filter is as long as it is the
+ * smaller one, and when layers are full.  Two filters that are possible may
+ * join to a rate and a number that are not; then the number gives way.
  */
-static BfStatus
-limit_hashes(BfBuilder *b)
+static void
+apply_params(BfBuilder *b)
 {
+	double		most = (double) BF_MAX_BITS / bf_bits_per_key(b->params.fpp);
 	BfShape		shape;
-	BfStatus	status;
+	int			i;
 
-	if (b->params.expected == 0)
-	{
-		b->max_hashes = BF_MAX_UNSIZED_HASHES;
-		return BF_OK;
-	}
-	status = bf_shape_for(b->params.fpp, b->params.expected, &shape);
-	if (status == BF_OK)
+	if ((double) b->params.expected > most)
+		b->params.expected = (uint64_t) most;
+	if (b->params.expected > 0 &&
+		bf_shape_for(b->params.fpp, b->params.expected, &shape) == BF_OK)
 		b->max_hashes = (uint32_t)
 			((dense_size(&b->params, &shape) -
 			  sparse_size(&b->params, 0)) / 8);
-	return status;
+	else
+		b->max_hashes = BF_MAX_UNSIZED_HASHES;
+	for (i = 0; i < b->nlayers; i++)
+		b->layers[i].bits_full = bf_shape_full(&b->layers[i].shape,
+											   b->params.expected);
 }
 
 /* Make b an empty builder, which takes memory as keys come. */
-BfStatus
+void
 bf_builder_init(BfBuilder *b, const BfHost *host, const BfParams *params)
 {
 	memset(b, 0, sizeof(*b));
 	b->host = *host;
 	b->params = *params;
-	return limit_hashes(b);
+	apply_params(b);
 }
 
 static void
@@ -138,7 +141,7 @@ append_layer(BfBuilder *b, const BfShape *shape)
 	layer = &b->layers[b->nlayers];
 	layer->shape = *shape;
 	layer->bits_set = 0;
-	layer->bits_full = bf_shape_full(shape);
+	layer->bits_full = bf_shape_full(shape, b->params.expected);
 	layer->bits = b->host.alloc(b->host.context, bf_shape_size(shape));
 	if (layer->bits == NULL)
 		return BF_NO_MEMORY;
@@ -561,7 +564,8 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 		b->params.fpp = params->fpp;
 	if (b->params.expected < params->expected)
 		b->params.expected = params->expected;
-	return limit_hashes(b);
+	apply_params(b);
+	return BF_OK;
 }
 
 /* Take in all keys of another filter. */

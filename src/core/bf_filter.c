@@ -101,7 +101,8 @@ bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
 	{
 		const BfViewLayer *layer = &view->layers[i];
 
-		if (layer->bits_set < bf_shape_full(&layer->shape))
+		if (layer->bits_set <
+			bf_shape_full(&layer->shape, view->params.expected))
 		{
 			uint8_t    *bits = image + (layer->bits - view->image);
 			unsigned	added = bf_bits_add(&layer->shape, bits, hash);

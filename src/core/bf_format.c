@@ -156,7 +156,7 @@ open_kind(const uint8_t *image, BfView *view)
 	{
 		uint8_t		c = image[HEADER_SIZE + i];
 
-		if ((i < kind->namelen) != (c >= ' '))
+		if (i < kind->namelen ? c < ' ' : c != 0)
 			return refuse(view, BF_CORRUPT,
 						  "The name of its key type has wrong characters.");
 	}
@@ -321,6 +321,10 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 	if (status != BF_OK)
 		return status;
 
+	if (bf_needed_bits(view->params.fpp, view->params.expected) >
+		(double) BF_MAX_BITS)
+		return refuse(view, BF_CORRUPT,
+					  "Its number of expected keys is out of range.");
 	if (!is_ascending(view->hashes, view->nhashes))
 		return refuse(view, BF_CORRUPT, "Its hashes are not ascending.");
 	for (i = 0; i < (uint32_t) view->nlayers; i++)

@@ -331,21 +331,29 @@ expected_bits_set(const BfShape *shape, double n)
 
 /*
  * The number of set bits from which on a layer takes no more keys: what its
- * capacity sets on average and three standard deviations, so that a filter
- * with just the keys it was made for stays one layer.  The variance is that
- * of the number of occupied cells when kn balls are thrown into m: with
- * a = kn/m it is m e^-a (1 - (1 + a) e^-a) (Johnson, Kotz: Urn Models, 1977).
+ * capacity sets on average.  In a layer made for the expected keys it is at
+ * least what these set and three standard deviations, so that a filter with
+ * just the keys it was made for stays one layer.  The variance is that of
+ * the number of occupied cells when kn balls are thrown into m: with a = kn/m
+ * it is m e^-a (1 - (1 + a) e^-a) (Johnson, Kotz: Urn Models, 1977).
  */
 uint64_t
-bf_shape_full(const BfShape *shape)
+bf_shape_full(const BfShape *shape, uint64_t expected)
 {
 	double		m = (double) bf_shape_bits(shape);
-	double		a = (double) shape->k * (double) shape->capacity / m;
-	double		variance = m * exp(-a) * (1 - (1 + a) * exp(-a));
-	double		full = expected_bits_set(shape, (double) shape->capacity) +
-		3 * sqrt(variance > 0 ? variance : 0);
+	double		full = expected_bits_set(shape, (double) shape->capacity);
 
-	return full < m ? (uint64_t) full : (uint64_t) m;
+	if (expected <= shape->capacity)
+	{
+		double		n = (double) expected;
+		double		a = shape->k * n / m;
+		double		variance = m * exp(-a) * (1 - (1 + a) * exp(-a));
+		double		most = expected_bits_set(shape, n) +
+			3 * sqrt(variance > 0 ? variance : 0);
+
+		full = fmax(full, most);
+	}
+	return (uint64_t) fmax(1, fmin(full, m));
 }
 
 /*

@@ -30,10 +30,10 @@ BfStatus
 bf_union(BfBuilder *b, const BfHost *host, const BfView *x, const BfView *y)
 {
 	const BfView *first = comes_first(x, y) ? x : y;
-	BfStatus	status = bf_builder_init(b, host, &first->params);
+	BfStatus	status;
 
-	if (status == BF_OK)
-		status = bf_builder_merge(b, first);
+	bf_builder_init(b, host, &first->params);
+	status = bf_builder_merge(b, first);
 	if (status == BF_OK)
 		status = bf_builder_merge(b, first == x ? y : x);
 	return status;
@@ -93,11 +93,11 @@ BfStatus
 bf_intersection(BfBuilder *b, const BfHost *host,
 				const BfView *x, const BfView *y)
 {
-	BfStatus	status = bf_builder_init(b, host, &x->params);
+	BfStatus	status;
 	uint32_t	i;
 
-	if (status == BF_OK)
-		status = bf_builder_join_params(b, &y->params);
+	bf_builder_init(b, host, &x->params);
+	status = bf_builder_join_params(b, &y->params);
 	if (status != BF_OK)
 		return status;
 
