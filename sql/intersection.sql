@@ -22,6 +22,8 @@ SELECT 'sparse, layers', s.a, bloom_add_all(bloom_empty(0.001, 100), array_agg(i
 SELECT form, (bloom_info(a)).layers AS layers_a, (bloom_info(b)).layers AS layers_b,
 	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT (a & b) @> i) AS lost,
 	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT bloom_intersection(b, a) @> i) AS lost_too,
+	(SELECT count(*) < 50 FROM generate_series(1, 400) i WHERE (a & b) @> i) AS only_in_a_out,
+	(SELECT count(*) < 50 FROM generate_series(601, 1000) i WHERE (a & b) @> i) AS only_in_b_out,
 	(SELECT count(*) < 50 FROM generate_series(1001, 2000) i WHERE (a & b) @> i) AS others_out,
 	(a & b) = (b & a) AS commutative,
 	(a & a) = a AS idempotent,
