@@ -279,9 +279,9 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
 						(long long) expected, fpp,
 						pretty_size(bf_needed_bits(fpp, (uint64_t) expected) / 8)),
-				 errdetail("The maximum size of a filter is %s, at this rate enough for %.0f keys.",
+				 errdetail("The maximum size of a filter is %s, at this rate enough for %lld keys.",
 						   pretty_size(BF_MAX_BITS / 8.0),
-						   BF_MAX_BITS / bf_bits_per_key(fpp)),
+						   (long long) bf_most_keys(fpp)),
 				 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 
 	memset(params, 0, sizeof(*params));

@@ -156,7 +156,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 				 errdetail("The number must be between 1 and %lld.",
 						   (long long) MAX_SIZING)));
 
-	filters = (int64) ceil(bf_needed_bits(fpp, expected) / BF_MAX_BITS);
+	filters = (expected - 1) / (int64) bf_most_keys(fpp) + 1;
 	if (bf_shape_for(fpp, (expected + filters - 1) / filters,
 					 &shape) != BF_OK)
 		elog(ERROR, "no shape for one of " INT64_FORMAT " filters", filters);

@@ -136,7 +136,7 @@ typedef struct BfShape
 	uint32_t	nblocks;
 	uint8_t		block_log2;		/* log2 of B */
 	uint8_t		k;
-	uint64_t	capacity;		/* keys it holds at fpp */
+	uint64_t	capacity;		/* keys it is made for */
 	double		fpp;
 } BfShape;
 
@@ -180,7 +180,7 @@ typedef struct BfBuildLayer
 {
 	BfShape		shape;
 	uint64_t	bits_set;
-	uint64_t	bits_full;		/* takes no more keys from here on */
+	uint64_t	bits_full;		/* takes no key that would set more */
 	uint8_t    *bits;
 } BfBuildLayer;
 
@@ -223,12 +223,13 @@ extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 extern double bf_textbook_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
 extern double bf_needed_bits(double fpp, uint64_t n);
+extern uint64_t bf_most_keys(double fpp);
 extern unsigned bf_textbook_hashes(double fpp);
 extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
 extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
 						  BfShape *folded);
 extern uint64_t bf_shape_bits(const BfShape *shape);
-extern uint64_t bf_shape_full(const BfShape *shape, uint64_t expected);
+extern uint64_t bf_shape_full(const BfShape *shape);
 extern double bf_shape_cardinality(const BfShape *shape, uint64_t bits_set);
 extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
 

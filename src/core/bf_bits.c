@@ -76,6 +76,37 @@ bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
 	return added;
 }
 
+/*
+ * Add a hash to a layer with this many bits set, unless more than full would
+ * be: whether it is full depends on its content, not on the key that came
+ * last.  Returns false, and leaves the bits alone, if there is no room.
+ */
+bool
+bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
+				   uint64_t full, uint64_t *bits_set)
+{
+	uint8_t		before[1 << (BF_MAX_BLOCK_LOG2 - 3)];
+	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
+	uint8_t    *block = bits + block_offset(shape, hash);
+	unsigned	added;
+
+	if (*bits_set + shape->k <= full)
+	{
+		*bits_set += bf_bits_add(shape, bits, hash);
+		return true;
+	}
+
+	memcpy(before, block, size);
+	added = bf_bits_add(shape, bits, hash);
+	if (*bits_set + added > full)
+	{
+		memcpy(block, before, size);
+		return false;
+	}
+	*bits_set += added;
+	return true;
+}
+
 static inline uint64_t
 load_word(const uint8_t *p)
 {

@@ -34,20 +34,18 @@ dense_size(const BfParams *params, const BfShape *shape)
 }
 
 /*
- * Work out what depends on the parameters: the number of hashes up to which
- * the sparse form is kept, which in a sized filter is as long as it is the
- * smaller one, and when layers are full.  Two filters that are possible may
- * join to a rate and a number that are not; then the number gives way.
+ * Work out the number of hashes up to which the sparse form is kept: in a
+ * sized filter, as long as it is the smaller one.  Two filters that are
+ * possible may join to a rate and a number of keys that are not; then the
+ * number gives way.
  */
 static void
 apply_params(BfBuilder *b)
 {
-	double		most = (double) BF_MAX_BITS / bf_bits_per_key(b->params.fpp);
 	BfShape		shape;
-	int			i;
 
-	if ((double) b->params.expected > most)
-		b->params.expected = (uint64_t) most;
+	if (b->params.expected > bf_most_keys(b->params.fpp))
+		b->params.expected = bf_most_keys(b->params.fpp);
 	if (b->params.expected > 0 &&
 		bf_shape_for(b->params.fpp, b->params.expected, &shape) == BF_OK)
 		b->max_hashes = (uint32_t)
@@ -55,9 +53,6 @@ apply_params(BfBuilder *b)
 			  sparse_size(&b->params, 0)) / 8);
 	else
 		b->max_hashes = BF_MAX_UNSIZED_HASHES;
-	for (i = 0; i < b->nlayers; i++)
-		b->layers[i].bits_full = bf_shape_full(&b->layers[i].shape,
-											   b->params.expected);
 }
 
 /* Make b an empty builder, which takes memory as keys come. */
@@ -141,7 +136,7 @@ append_layer(BfBuilder *b, const BfShape *shape)
 	layer = &b->layers[b->nlayers];
 	layer->shape = *shape;
 	layer->bits_set = 0;
-	layer->bits_full = bf_shape_full(shape, b->params.expected);
+	layer->bits_full = bf_shape_full(shape);
 	layer->bits = b->host.alloc(b->host.context, bf_shape_size(shape));
 	if (layer->bits == NULL)
 		return BF_NO_MEMORY;
@@ -186,7 +181,7 @@ grow(BfBuilder *b, uint32_t coming)
 		bf_shape_bits(&shape) > left)
 	{
 		uint64_t	n = (uint64_t)
-			((double) left / bf_bits_per_key(fpp) * 127 / 128);
+			((double) left / bf_bits_per_key(fpp) * 125 / 128);
 
 		if (n < largest->capacity / 8 || n == 0)
 			return BF_TOO_LARGE;
@@ -257,32 +252,32 @@ layers_contain(const BfBuilder *b, uint64_t hash)
 static BfStatus
 add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 {
-	BfBuildLayer *layer = NULL;
+	BfBuildLayer *layer;
+	BfStatus	status;
 	int			i;
 
 	if (b->nexceptions > 0)
 		remove_exception(b, hash);
 
-	for (i = b->nlayers - 1; i >= 0 && layer == NULL; i--)
-	{
-		if (b->layers[i].bits_set < b->layers[i].bits_full)
-			layer = &b->layers[i];
-	}
-
 	/* A key that some layer has needs no room in another one. */
-	if ((b->nlayers > 1 || layer == NULL) && layers_contain(b, hash))
+	if (b->nlayers > 1 && layers_contain(b, hash))
 		return BF_OK;
 
-	if (layer == NULL)
+	for (i = b->nlayers - 1; i >= 0; i--)
 	{
-		BfStatus	status = grow(b, coming);
-
-		if (status != BF_OK)
-			return status;
-		layer = &b->layers[b->nlayers - 1];
+		layer = &b->layers[i];
+		if (bf_bits_add_within(&layer->shape, layer->bits, hash,
+							   layer->bits_full, &layer->bits_set))
+			return BF_OK;
 	}
-	layer->bits_set += bf_bits_add(&layer->shape, layer->bits, hash);
-	return BF_OK;
+
+	status = grow(b, coming);
+	if (status == BF_OK)
+	{
+		layer = &b->layers[b->nlayers - 1];
+		layer->bits_set += bf_bits_add(&layer->shape, layer->bits, hash);
+	}
+	return status;
 }
 
 /* Add all collected hashes to the layers, and forget them. */

@@ -100,14 +100,14 @@ bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
 	for (i = view->nlayers - 1; i >= 0; i--)
 	{
 		const BfViewLayer *layer = &view->layers[i];
+		uint64_t	full = bf_shape_full(&layer->shape);
+		uint64_t	bits_set = layer->bits_set;
 
-		if (layer->bits_set <
-			bf_shape_full(&layer->shape, view->params.expected))
+		if (bf_bits_add_within(&layer->shape,
+							   image + (layer->bits - view->image),
+							   hash, full, &bits_set))
 		{
-			uint8_t    *bits = image + (layer->bits - view->image);
-			unsigned	added = bf_bits_add(&layer->shape, bits, hash);
-
-			bf_update_bits_set(image, view, i, layer->bits_set + added);
+			bf_update_bits_set(image, view, i, bits_set);
 			return BF_OK;
 		}
 	}

@@ -321,8 +321,7 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 	if (status != BF_OK)
 		return status;
 
-	if (bf_needed_bits(view->params.fpp, view->params.expected) >
-		(double) BF_MAX_BITS)
+	if (view->params.expected > bf_most_keys(view->params.fpp))
 		return refuse(view, BF_CORRUPT,
 					  "Its number of expected keys is out of range.");
 	if (!is_ascending(view->hashes, view->nhashes))

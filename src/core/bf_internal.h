@@ -19,6 +19,9 @@ extern bool bf_bits_contain(const BfShape *shape, const uint8_t *bits,
 							uint64_t hash);
 extern unsigned bf_bits_add(const BfShape *shape, uint8_t *bits,
 							uint64_t hash);
+extern bool bf_bits_add_within(const BfShape *shape, uint8_t *bits,
+							   uint64_t hash, uint64_t full,
+							   uint64_t *bits_set);
 extern uint64_t bf_bits_count(const uint8_t *bits, size_t size);
 extern uint64_t bf_bits_count_union(const uint8_t *x, const uint8_t *y,
 									size_t size);

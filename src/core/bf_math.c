@@ -35,10 +35,17 @@
 /* Significant bits of a number of blocks: the rest divides by two. */
 #define NBLOCKS_DIGITS	8
 
+/*
+ * Standard deviations of the number of set bits that a layer leaves room
+ * for, so that just the keys it was made for do not fill it before the last.
+ */
+#define SLACK			4
+
 typedef struct Design
 {
 	double		fpp;
 	double		bits_per_key;
+	double		deviation;		/* of sqrt(n) keys, in keys */
 	uint8_t		block_log2;
 	uint8_t		k;
 } Design;
@@ -113,6 +120,19 @@ mean_fpp(double unset, unsigned k, double mean, double n, double nblocks)
 	}
 
 	return sum / weights;
+}
+
+/*
+ * Standard deviation of the number of bits that n keys set in m: that of the
+ * number of occupied cells when kn balls are thrown into m, with a = kn/m the
+ * root of m e^-a (1 - (1 + a) e^-a) (Johnson, Kotz: Urn Models, 1977).
+ */
+static double
+deviation(double m, double k, double n)
+{
+	double		a = k * n / m;
+
+	return sqrt(fmax(0, m * exp(-a) * (1 - (1 + a) * exp(-a))));
 }
 
 /* Number of hash functions that is best without blocks. */
@@ -220,6 +240,10 @@ design_for(double fpp)
 		}
 	}
 	design->fpp = fpp;
+
+	/* n keys in their bits; one more of them sets k e^-a bits */
+	design->deviation = deviation(design->bits_per_key, design->k, 1) /
+		(design->k * exp(-design->k / design->bits_per_key));
 	return design;
 }
 
@@ -230,18 +254,40 @@ bf_bits_per_key(double fpp)
 	return design_for(fpp)->bits_per_key;
 }
 
-/* Bits that n keys need at this rate, before rounding to whole blocks. */
+static double
+needed_bits(const Design *design, double n)
+{
+	return (n + SLACK * design->deviation * sqrt(n)) * design->bits_per_key;
+}
+
+/*
+ * Bits that n keys need at this rate, before rounding to whole blocks: for
+ * the keys and for the deviation of what they set.
+ */
 double
 bf_needed_bits(double fpp, uint64_t n)
 {
-	return (double) n * design_for(fpp)->bits_per_key;
+	return needed_bits(design_for(fpp), (double) n);
 }
 
+/* The most keys that need no more than this many bits: its inverse. */
 static uint64_t
-capacity_of(const Design *design, uint32_t nblocks)
+capacity_of(const Design *design, double bits)
 {
-	return (uint64_t) (ldexp((double) nblocks, design->block_log2) /
-					   design->bits_per_key);
+	double		half = SLACK * design->deviation / 2;
+	double		root = sqrt(half * half + bits / design->bits_per_key) - half;
+	double		n = floor(root * root) + 1;
+
+	while (n > 1 && needed_bits(design, n) > bits)
+		n--;
+	return (uint64_t) n;
+}
+
+/* The most keys that one filter can be made for at this rate. */
+uint64_t
+bf_most_keys(double fpp)
+{
+	return capacity_of(design_for(fpp), (double) BF_MAX_BITS);
 }
 
 /*
@@ -270,7 +316,7 @@ bf_shape_for(double fpp, uint64_t n, BfShape *shape)
 	shape->block_log2 = design->block_log2;
 	shape->k = design->k;
 	shape->fpp = fpp;
-	shape->capacity = capacity_of(design, shape->nblocks);
+	shape->capacity = capacity_of(design, (double) bf_shape_bits(shape));
 	return BF_OK;
 }
 
@@ -286,27 +332,26 @@ bf_shape_fold(const BfShape *shape, uint64_t bits_set, BfShape *folded)
 	double		limit;
 	uint32_t	factor;
 
-	*folded = *shape;
 	if (shape->k != design->k || shape->block_log2 != design->block_log2)
+	{
+		*folded = *shape;
 		return false;
+	}
 
-	limit = ldexp((double) shape->nblocks, design->block_log2) /
-		(design->bits_per_key * (n > 1 ? n : 1));
+	limit = (double) bf_shape_bits(shape) / needed_bits(design, fmax(n, 1));
 	if (limit > shape->nblocks)
 		limit = shape->nblocks;
 	for (factor = (uint32_t) limit; factor > 1; factor--)
 	{
-		uint32_t	nblocks = shape->nblocks / factor;
-
-		if (shape->nblocks % factor == 0 &&
-			(double) capacity_of(design, nblocks) >= n)
-		{
-			folded->nblocks = nblocks;
-			folded->capacity = capacity_of(design, nblocks);
-			return true;
-		}
+		if (shape->nblocks % factor == 0)
+			break;
 	}
-	return false;
+	*folded = *shape;
+	if (factor <= 1)
+		return false;
+	folded->nblocks = shape->nblocks / factor;
+	folded->capacity = capacity_of(design, (double) bf_shape_bits(folded));
+	return true;
 }
 
 uint64_t
@@ -330,30 +375,18 @@ expected_bits_set(const BfShape *shape, double n)
 }
 
 /*
- * The number of set bits from which on a layer takes no more keys: what its
- * capacity sets on average.  In a layer made for the expected keys it is at
- * least what these set and three standard deviations, so that a filter with
- * just the keys it was made for stays one layer.  The variance is that of
- * the number of occupied cells when kn balls are thrown into m: with a = kn/m
- * it is m e^-a (1 - (1 + a) e^-a) (Johnson, Kotz: Urn Models, 1977).
+ * The most bits that may be set in a layer: what its capacity sets on average
+ * and the slack that its bits were reckoned with.  Then it has its rate.
  */
 uint64_t
-bf_shape_full(const BfShape *shape, uint64_t expected)
+bf_shape_full(const BfShape *shape)
 {
 	double		m = (double) bf_shape_bits(shape);
-	double		full = expected_bits_set(shape, (double) shape->capacity);
+	double		n = (double) shape->capacity;
+	double		full = expected_bits_set(shape, n) +
+		SLACK * deviation(m, shape->k, n);
 
-	if (expected <= shape->capacity)
-	{
-		double		n = (double) expected;
-		double		a = shape->k * n / m;
-		double		variance = m * exp(-a) * (1 - (1 + a) * exp(-a));
-		double		most = expected_bits_set(shape, n) +
-			3 * sqrt(variance > 0 ? variance : 0);
-
-		full = fmax(full, most);
-	}
-	return (uint64_t) fmax(1, fmin(full, m));
+	return (uint64_t) fmin(full, m);
 }
 
 /*
