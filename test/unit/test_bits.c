@@ -1,0 +1,477 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_bits.c
+ *	  Kernels on blocks, against a slow implementation of the definition.
+ *
+ * The reference is written from the text of the design: block number = high
+ * 64 bits of the 128-bit product of hash and number of blocks; bit i of the
+ * block = top bits of hash times the i-th power of G; bit b of a layer is
+ * bit b modulo 8, counted from the least significant, of byte b / 8.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "support.h"
+#include "bf_internal.h"
+
+/* High word of a product, by schoolbook multiplication of 16-bit digits. */
+static uint64_t
+high_of_product(uint64_t x, uint64_t y)
+{
+	uint32_t	digits[8] = {0};
+	uint64_t	high = 0;
+	int			i,
+				j;
+
+	for (i = 0; i < 4; i++)
+	{
+		uint32_t	carry = 0;
+
+		for (j = 0; j < 4; j++)
+		{
+			uint32_t	xi = (uint32_t) (x >> 16 * i & 0xFFFF);
+			uint32_t	yj = (uint32_t) (y >> 16 * j & 0xFFFF);
+			uint32_t	sum = xi * yj + digits[i + j] + carry;
+
+			digits[i + j] = sum & 0xFFFF;
+			carry = sum >> 16;
+		}
+		digits[i + 4] = carry;
+	}
+	for (i = 7; i >= 4; i--)
+		high = high << 16 | digits[i];
+	return high;
+}
+
+/* Number, in the layer, of bit i of a hash, i from 1. */
+static uint64_t
+reference_bit(const BfShape *shape, uint64_t hash, int i)
+{
+	uint64_t	block = high_of_product(hash, shape->nblocks);
+	uint64_t	x = hash;
+
+	while (i-- > 0)
+		x *= UINT64_C(11400714819323198485);
+	return (block << shape->block_log2) + (x >> (64 - shape->block_log2));
+}
+
+static bool
+reference_get(const uint8_t *bits, uint64_t bit)
+{
+	return bits[bit / 8] >> bit % 8 & 1;
+}
+
+static void
+reference_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
+{
+	int			i;
+
+	for (i = 1; i <= shape->k; i++)
+	{
+		uint64_t	bit = reference_bit(shape, hash, i);
+
+		bits[bit / 8] = (uint8_t) (bits[bit / 8] | 1 << bit % 8);
+	}
+}
+
+static bool
+reference_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
+{
+	int			i;
+
+	for (i = 1; i <= shape->k; i++)
+	{
+		if (!reference_get(bits, reference_bit(shape, hash, i)))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t
+reference_count(const uint8_t *bits, size_t size)
+{
+	uint64_t	count = 0;
+	uint64_t	bit;
+
+	for (bit = 0; bit < 8 * (uint64_t) size; bit++)
+		count += reference_get(bits, bit);
+	return count;
+}
+
+/* Hashes at the edges of words, half-words and blocks. */
+static const uint64_t extremes[] = {
+	0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
+	UINT64_C(0x100000000), UINT64_C(0x7FFFFFFFFFFFFFFF),
+	UINT64_C(0x8000000000000000), UINT64_C(0x8000000000000001),
+	UINT64_C(0xFFFFFFFF00000000), UINT64_C(0xFFFFFFFF00000001),
+	UINT64_C(0xFFFFFFFFFFFFFFFE), UINT64_MAX,
+	UINT64_C(0x5555555555555555), UINT64_C(0x5555555555555556),
+	UINT64_C(0xAAAAAAAAAAAAAAAA), UINT64_C(0xAAAAAAAAAAAAAAAB)
+};
+
+#define NEXTREMES	(sizeof(extremes) / sizeof(extremes[0]))
+
+static BfShape
+shape_of(uint32_t nblocks, int block_log2, int k)
+{
+	BfShape		shape = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01};
+
+	return shape;
+}
+
+static uint8_t *
+zeros(size_t size)
+{
+	return memset(exactly(size), 0, size);
+}
+
+/* Worked out apart from any of this code. */
+static void
+test_golden(void)
+{
+	static const struct
+	{
+		uint64_t	hash;
+		BfShape		shape;
+		uint64_t	bits[6];
+	}			cases[] = {
+		{1, {1, 9, 4, 1, 0.01}, {316, 446, 192, 434}},
+		{UINT64_C(0xC77B3ABB6F87ACD9), {20, 9, 6, 1, 0.01},
+		{8092, 8163, 7697, 8051, 7977, 7683}},
+		{UINT64_C(0x0123456789ABCDEF), {1000, 12, 5, 1, 0.01},
+		{16585, 17600, 18411, 18103, 19725}},
+		{UINT64_MAX, {7, 14, 4, 1, 0.01}, {104562, 100398, 108525, 100783}}
+	};
+	size_t		i;
+	int			j;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		const BfShape *shape = &cases[i].shape;
+		size_t		size = bf_shape_size(shape);
+		uint8_t    *bits = zeros(size);
+		unsigned	added = bf_bits_add(shape, bits, cases[i].hash);
+
+		CHECK(added == reference_count(bits, size), "case %zu", i);
+		for (j = 0; j < shape->k; j++)
+		{
+			uint64_t	bit = cases[i].bits[j];
+
+			CHECK(reference_bit(shape, cases[i].hash, j + 1) == bit,
+				  "the reference, case %zu, bit %d", i, j + 1);
+			CHECK(reference_get(bits, bit), "case %zu, bit %d", i, j + 1);
+		}
+		free(bits);
+	}
+}
+
+/* Every block size and k: same bits, same answers, right counts. */
+static void
+test_reference(void)
+{
+	uint64_t	state = 1;
+	int			log2,
+				k,
+				i;
+
+	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+	{
+		for (k = 1; k <= BF_MAX_HASHES; k++)
+		{
+			BfShape		shape = shape_of(1 + (uint32_t)
+										 (random64(&state) % 5), log2, k);
+			size_t		size = bf_shape_size(&shape);
+			uint8_t    *bits = zeros(size);
+			uint8_t    *expected = zeros(size);
+			int			keys = (1 << log2) / k / 4 + 2;
+			uint64_t	count = 0;
+
+			if (quick() && k % 8 > 1)
+				keys = 2;
+			for (i = 0; i < keys; i++)
+			{
+				uint64_t	hash = random64(&state);
+				unsigned	added = bf_bits_add(&shape, bits, hash);
+
+				reference_add(&shape, expected, hash);
+				count += added;
+				CHECK(bf_bits_contain(&shape, bits, hash),
+					  "2^%d, k = %d: just added", log2, k);
+				CHECK(bf_bits_add(&shape, bits, hash) == 0,
+					  "2^%d, k = %d: added again", log2, k);
+			}
+			CHECK(memcmp(bits, expected, size) == 0,
+				  "2^%d, k = %d: other bits than the reference", log2, k);
+			CHECK(count == reference_count(expected, size),
+				  "2^%d, k = %d: %llu bits newly set, should be %llu",
+				  log2, k, (unsigned long long) count,
+				  (unsigned long long) reference_count(expected, size));
+			for (i = 0; i < 200; i++)
+			{
+				uint64_t	hash = random64(&state);
+
+				CHECK(bf_bits_contain(&shape, bits, hash) ==
+					  reference_contain(&shape, expected, hash),
+					  "2^%d, k = %d: absent key", log2, k);
+			}
+			free(bits);
+			free(expected);
+		}
+	}
+}
+
+/* How many bits an add reports, one add at a time. */
+static void
+test_added(void)
+{
+	static const int ks[] = {1, 3, 6, 13, 64};
+	uint64_t	state = 2;
+	size_t		i;
+	int			j;
+
+	for (i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
+	{
+		BfShape		shape = shape_of(3, 9, ks[i]);
+		size_t		size = bf_shape_size(&shape);
+		uint8_t    *bits = zeros(size);
+		uint64_t	before = 0;
+
+		for (j = 0; j < 600; j++)
+		{
+			unsigned	added = bf_bits_add(&shape, bits, random64(&state));
+			uint64_t	count = reference_count(bits, size);
+
+			CHECK(count - before == added,
+				  "k = %d: %u bits reported, %llu set", ks[i], added,
+				  (unsigned long long) (count - before));
+			before = count;
+		}
+		free(bits);
+	}
+}
+
+/* A key whose bits are all set but one is absent, whichever one it is. */
+static void
+test_every_bit_counts(void)
+{
+	uint64_t	state = 3;
+	int			k,
+				missing;
+
+	for (k = 1; k <= BF_MAX_HASHES; k++)
+	{
+		BfShape		shape = shape_of(2, 14, k);
+		size_t		size = bf_shape_size(&shape);
+		uint8_t    *bits = exactly(size);
+		uint64_t	hash = random64(&state);
+
+		memset(bits, 0xFF, size);
+		CHECK(bf_bits_contain(&shape, bits, hash), "k = %d: all set", k);
+		for (missing = 1; missing <= k; missing++)
+		{
+			uint64_t	bit = reference_bit(&shape, hash, missing);
+
+			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
+			CHECK(!bf_bits_contain(&shape, bits, hash),
+				  "k = %d: bit %d is not looked at", k, missing);
+			bits[bit / 8] = 0xFF;
+		}
+
+		/* The bit after the last one does not matter. */
+		if (k < BF_MAX_HASHES)
+		{
+			uint64_t	bit = reference_bit(&shape, hash, k + 1);
+			bool		other = true;
+			int			i;
+
+			for (i = 1; i <= k; i++)
+				other &= reference_bit(&shape, hash, i) != bit;
+			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
+			CHECK(bf_bits_contain(&shape, bits, hash) == other,
+				  "k = %d: bit %d is looked at", k, k + 1);
+		}
+		free(bits);
+	}
+}
+
+/* Whatever the hash: the block is one of the layer's, and the right one. */
+static void
+test_extremes(void)
+{
+	static const uint32_t nblocks[] = {
+		1, 2, 3, 5, 7, 255, 256, 257, 65535, 65536, 1 << 18
+	};
+	uint64_t	state = 4;
+	size_t		i,
+				j;
+
+	for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
+	{
+		BfShape		shape = shape_of(nblocks[i], 9, 6);
+		size_t		size = bf_shape_size(&shape);
+		uint8_t    *bits = zeros(size);
+		uint8_t    *expected = zeros(size);
+
+		for (j = 0; j < NEXTREMES + 3 * 200; j++)
+		{
+			uint64_t	hash;
+
+			if (j < NEXTREMES)
+				hash = extremes[j];
+			else
+			{
+				/* First and last hashes of a block, and one before. */
+				uint64_t	block = random64(&state) % nblocks[i];
+
+				hash = UINT64_MAX / nblocks[i] * block + j % 3 - 1;
+			}
+			CHECK(high_of_product(hash, nblocks[i]) < nblocks[i],
+				  "block of %016llX", (unsigned long long) hash);
+			bf_bits_add(&shape, bits, hash);
+			reference_add(&shape, expected, hash);
+			CHECK(bf_bits_contain(&shape, bits, hash), "%016llX of %u blocks",
+				  (unsigned long long) hash, nblocks[i]);
+		}
+		CHECK(memcmp(bits, expected, size) == 0, "%u blocks: other bits",
+			  nblocks[i]);
+		free(bits);
+		free(expected);
+	}
+}
+
+/* The largest layer there can be.  Few of its pages are ever touched. */
+static void
+test_largest(void)
+{
+	BfShape		shape = shape_of(1 << 23, 9, 6);
+	uint8_t    *bits = calloc(bf_shape_size(&shape), 1);
+	size_t		i;
+	int			j;
+
+	CHECK(bf_shape_size(&shape) == (size_t) 1 << 29, "%zu bytes",
+		  bf_shape_size(&shape));
+	if (bits == NULL)
+	{
+		printf("# 512 MiB are not to be had here, so the largest layer is "
+			   "not tried\n");
+		return;
+	}
+	for (i = 0; i < NEXTREMES; i++)
+	{
+		bf_bits_add(&shape, bits, extremes[i]);
+		CHECK(bf_bits_contain(&shape, bits, extremes[i]), "%016llX",
+			  (unsigned long long) extremes[i]);
+		for (j = 1; j <= shape.k; j++)
+			CHECK(reference_get(bits, reference_bit(&shape, extremes[i], j)),
+				  "%016llX, bit %d", (unsigned long long) extremes[i], j);
+	}
+	free(bits);
+}
+
+/* An image may lie at any address. */
+static void
+test_kernels(void)
+{
+	uint64_t	state = 5;
+	int			round;
+
+	for (round = 0; round < 400; round++)
+	{
+		size_t		size = 64 * (1 + random64(&state) % 40);
+		size_t		at = random64(&state) % 8;
+		uint8_t    *x = exactly(at + size);
+		uint8_t    *y = exactly(size);
+		uint8_t    *both = exactly(size);
+		size_t		i;
+
+		for (i = 0; i < at; i++)
+			x[i] = 0xEE;
+		for (i = 0; i < size; i++)
+		{
+			/* Sparse, dense, all and nothing. */
+			x[at + i] = (uint8_t) (round % 7 == 0 ? 0 : round % 7 == 1 ? 255 :
+								   random64(&state) & random64(&state));
+			y[i] = (uint8_t) (round % 5 == 0 ? 255 : random64(&state));
+			both[i] = x[at + i] | y[i];
+		}
+		CHECK(bf_bits_count(x + at, size) == reference_count(x + at, size),
+			  "%zu bytes", size);
+		CHECK(bf_bits_count_union(x + at, y, size) ==
+			  reference_count(both, size), "%zu bytes", size);
+		CHECK(bf_bits_count_union(y, x + at, size) ==
+			  reference_count(both, size), "%zu bytes", size);
+		bf_bits_unite(x + at, y, size);
+		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
+		for (i = 0; i < at; i++)
+			CHECK(x[i] == 0xEE, "written before the first block");
+		free(x);
+		free(y);
+		free(both);
+	}
+}
+
+/* A folded layer is the layer that would have been built smaller. */
+static void
+test_fold(void)
+{
+	static const struct
+	{
+		uint32_t	nblocks;
+		uint32_t	factor;
+	}			cases[] = {
+		{1, 1}, {2, 1}, {2, 2}, {6, 2}, {6, 3}, {6, 6}, {64, 2}, {64, 32},
+		{64, 64}, {45, 3}, {45, 5}, {45, 9}, {45, 15}, {45, 45}, {35, 7},
+		{254, 127}, {1020, 17}, {1016, 127}, {900, 25}
+	};
+	uint64_t	state = 6;
+	size_t		c,
+				i;
+	int			log2;
+
+	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+	{
+		for (c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+		{
+			BfShape		shape = shape_of(cases[c].nblocks, log2, 7 + (int) c);
+			BfShape		small = shape_of(cases[c].nblocks / cases[c].factor,
+										 log2, 7 + (int) c);
+			uint8_t    *from = zeros(bf_shape_size(&shape));
+			uint8_t    *to = exactly(bf_shape_size(&small));
+			uint8_t    *direct = zeros(bf_shape_size(&small));
+			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
+
+			memset(to, 0xA5, bf_shape_size(&small));
+			for (i = 0; i < NEXTREMES + keys; i++)
+			{
+				uint64_t	hash = i < NEXTREMES ? extremes[i]
+					: random64(&state);
+
+				bf_bits_add(&shape, from, hash);
+				bf_bits_add(&small, direct, hash);
+			}
+			bf_bits_fold(to, from, cases[c].nblocks, cases[c].factor,
+						 (size_t) 1 << log2 >> 3);
+			CHECK(memcmp(to, direct, bf_shape_size(&small)) == 0,
+				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
+				  cases[c].factor);
+			free(from);
+			free(to);
+			free(direct);
+		}
+	}
+}
+
+int
+main(void)
+{
+	tap_run("positions worked out by hand", test_golden);
+	tap_run("every block size and k sets and finds the reference's bits",
+			test_reference);
+	tap_run("adding reports how many bits it set", test_added);
+	tap_run("each of the k bits counts, and no other",
+			test_every_bit_counts);
+	tap_run("extreme hashes stay in their block", test_extremes);
+	tap_run("the largest layer", test_largest);
+	tap_run("counting and uniting", test_kernels);
+	tap_run("folding gives what building smaller gives", test_fold);
+	return tap_done();
+}

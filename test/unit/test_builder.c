@@ -1,0 +1,1117 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_builder.c
+ *	  Filters under construction: canonical content, growth, limits.
+ *
+ * test_union.c has what concerns several filters.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <setjmp.h>
+
+#include "support.h"
+#include "bf_internal.h"
+
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* Length of an image without layers and without a name. */
+#define HEADER	44
+#define ENTRY	32
+
+static const double rates[] = {0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-7};
+
+#define NRATES	LENGTH(rates)
+
+static void
+add_list(BfBuilder *b, const uint64_t *hashes, size_t n)
+{
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+	{
+		BfStatus	status = bf_builder_add(b, hashes[i]);
+
+		if (!CHECK(status == BF_OK, "adding hash %zu: status %d", i,
+				   (int) status))
+			return;
+	}
+}
+
+static bool
+image_from(Image *image, double fpp, uint64_t expected,
+		   const uint64_t *hashes, size_t n, bool compact)
+{
+	TestHost	host;
+	BfBuilder	b;
+	bool		written;
+
+	start(&b, &host, fpp, expected);
+	add_list(&b, hashes, n);
+	written = image_write(image, &b, compact);
+	finish(&b, &host);
+	return written;
+}
+
+/* As many parts as there are bounds less one, merged in a certain order. */
+static bool
+image_of_parts(Image *image, double fpp, uint64_t expected,
+			   const uint64_t *hashes, const size_t *bounds,
+			   const int *order, int nparts, bool compact)
+{
+	TestHost	host;
+	BfBuilder	b;
+	bool		written;
+	int			i;
+
+	start(&b, &host, fpp, expected);
+	for (i = 0; i < nparts; i++)
+	{
+		Image		part;
+		BfStatus	status;
+
+		if (!image_from(&part, fpp, expected, hashes + bounds[order[i]],
+						bounds[order[i] + 1] - bounds[order[i]], false))
+			return false;
+		status = bf_builder_merge(&b, &part.view);
+		CHECK(status == BF_OK, "merging part %d: status %d", order[i],
+			  (int) status);
+		image_free(&part);
+	}
+	written = image_write(image, &b, compact);
+	finish(&b, &host);
+	return written;
+}
+
+static uint64_t *
+hash_list(size_t n, uint64_t set)
+{
+	uint64_t   *hashes = exactly(n * sizeof(uint64_t));
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+		hashes[i] = key(i, set);
+	return hashes;
+}
+
+/* All ways to the same content give the same bytes. */
+static void
+same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
+{
+	static const int orders[][3] = {
+		{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}
+	};
+	uint64_t	state = n;
+	uint64_t   *hashes = hash_list(n, 7);
+	uint64_t   *many = exactly(3 * n * sizeof(uint64_t));
+	size_t		bounds[][4] = {
+		{0, n / 3, 2 * n / 3, n}, {0, n - n / 10, n - n / 20, n},
+		{0, 0, n, n}
+	};
+	Image		image,
+				other;
+	size_t		i,
+				j;
+
+	if (!image_from(&image, fpp, expected, hashes, n, compact))
+		return;
+	for (i = 0; i < n; i++)
+		CHECK(bf_contains(&image.view, hashes[i]), "hash %zu of %zu is lost",
+			  i, n);
+
+	for (i = 0; i < 3; i++)
+		memcpy(many + i * n, hashes, n * sizeof(uint64_t));
+	image_from(&other, fpp, expected, many, 3 * n, compact);
+	CHECK(image_equal(&image, &other),
+		  "%g, expected %llu, %zu keys: thrice gives other bytes", fpp,
+		  (unsigned long long) expected, n);
+	image_free(&other);
+
+	shuffle(many, 3 * n, &state);
+	image_from(&other, fpp, expected, many, 3 * n, compact);
+	CHECK(image_equal(&image, &other),
+		  "%g, expected %llu, %zu keys: thrice shuffled gives other bytes",
+		  fpp, (unsigned long long) expected, n);
+	image_free(&other);
+
+	bf_list_sort(hashes, n);
+	image_from(&other, fpp, expected, hashes, n, compact);
+	CHECK(image_equal(&image, &other),
+		  "%g, expected %llu, %zu keys: sorted gives other bytes", fpp,
+		  (unsigned long long) expected, n);
+	image_free(&other);
+
+	for (i = 0; i < n / 2; i++)
+	{
+		uint64_t	last = hashes[n - 1 - i];
+
+		hashes[n - 1 - i] = hashes[i];
+		hashes[i] = last;
+	}
+	image_from(&other, fpp, expected, hashes, n, compact);
+	CHECK(image_equal(&image, &other),
+		  "%g, expected %llu, %zu keys: reversed gives other bytes", fpp,
+		  (unsigned long long) expected, n);
+	image_free(&other);
+
+	shuffle(hashes, n, &state);
+	for (j = 0; j < LENGTH(bounds); j++)
+	{
+		for (i = 0; i < LENGTH(orders); i++)
+		{
+			if (image_of_parts(&other, fpp, expected, hashes, bounds[j],
+							   orders[i], 3, compact))
+				CHECK(image_equal(&image, &other),
+					  "%g, expected %llu, %zu keys: parts %zu in order %zu "
+					  "give other bytes", fpp, (unsigned long long) expected,
+					  n, j, i);
+			image_free(&other);
+		}
+	}
+
+	/* Parts that have keys in common. */
+	{
+		size_t		overlapping[] = {0, n, 2 * n, 3 * n};
+
+		if (image_of_parts(&other, fpp, expected, many, overlapping,
+						   orders[2], 3, compact))
+			CHECK(image_equal(&image, &other),
+				  "%g, expected %llu, %zu keys: overlapping parts give other "
+				  "bytes", fpp, (unsigned long long) expected, n);
+		image_free(&other);
+	}
+
+	image_free(&image);
+	free(hashes);
+	free(many);
+}
+
+static void
+test_canonical(void)
+{
+	static const uint64_t expected[] = {1, 10, 100, 1000, 20000};
+	static const size_t unsized[] = {0, 1, 2, 9, 100, 1000, 30000};
+	size_t		p,
+				i;
+	int			compact;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (compact = 0; compact < 2; compact++)
+		{
+			for (i = 0; i < LENGTH(expected); i++)
+			{
+				same_bytes(rates[p], expected[i], 0, compact);
+				same_bytes(rates[p], expected[i], expected[i] / 2, compact);
+				same_bytes(rates[p], expected[i], expected[i], compact);
+			}
+			for (i = 0; i < LENGTH(unsized); i++)
+				same_bytes(rates[p], 0, unsized[i], compact);
+		}
+	}
+}
+
+/* A sized filter is a list as long as that is not larger than its bits. */
+static void
+test_sized_limit(void)
+{
+	static const uint64_t expected[] = {1, 10, 100, 1000, 20000};
+	size_t		p,
+				i;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (i = 0; i < LENGTH(expected); i++)
+		{
+			BfShape		shape;
+			size_t		dense;
+			size_t		most;
+			uint64_t   *hashes;
+			Image		image;
+			size_t		n;
+
+			bf_shape_for(rates[p], expected[i], &shape);
+			dense = HEADER + ENTRY + (size_t) bf_shape_bits(&shape) / 8;
+			most = (dense - HEADER) / 8;
+			hashes = hash_list(most + 1, 3);
+			for (n = most - 1; n <= most + 1; n++)
+			{
+				if (!image_from(&image, rates[p], expected[i], hashes, n,
+								false))
+					continue;
+				CHECK((image.view.nlayers == 0) == (n <= most),
+					  "%g, expected %llu: %zu hashes, layers: %d", rates[p],
+					  (unsigned long long) expected[i], n,
+					  image.view.nlayers);
+				CHECK(image.size <= dense && image.size ==
+					  (n <= most ? HEADER + 8 * n : dense),
+					  "%g, expected %llu: %zu hashes in %zu bytes", rates[p],
+					  (unsigned long long) expected[i], n, image.size);
+				image_free(&image);
+			}
+
+			/* The number of distinct ones decides, and so does each way. */
+			for (n = most; n <= most + 1; n++)
+				same_bytes(rates[p], expected[i], n, false);
+			free(hashes);
+		}
+	}
+}
+
+/* The same for a filter without a size, whose limit is a number. */
+static void
+test_unsized_limit(void)
+{
+	const size_t most = BF_MAX_UNSIZED_HASHES;
+	uint64_t	state = 11;
+	uint64_t   *hashes = hash_list(most + 1, 5);
+	TestHost	host;
+	BfBuilder	b;
+	Image		serial,
+				more,
+				shuffled,
+				more_shuffled;
+	BfShape		first;
+
+	/* Full of duplicates, which are no keys, then one key more. */
+	start(&b, &host, 0.01, 0);
+	add_list(&b, hashes, most);
+	add_list(&b, hashes, 1000);
+	image_write(&serial, &b, false);
+	add_list(&b, hashes, most / 4);
+	add_list(&b, hashes + most, 1);
+	image_write(&more, &b, false);
+	finish(&b, &host);
+
+	CHECK(serial.view.nlayers == 0 &&
+		  serial.view.nhashes == BF_MAX_UNSIZED_HASHES,
+		  "2^22 keys: %d layers, %u hashes", serial.view.nlayers,
+		  serial.view.nhashes);
+	bf_shape_for(0.01, BF_FIRST_UNSIZED_LAYER, &first);
+	CHECK(more.view.nlayers == 1 &&
+		  more.view.layers[0].shape.nblocks == first.nblocks &&
+		  more.view.layers[0].shape.capacity == first.capacity,
+		  "one key more: %d layers", more.view.nlayers);
+
+	shuffle(hashes, most, &state);
+	start(&b, &host, 0.01, 0);
+	add_list(&b, hashes, most);
+	image_write(&shuffled, &b, false);
+	finish(&b, &host);
+	CHECK(image_equal(&serial, &shuffled), "2^22 keys, shuffled");
+
+	shuffle(hashes, most + 1, &state);
+	start(&b, &host, 0.01, 0);
+	add_list(&b, hashes, most + 1);
+	image_write(&more_shuffled, &b, false);
+	finish(&b, &host);
+	CHECK(image_equal(&more, &more_shuffled), "one key more, shuffled");
+
+	image_free(&serial);
+	image_free(&more);
+	image_free(&shuffled);
+	image_free(&more_shuffled);
+	free(hashes);
+}
+
+/* Beyond the limit, a filter of many keys comes out the same all the same. */
+static void
+test_unsized_beyond(void)
+{
+	const size_t n = 4600000;
+	static const size_t bounds[][4] = {
+		{0, 4300000, 4500000, 4600000}, /* one part dense already */
+		{0, 1600000, 3100000, 4600000}	/* dense only together */
+	};
+	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+	uint64_t	state = 12;
+	uint64_t   *hashes = hash_list(n, 6);
+	TestHost	host;
+	BfBuilder	b;
+	Image		image,
+				compact,
+				other;
+	size_t		i,
+				j;
+
+	start(&b, &host, 0.01, 0);
+	add_list(&b, hashes, n);
+	image_write(&image, &b, false);
+	image_write(&compact, &b, true);
+	finish(&b, &host);
+	CHECK(image.view.nlayers == 1 && compact.view.nlayers == 1,
+		  "%d layers", image.view.nlayers);
+	for (i = 0; i < n; i++)
+	{
+		if (!CHECK(bf_contains(&image.view, hashes[i]) &&
+				   bf_contains(&compact.view, hashes[i]),
+				   "hash %zu is lost", i))
+			break;
+	}
+
+	shuffle(hashes, n, &state);
+	for (i = 0; i < LENGTH(bounds); i++)
+	{
+		for (j = 0; j < (quick() ? 1 : LENGTH(orders)); j++)
+		{
+			bool		compactly = (i + j) % 2 == 1;
+
+			image_of_parts(&other, 0.01, 0, hashes, bounds[i], orders[j], 3,
+						   compactly);
+			CHECK(image_equal(compactly ? &compact : &image, &other),
+				  "parts %zu in order %zu", i, j);
+			image_free(&other);
+		}
+	}
+	image_free(&image);
+	image_free(&compact);
+	free(hashes);
+}
+
+/* The layer that n hashes make if they go there directly. */
+static bool
+layer_equal(const BfViewLayer *layer, const BfShape *shape,
+			const uint64_t *hashes, size_t n)
+{
+	size_t		size = bf_shape_size(shape);
+	uint8_t    *bits = memset(exactly(size), 0, size);
+	bool		equal;
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+		bf_bits_add(shape, bits, hashes[i]);
+	equal = layer->shape.nblocks == shape->nblocks &&
+		layer->shape.block_log2 == shape->block_log2 &&
+		layer->shape.k == shape->k && layer->shape.fpp == shape->fpp &&
+		layer->shape.capacity == shape->capacity &&
+		memcmp(layer->bits, bits, size) == 0;
+	free(bits);
+	return equal;
+}
+
+/* Compact, the hashes of an unsized filter go into a layer of their size. */
+static void
+test_compact_list(void)
+{
+	static const size_t numbers[] = {
+		0, 1, 5, 9, 10, 11, 20, 40, 41, 50, 51, 52, 100, 127, 128, 500, 1000,
+		2741, 10000, 100000
+	};
+	size_t		p,
+				i;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (i = 0; i < LENGTH(numbers); i++)
+		{
+			size_t		n = numbers[i];
+			uint64_t   *hashes = hash_list(n, 8);
+			Image		image,
+						sized;
+			BfShape		shape;
+			bool		smaller;
+
+			bf_shape_for(rates[p], n > 0 ? n : 1, &shape);
+			smaller = n > 0 && ENTRY + bf_shape_size(&shape) < 8 * n;
+			if (!image_from(&image, rates[p], 0, hashes, n, true))
+				continue;
+			CHECK(image.view.nlayers == (smaller ? 1 : 0),
+				  "%g, %zu keys: %d layers", rates[p], n,
+				  image.view.nlayers);
+			CHECK(image.size == (smaller ? HEADER + ENTRY +
+								 bf_shape_size(&shape) : HEADER + 8 * n),
+				  "%g, %zu keys: %zu bytes", rates[p], n, image.size);
+			if (image.view.nlayers == 1)
+				CHECK(layer_equal(&image.view.layers[0], &shape, hashes, n),
+					  "%g, %zu keys: another layer than theirs", rates[p], n);
+			CHECK(image.view.params.expected == 0 &&
+				  image.view.params.fpp == rates[p],
+				  "%g, %zu keys: parameters changed", rates[p], n);
+
+			/* As if the number had been known, but for that record. */
+			if (smaller && image_from(&sized, rates[p], n, hashes, n, false))
+			{
+				CHECK(sized.size == image.size &&
+					  memcmp(sized.bytes + HEADER, image.bytes + HEADER,
+							 image.size - HEADER) == 0,
+					  "%g, %zu keys: sized gives another layer", rates[p], n);
+				image_free(&sized);
+			}
+			image_free(&image);
+			free(hashes);
+		}
+	}
+}
+
+/* A sized filter that got fewer keys folds to what they need. */
+static void
+test_compact_fold(void)
+{
+	static const size_t parts[] = {1, 2, 3, 4, 5, 8, 16, 60, 100};
+	size_t		p,
+				i;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (i = 0; i < LENGTH(parts); i++)
+		{
+			const uint64_t expected = 20000;
+			size_t		n = (size_t) expected / parts[i];
+			uint64_t   *hashes = hash_list(n, 9);
+			uint64_t	smaller;
+			Image		plain,
+						image,
+						sized;
+			BfShape		folded;
+
+			if (!image_from(&plain, rates[p], expected, hashes, n, false) ||
+				!image_from(&image, rates[p], expected, hashes, n, true))
+				continue;
+			if (plain.view.nlayers == 1)
+			{
+				bool		fits = bf_shape_fold(&plain.view.layers[0].shape,
+												 plain.view.layers[0].bits_set,
+												 &folded);
+
+				CHECK(layer_equal(&image.view.layers[0], &folded, hashes, n),
+					  "%g, %zu keys: another layer than folded", rates[p], n);
+				CHECK(fits == (image.size < plain.size),
+					  "%g, %zu keys: %zu bytes, not compact %zu", rates[p], n,
+					  image.size, plain.size);
+				CHECK(parts[i] < 10 || fits, "1 / %zu full, it cannot fold",
+					  parts[i]);
+				smaller = fits ? folded.capacity : expected;
+			}
+			else
+			{
+				BfShape		shape;
+
+				bf_shape_for(rates[p], n, &shape);
+				CHECK(image.view.nlayers ==
+					  (ENTRY + bf_shape_size(&shape) < 8 * n ? 1 : 0),
+					  "%g, %zu hashes: %d layers", rates[p], n,
+					  image.view.nlayers);
+				smaller = image.view.nlayers > 0 ? n : expected;
+			}
+
+			/* It is what asking for the smaller size gives, to the byte. */
+			if (image_from(&sized, rates[p], smaller, hashes, n, false))
+			{
+				CHECK(image_equal(&image, &sized),
+					  "%g, %zu of %llu keys: not the filter sized for %llu",
+					  rates[p], n, (unsigned long long) expected,
+					  (unsigned long long) smaller);
+				image_free(&sized);
+			}
+			image_free(&plain);
+			image_free(&image);
+			free(hashes);
+		}
+	}
+}
+
+/* The fold of what has outgrown the list, and the second layer. */
+static void
+test_compact_millions(void)
+{
+	static const uint64_t stops[] = {5000000, 9000000, 17000000};
+	TestHost	host;
+	BfBuilder	b;
+	uint64_t	done = 0;
+	size_t		s;
+	int			i;
+
+	start(&b, &host, 0.01, 0);
+	for (s = 0; s < (quick() ? 1 : LENGTH(stops)); s++)
+	{
+		Image		plain,
+					image;
+		double		rate;
+
+		add_keys(&b, done, stops[s] - done, 10);
+		done = stops[s];
+		if (!image_write(&plain, &b, false) || !image_write(&image, &b, true))
+			break;
+		CHECK(plain.view.nlayers == (done > 16900000 ? 2 : 1) &&
+			  image.view.nlayers == plain.view.nlayers,
+			  "%llu keys: %d layers", (unsigned long long) done,
+			  plain.view.nlayers);
+		for (i = 0; i < image.view.nlayers; i++)
+		{
+			const BfViewLayer *before = &plain.view.layers[i];
+			const BfViewLayer *after = &image.view.layers[i];
+			BfShape		folded;
+
+			bf_shape_fold(&before->shape, before->bits_set, &folded);
+			CHECK(after->shape.nblocks == folded.nblocks &&
+				  after->shape.capacity == folded.capacity,
+				  "%llu keys, layer %d: %u blocks, should be %u",
+				  (unsigned long long) done, i, after->shape.nblocks,
+				  folded.nblocks);
+		}
+		image_has(&image, 0, done, 10);
+		CHECK(fabs(bf_cardinality(&image.view) / (double) done - 1) < 0.002,
+			  "%llu keys, estimated as %.0f", (unsigned long long) done,
+			  bf_cardinality(&image.view));
+		rate = bf_current_fpp(&image.view);
+		CHECK(rate < (image.view.nlayers == 1 ? 0.01 : 0.0155),
+			  "%llu keys: rate %g", (unsigned long long) done, rate);
+
+		/* 5 of 16.8 million fold by 3, 9 million not at all. */
+		CHECK(s != 0 || image.size * 3 <= plain.size + 1024,
+			  "%zu bytes, before %zu", image.size, plain.size);
+		image_free(&plain);
+		image_free(&image);
+	}
+	finish(&b, &host);
+}
+
+/* Planning and writing in between leave no trace. */
+static void
+test_plan_leaves_no_trace(void)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		uint64_t	n;
+	}			cases[] = {
+		{0.01, 0, 3000}, {0.01, 1000, 1000}, {0.1, 100, 95}, {1e-5, 50, 50},
+		{0.01, 100, 5000}, {1e-3, 1, 2000}
+	};
+	size_t		i;
+	int			step,
+				mode;
+
+	for (i = 0; i < LENGTH(cases); i++)
+	{
+		Image		image;
+
+		image_build(&image, cases[i].fpp, cases[i].expected, 0, cases[i].n, 4,
+					false);
+		for (step = 1; step <= 400; step *= 7)
+		{
+			for (mode = 0; mode < 3; mode++)
+			{
+				TestHost	host;
+				BfBuilder	b;
+				Image		other;
+				uint64_t	done;
+
+				start(&b, &host, cases[i].fpp, cases[i].expected);
+				for (done = 0; done < cases[i].n; done++)
+				{
+					add_keys(&b, done, 1, 4);
+					if (done % (uint64_t) step == 0)
+					{
+						image_write(&other, &b, mode == 2 ? done % 2 == 0
+									: mode == 1);
+						CHECK(other.view.nlayers > 0 ||
+							  other.view.nhashes == done + 1,
+							  "%u hashes of %llu", other.view.nhashes,
+							  (unsigned long long) done + 1);
+						image_free(&other);
+					}
+				}
+				image_write(&other, &b, false);
+				CHECK(image_equal(&image, &other),
+					  "case %zu, planned each %d keys, compact %d", i, step,
+					  mode);
+				image_free(&other);
+				finish(&b, &host);
+			}
+		}
+		image_free(&image);
+	}
+}
+
+/* Layers double and halve; nothing is lost; the rates stay below 2p. */
+static void
+test_growth(void)
+{
+	static const uint64_t expected[] = {10, 1000, 30000};
+	size_t		p,
+				e;
+	int			i;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (e = 0; e < LENGTH(expected); e++)
+		{
+			uint64_t	n = expected[e] * (expected[e] > 1000 ? 10 : 100);
+			Image		image;
+
+			if (!image_build(&image, rates[p], expected[e], 0, n, 1, false))
+				continue;
+			image_has(&image, 0, n, 1);
+			CHECK(image.view.nlayers > 2 || expected[e] == 10,
+				  "%d layers", image.view.nlayers);
+			for (i = 0; i < image.view.nlayers; i++)
+			{
+				const BfShape *shape = &image.view.layers[i].shape;
+				uint64_t	full = bf_shape_full(shape);
+				uint64_t	wanted = expected[e];
+				BfShape		designed;
+
+				if (i > 0)
+					wanted = 2 * image.view.layers[i - 1].shape.capacity;
+				bf_shape_for(ldexp(rates[p], -i), wanted, &designed);
+				CHECK(shape->fpp == ldexp(rates[p], -i),
+					  "%g, layer %d has rate %g", rates[p], i, shape->fpp);
+				CHECK(shape->nblocks == designed.nblocks &&
+					  shape->k == designed.k &&
+					  shape->block_log2 == designed.block_log2 &&
+					  shape->capacity == designed.capacity,
+					  "%g, layer %d: %u blocks, should be %u", rates[p], i,
+					  shape->nblocks, designed.nblocks);
+				CHECK(image.view.layers[i].bits_set < full + shape->k,
+					  "%g, layer %d has %llu bits set, full at %llu",
+					  rates[p], i,
+					  (unsigned long long) image.view.layers[i].bits_set,
+					  (unsigned long long) full);
+
+				/* The next one is not begun before. */
+				if (i + 1 < image.view.nlayers)
+					CHECK(image.view.layers[i].bits_set + shape->k >= full,
+						  "%g, layer %d has only %llu bits set, full at %llu",
+						  rates[p], i,
+						  (unsigned long long) image.view.layers[i].bits_set,
+						  (unsigned long long) full);
+			}
+			CHECK(bf_current_fpp(&image.view) < 2.2 * rates[p],
+				  "%g, expected %llu, %llu keys: rate %g", rates[p],
+				  (unsigned long long) expected[e], (unsigned long long) n,
+				  bf_current_fpp(&image.view));
+
+			/* Keys that an earlier layer takes for its own leave no bits. */
+			CHECK(fabs(bf_cardinality(&image.view) / (double) n - 1) <
+				  2 * rates[p] + (n > 10000 ? 0.01 : 0.04),
+				  "%llu keys, estimated as %.0f", (unsigned long long) n,
+				  bf_cardinality(&image.view));
+			CHECK(image.view.params.expected == expected[e] &&
+				  image.view.params.fpp == rates[p], "parameters changed");
+			image_free(&image);
+		}
+	}
+}
+
+/*
+ * Keys that a filter has already do not make it grow, and neither do those
+ * that some layer takes for its own.
+ */
+static void
+test_growth_by_known_keys(void)
+{
+	TestHost	host;
+	BfBuilder	b;
+	Image		before,
+				after;
+
+	start(&b, &host, 0.01, 100);
+	add_keys(&b, 0, 3000, 1);
+	image_write(&before, &b, false);
+	add_keys(&b, 0, 3000, 1);
+	add_keys(&b, 1000, 1000, 1);
+	image_write(&after, &b, false);
+	finish(&b, &host);
+	CHECK(before.view.nlayers > 3, "%d layers", before.view.nlayers);
+	CHECK(image_equal(&before, &after), "adding keys again changes bytes");
+	image_free(&before);
+	image_free(&after);
+}
+
+/*
+ * A filter never grows a second layer with just the keys it was made for,
+ * not even if its blocks hold those and no key more.
+ */
+static void
+test_exactly_expected(void)
+{
+	static const double nblocks[] = {1, 2, 3, 4, 7, 10, 20, 50, 200, 1000};
+	static const uint64_t numbers[] = {
+		1, 10, 50, 100, 500, 1000, 5000, 10000, 100000, 1000000
+	};
+	long		filters = 0;
+	long		grown = 0;
+	size_t		p,
+				i;
+
+	for (p = 0; p < NRATES; p++)
+	{
+		for (i = 0; i < LENGTH(nblocks) + LENGTH(numbers); i++)
+		{
+			BfShape		one;
+			uint64_t	n;
+			uint64_t	sets;
+			uint64_t	set;
+
+			bf_shape_for(rates[p], 1, &one);
+			n = i < LENGTH(nblocks)
+				? (uint64_t) (ldexp(nblocks[i], one.block_log2) /
+							  bf_bits_per_key(rates[p]))
+				: numbers[i - LENGTH(nblocks)];
+			sets = scaled(1000000, 100000) / n + 1;
+			if (sets > scaled(500, 50))
+				sets = scaled(500, 50);
+			for (set = 0; set < sets; set++)
+			{
+				TestHost	host;
+				BfBuilder	b;
+				BfPlan		plan;
+
+				start(&b, &host, rates[p], n);
+				add_keys(&b, 0, n, 100 + set);
+				bf_builder_plan(&b, false, &plan);
+				filters++;
+				if (!CHECK(plan.nlayers < 2,
+						   "%g, %llu keys of set %llu take %d layers",
+						   rates[p], (unsigned long long) n,
+						   (unsigned long long) set, plan.nlayers))
+					grown++;
+				finish(&b, &host);
+			}
+		}
+	}
+	printf("# %ld of %ld filters have grown\n", grown, filters);
+}
+
+static void
+test_mismatch(void)
+{
+	BfParams	params = params_of(0.01, 0);
+	TestHost	host;
+	BfBuilder	b;
+	BfKind		kind;
+	Image		other,
+				before,
+				after;
+
+	host_init(&host);
+	params.seed = 43;
+	bf_builder_init(&b, &host.host, &params);
+	add_keys(&b, 0, 10, 1);
+	image_write(&other, &b, false);
+	finish(&b, &host);
+
+	start(&b, &host, 0.01, 0);
+	add_keys(&b, 0, 20, 1);
+	image_write(&before, &b, false);
+	CHECK(bf_builder_merge(&b, &other.view) == BF_SEED_MISMATCH,
+		  "another seed");
+	other.view.params.seed = 42;
+	other.view.params.kind.code = BF_KIND_TEXT;
+	CHECK(bf_builder_merge(&b, &other.view) == BF_KIND_MISMATCH,
+		  "another kind");
+
+	memset(&kind, 0, sizeof(kind));
+	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "no kind");
+	CHECK(b.params.kind.code == BF_KIND_INTEGER, "the kind is forgotten");
+	kind.code = BF_KIND_INTEGER;
+	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "its kind");
+	kind.code = BF_KIND_UUID;
+	CHECK(bf_builder_set_kind(&b, &kind) == BF_KIND_MISMATCH, "another kind");
+	image_write(&after, &b, false);
+	CHECK(image_equal(&before, &after), "a refused merge leaves a trace");
+	finish(&b, &host);
+	image_free(&other);
+	image_free(&before);
+	image_free(&after);
+
+	/* An open kind takes the first one it meets, with its name. */
+	host_init(&host);
+	memset(&params.kind, 0, sizeof(params.kind));
+	bf_builder_init(&b, &host.host, &params);
+	memset(&kind, 0, sizeof(kind));
+	kind.code = BF_KIND_ENUM;
+	kind.namelen = 4;
+	strcpy(kind.name, "mood");
+	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "the first kind");
+	CHECK(bf_kind_equal(&b.params.kind, &kind), "it is not taken over");
+	kind.name[0] = 'f';
+	CHECK(bf_builder_set_kind(&b, &kind) == BF_KIND_MISMATCH, "another name");
+	finish(&b, &host);
+}
+
+static void
+test_too_large(void)
+{
+	BfParams	params = params_of(0.01, 500000000);
+	TestHost	host;
+	BfBuilder	b;
+	BfShape		shape;
+	BfStatus	status = BF_OK;
+	uint64_t	most = bf_most_keys(0.01);
+	uint64_t	left,
+				i;
+
+	host_init(&host);
+	bf_builder_init(&b, &host.host, &params);
+	CHECK(b.params.expected == most, "500 million keys at 1 %% became %llu",
+		  (unsigned long long) b.params.expected);
+	params.expected = UINT64_MAX;
+	bf_builder_init(&b, &host.host, &params);
+	CHECK(b.params.expected == most, "2^64 keys at 1 %% became %llu",
+		  (unsigned long long) b.params.expected);
+
+	/* As long as it is empty, the largest filter takes no memory. */
+	params.expected = 430000000;
+	bf_builder_init(&b, &host.host, &params);
+	CHECK(b.params.expected == 430000000, "430 million keys at 1 %%");
+	host.limit = 4096;
+	add_keys(&b, 0, 100, 1);
+	CHECK(host.outstanding == 1, "%ld allocations", host.outstanding);
+	finish(&b, &host);
+
+	/*
+	 * A full layer of 3.6 of the 4.3 billion bits.  It is never allocated:
+	 * small hashes fall in its first block, which is, with all bits set but
+	 * some.
+	 */
+	start(&b, &host, 0.01, 1);
+	add_keys(&b, 0, 40, 1);
+	if (!CHECK(b.nlayers == 1 && b.layers[0].shape.block_log2 == 9,
+			   "%d layers", b.nlayers))
+		return;
+	bf_shape_for(0.01, 360000000, &shape);
+	b.layers[0].shape = shape;
+	b.layers[0].bits_set = b.layers[0].bits_full = bf_shape_full(&shape);
+	left = BF_MAX_BITS - bf_shape_bits(&shape);
+	host.limit = 4096;
+	host.largest_asked = 0;
+	for (i = 1; i < 1000 && status == BF_OK; i++)
+		status = bf_builder_add(&b, i);
+	CHECK(status == BF_NO_MEMORY, "status %d", (int) status);
+	CHECK(host.largest_asked <= left / 8 &&
+		  host.largest_asked > left / 8 * 9 / 10,
+		  "the next layer takes %zu bytes where %llu are left",
+		  host.largest_asked, (unsigned long long) left / 8);
+
+	/* So little is left that another layer would hardly be worth it. */
+	bf_shape_for(0.01, 425000000, &shape);
+	b.layers[0].shape = shape;
+	host.largest_asked = 0;
+	status = BF_OK;
+	for (i = 1; i < 1000 && status == BF_OK; i++)
+		status = bf_builder_add(&b, i);
+	CHECK(status == BF_TOO_LARGE && host.largest_asked == 0,
+		  "status %d, asked for %zu bytes", (int) status,
+		  host.largest_asked);
+
+	/* Nor is there room for a layer that comes from another filter. */
+	{
+		Image		other;
+		uint64_t	beyond = (uint64_t) 1 << 23;
+
+		image_build(&other, 0.01, 1000, 0, 1000, 1, false);
+		CHECK(other.view.nlayers == 1, "%d layers", other.view.nlayers);
+		b.layers[0].shape.nblocks = (uint32_t)
+			(beyond - other.view.layers[0].shape.nblocks + 1);
+		CHECK(bf_builder_merge(&b, &other.view) == BF_TOO_LARGE,
+			  "a layer beyond the limit");
+		b.layers[0].shape.nblocks--;
+		host.limit = SIZE_MAX;
+		CHECK(b.nlayers == 1 &&
+			  bf_builder_merge(&b, &other.view) == BF_OK && b.nlayers == 2,
+			  "a layer just within the limit");
+		image_free(&other);
+	}
+	finish(&b, &host);
+}
+
+/*
+ * Something of everything that allocates.  Stops at the first status that is
+ * not BF_OK.
+ */
+static BfStatus
+scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
+		 const Image *layers)
+{
+	BfParams	params = params_of(0.01, which == 1 ? 100 : 0);
+	BfBuilder	b;
+	BfPlan		plan;
+	BfStatus	status;
+	uint64_t	i;
+
+	if (which == 0)
+		status = bf_union(&b, &host->host, &dense->view, &layers->view);
+	else
+	{
+		bf_builder_init(&b, &host->host, &params);
+		status = BF_OK;
+	}
+
+	switch (which)
+	{
+		case 0:
+		case 1:
+			for (i = 0; status == BF_OK && i < 2000; i++)
+				status = bf_builder_add(&b, key(i, 9));
+			break;
+		case 2:
+			for (i = 0; status == BF_OK && i < 2000; i++)
+				status = bf_builder_add(&b, key(i % 900, 9));
+			if (status == BF_OK)
+				status = bf_builder_merge(&b, &sparse->view);
+			if (status == BF_OK)
+				status = bf_builder_plan(&b, true, &plan);
+			break;
+		case 3:
+			for (i = 0; status == BF_OK && i < 100; i++)
+				status = bf_builder_add(&b, key(i, 9));
+			if (status == BF_OK)
+				status = bf_builder_merge(&b, &dense->view);
+			if (status == BF_OK)
+				status = bf_builder_merge(&b, &layers->view);
+			if (status == BF_OK)
+				status = bf_builder_merge(&b, &sparse->view);
+			if (status == BF_OK)
+				status = bf_builder_plan(&b, false, &plan);
+			break;
+	}
+	if (status != BF_OK)
+		CHECK(status == BF_NO_MEMORY, "scenario %d: status %d", which,
+			  (int) status);
+	else if (which >= 2)
+	{
+		uint8_t    *image = exactly(plan.size);
+
+		bf_builder_write(&b, &plan, image);
+		free(image);
+	}
+	bf_builder_free(&b);
+
+	/* Twice does no harm. */
+	bf_builder_free(&b);
+	return status;
+}
+
+static void
+test_no_memory(void)
+{
+	Image		sparse,
+				dense,
+				layers;
+	int			which;
+
+	image_build(&sparse, 0.01, 0, 0, 500, 1, false);
+	image_build(&dense, 0.01, 300, 0, 300, 2, false);
+	image_build(&layers, 0.001, 10, 0, 300, 3, false);
+	CHECK(sparse.view.nlayers == 0 && dense.view.nlayers == 1 &&
+		  layers.view.nlayers > 1, "the samples are not what they should be");
+	for (which = 0; which < 4; which++)
+	{
+		long		fail_at = 0;
+		BfStatus	status;
+
+		do
+		{
+			TestHost	host;
+
+			host_init(&host);
+			host.fail_at = ++fail_at;
+			status = scenario(&host, which, &sparse, &dense, &layers);
+			CHECK(host.outstanding == 0,
+				  "scenario %d, allocation %ld refused: %ld leaked", which,
+				  fail_at, host.outstanding);
+			CHECK((status == BF_OK) == (host.allocations < fail_at),
+				  "scenario %d, allocation %ld refused: status %d", which,
+				  fail_at, (int) status);
+		} while (status != BF_OK && fail_at < 1000);
+		CHECK(fail_at > 4, "scenario %d allocates %ld times", which,
+			  fail_at - 1);
+	}
+	image_free(&sparse);
+	image_free(&dense);
+	image_free(&layers);
+}
+
+static jmp_buf interrupted;
+static long polls_left;
+
+static void
+jumping_poll(void *context)
+{
+	(void) context;
+	if (polls_left-- == 0)
+		longjmp(interrupted, 1);
+}
+
+/* A host may leave from any poll, and then free what it has given. */
+static void
+test_poll(void)
+{
+	static TestHost host;
+	static BfBuilder b;
+	static long at;
+	static bool done;
+	static BfPlan plan;
+	static uint8_t *image;
+	static Image part;
+	uint64_t	i;
+
+	image_build(&part, 0.01, 20000, 0, 20000, 1, false);
+	done = false;
+	for (at = 0; !done && at < 1000; at++)
+	{
+		polls_left = at;
+		start(&b, &host, 0.01, 20000);
+		host.host.poll = jumping_poll;
+		b.host.poll = jumping_poll;
+		image = NULL;
+		if (setjmp(interrupted) == 0)
+		{
+			for (i = 0; i < 60000; i++)
+				(void) bf_builder_add(&b, key(i, 2));
+			(void) bf_builder_merge(&b, &part.view);
+			if (bf_builder_plan(&b, true, &plan) == BF_OK)
+			{
+				image = exactly(plan.size);
+				bf_builder_write(&b, &plan, image);
+				done = true;
+			}
+		}
+		free(image);
+		finish(&b, &host);
+	}
+	CHECK(at > 8, "polled %ld times", at - 1);
+	CHECK(done, "never got to the end");
+	image_free(&part);
+
+	/* Long operations poll, whatever the form. */
+	start(&b, &host, 0.01, 0);
+	add_keys(&b, 0, 100000, 1);
+	host.polls = 0;
+	if (bf_builder_plan(&b, true, &plan) == BF_OK)
+	{
+		image = exactly(plan.size);
+		bf_builder_write(&b, &plan, image);
+		free(image);
+	}
+	CHECK(host.polls >= 100000 / 4096, "%ld polls for 100000 hashes",
+		  host.polls);
+	finish(&b, &host);
+}
+
+int
+main(void)
+{
+	tap_run("the same keys give the same bytes", test_canonical);
+	tap_run("a sized filter turns dense when bits are smaller",
+			test_sized_limit);
+	tap_run("an unsized filter turns dense beyond 2^22 keys",
+			test_unsized_limit);
+	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
+	tap_run("compact: a layer for just the keys", test_compact_list);
+	tap_run("compact: an oversized layer folds", test_compact_fold);
+	tap_run("compact: 5, 9 and 17 million keys", test_compact_millions);
+	tap_run("a plan in between leaves no trace", test_plan_leaves_no_trace);
+	tap_run("layers double in capacity and halve in rate", test_growth);
+	tap_run("known keys do not make a filter grow",
+			test_growth_by_known_keys);
+	tap_run("the expected keys never grow a second layer",
+			test_exactly_expected);
+	tap_run("other seeds and kinds are refused", test_mismatch);
+	tap_run("the limit of 512 MiB", test_too_large);
+	tap_run("each allocation refused in turn", test_no_memory);
+	tap_run("polls, left by a long jump", test_poll);
+	return tap_done();
+}

@@ -1,0 +1,1194 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_format.c
+ *	  Images: what is written, and what is refused.
+ *
+ * The golden images were put together by another program from the format's
+ * description.  Offsets are repeated here as numbers of their own: a field
+ * that moves is a new format, and this test has to notice.
+ *
+ * Whatever is not refused must be safe to use.  The images go through all
+ * operations in memory of just their size, which shows its worth under a
+ * sanitizer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "support.h"
+
+/* fpp 0.001, expected 1000, seed 0x0123456789ABCDEF, integers, 3 hashes */
+static const uint8_t golden_sparse[] = {
+	0x42, 0x4C, 0x4D, 0x46, 0x01, 0x00, 0x01, 0x00,
+	0x03, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0xEF, 0xCD, 0xAB, 0x89,
+	0x67, 0x45, 0x23, 0x01, 0xFC, 0xA9, 0xF1, 0xD2,
+	0x4D, 0x62, 0x50, 0x3F, 0xE8, 0x03, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x80, 0x10, 0x32, 0x54, 0x76,
+	0x98, 0xBA, 0xDC, 0xFE
+};
+
+/*
+ * fpp 0.1, expected 20, seed 1, texts; one block of 512 bits, k = 3, with the
+ * first 16 multiples of 0x0123456789ABCDEF
+ */
+static const uint8_t golden_dense[] = {
+	0x42, 0x4C, 0x4D, 0x46, 0x01, 0x01, 0x01, 0x01,
+	0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x9A, 0x99, 0x99, 0x99,
+	0x99, 0x99, 0xB9, 0x3F, 0x14, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+	0x09, 0x03, 0x00, 0x00, 0x5C, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x9A, 0x99, 0x99, 0x99,
+	0x99, 0x99, 0xB9, 0x3F, 0x2D, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02,
+	0x00, 0x01, 0x04, 0x00, 0x00, 0x08, 0x01, 0x00,
+	0x11, 0x00, 0x00, 0x20, 0x00, 0x01, 0x40, 0x01,
+	0x00, 0x00, 0x01, 0x00, 0x01, 0x02, 0x00, 0x41,
+	0x0C, 0x21, 0x04, 0x29, 0x00, 0x00, 0x10, 0x00,
+	0x01, 0x20, 0x01, 0x00, 0x40, 0x00, 0x00, 0x01,
+	0x01, 0x00, 0x00, 0x02, 0x01, 0x00, 0x05, 0x00,
+	0x00, 0x00, 0x00, 0x01, 0x00, 0x01, 0x40, 0x08,
+	0x21, 0x08, 0x21, 0x04
+};
+
+/* fpp 0.01, unsized, seed 0, a foreign type of a database in UTF-8, 1 hash */
+static const uint8_t golden_named[] = {
+	0x42, 0x4C, 0x4D, 0x46, 0x01, 0x00, 0x01, 0x00,
+	0x41, 0x06, 0x01, 0x06, 0x01, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x7B, 0x14, 0xAE, 0x47,
+	0xE1, 0x7A, 0x84, 0x3F, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x68, 0x73, 0x74, 0x6F,
+	0x72, 0x65, 0x00, 0x00, 0xEE, 0xFF, 0xC0, 0x00,
+	0x00, 0x00, 0x00, 0x00
+};
+
+#define HEADER			44
+#define ENTRY			32
+
+#define VERSION_AT		4
+#define FORM_AT			5
+#define SCHEME_AT		6
+#define NLAYERS_AT		7
+#define KIND_AT			8
+#define NAMELEN_AT		9
+#define BYTE_ORDER_AT	10
+#define ENCODING_AT		11
+#define NHASHES_AT		12
+#define NEXCEPTIONS_AT		16
+#define SEED_AT			20
+#define FPP_AT			28
+#define EXPECTED_AT		36
+
+/* In an image without a name, first entry of the directory. */
+#define NBLOCKS_AT		(HEADER + 0)
+#define BLOCK_LOG2_AT	(HEADER + 4)
+#define K_AT			(HEADER + 5)
+#define L_RESERVED_AT	(HEADER + 6)
+#define CAPACITY_AT		(HEADER + 8)
+#define L_FPP_AT		(HEADER + 16)
+#define BITS_SET_AT		(HEADER + 24)
+
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
+
+static void
+put(uint8_t *at, uint64_t value, int bytes)
+{
+	for (; bytes > 0; bytes--)
+	{
+		*at++ = (uint8_t) value;
+		value >>= 8;
+	}
+}
+
+static uint64_t
+bits_of(double value)
+{
+	uint64_t	bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* A copy that may be edited, of any size; what is new is zero. */
+static uint8_t *
+copy_of(const uint8_t *bytes, size_t size, size_t new_size)
+{
+	uint8_t    *copy = exactly(new_size);
+
+	memset(copy, 0, new_size);
+	memcpy(copy, bytes, size < new_size ? size : new_size);
+	return copy;
+}
+
+/* To be refused by bf_open() already, whose reason must be given. */
+static void
+refuse(const uint8_t *bytes, size_t size, BfStatus expected,
+	   const char *what, uint64_t value)
+{
+	uint8_t    *copy = copy_of(bytes, size, size);
+	BfView		view;
+	BfStatus	status;
+
+	memset(&view, 0, sizeof(view));
+	status = bf_open(copy, size, &view);
+	CHECK(status == expected, "%s %llX: bf_open gives %d, should be %d",
+		  what, (unsigned long long) value, (int) status, (int) expected);
+	CHECK(status == BF_OK || (view.reason != NULL && view.reason[0] != '\0'),
+		  "%s %llX: bf_open gives no reason", what,
+		  (unsigned long long) value);
+
+	memset(&view, 0, sizeof(view));
+	status = bf_validate(copy, size, &view);
+	CHECK(status == expected, "%s %llX: bf_validate gives %d, should be %d",
+		  what, (unsigned long long) value, (int) status, (int) expected);
+	CHECK(status == BF_OK || (view.reason != NULL && view.reason[0] != '\0'),
+		  "%s %llX: bf_validate gives no reason", what,
+		  (unsigned long long) value);
+	free(copy);
+}
+
+static void
+accept(const uint8_t *bytes, size_t size, const char *what, uint64_t value)
+{
+	uint8_t    *copy = copy_of(bytes, size, size);
+	BfView		view;
+	BfStatus	status = bf_validate(copy, size, &view);
+
+	CHECK(status == BF_OK, "%s %llX: status %d, %s", what,
+		  (unsigned long long) value, (int) status,
+		  view.reason == NULL ? "" : view.reason);
+	free(copy);
+}
+
+typedef struct Sample
+{
+	const uint8_t *bytes;
+	size_t		size;
+} Sample;
+
+#define SAMPLE(array)	((Sample) {array, sizeof(array)})
+
+/* Refuse a sample with some bytes at a place set to a value. */
+static void
+refuse_edited(Sample sample, size_t at, int bytes, uint64_t value,
+			  BfStatus expected, const char *what)
+{
+	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
+
+	put(copy + at, value, bytes);
+	refuse(copy, sample.size, expected, what, value);
+	free(copy);
+}
+
+/* To be refused when it comes from outside, though it could be used. */
+static void
+refuse_from_outside(const Sample sample, size_t at, uint64_t value)
+{
+	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
+	BfView		view;
+	int			i;
+
+	for (i = 0; i < 8; i++)
+		copy[at + i] = (uint8_t) (value >> (8 * i));
+	CHECK(bf_open(copy, sample.size, &view) == BF_OK, "%llu at %zu: open",
+		  (unsigned long long) value, at);
+	CHECK(bf_validate(copy, sample.size, &view) == BF_CORRUPT &&
+		  view.reason != NULL, "%llu at %zu", (unsigned long long) value, at);
+	free(copy);
+}
+
+static void
+accept_edited(Sample sample, size_t at, int bytes, uint64_t value,
+			  const char *what)
+{
+	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
+
+	put(copy + at, value, bytes);
+	accept(copy, sample.size, what, value);
+	free(copy);
+}
+
+static void
+compare_golden(const Image *image, Sample golden)
+{
+	size_t		i;
+
+	if (!CHECK(image->size == golden.size, "%zu bytes, should be %zu",
+			   image->size, golden.size))
+		return;
+	for (i = 0; i < golden.size; i++)
+		CHECK(image->bytes[i] == golden.bytes[i],
+			  "byte %zu is %02X, should be %02X", i, image->bytes[i],
+			  golden.bytes[i]);
+}
+
+static void
+test_golden_sparse(void)
+{
+	BfParams	params = params_of(0.001, 1000);
+	TestHost	host;
+	BfBuilder	b;
+	Image		image;
+
+	params.seed = UINT64_C(0x0123456789ABCDEF);
+	host_init(&host);
+	bf_builder_init(&b, &host.host, &params);
+	CHECK(bf_builder_add(&b, UINT64_C(0xFEDCBA9876543210)) == BF_OK, "add");
+	CHECK(bf_builder_add(&b, 1) == BF_OK, "add");
+	CHECK(bf_builder_add(&b, (uint64_t) 1 << 63) == BF_OK, "add");
+	if (image_write(&image, &b, false))
+		compare_golden(&image, SAMPLE(golden_sparse));
+	image_free(&image);
+	finish(&b, &host);
+}
+
+static void
+test_golden_dense(void)
+{
+	BfParams	params = params_of(0.1, 20);
+	TestHost	host;
+	BfBuilder	b;
+	Image		image;
+	uint64_t	i;
+
+	params.seed = 1;
+	params.kind.code = BF_KIND_TEXT;
+	host_init(&host);
+	bf_builder_init(&b, &host.host, &params);
+	for (i = 1; i <= 16; i++)
+		CHECK(bf_builder_add(&b, i * UINT64_C(0x0123456789ABCDEF)) == BF_OK,
+			  "add");
+	if (image_write(&image, &b, false))
+		compare_golden(&image, SAMPLE(golden_dense));
+	image_free(&image);
+	finish(&b, &host);
+}
+
+static BfKind
+named_kind(int code, const char *name)
+{
+	BfKind		kind;
+
+	memset(&kind, 0, sizeof(kind));
+	kind.code = (uint8_t) code;
+	kind.namelen = (uint8_t) strlen(name);
+	strcpy(kind.name, name);
+	if (code == BF_KIND_FOREIGN)
+	{
+		kind.byte_order = BF_LITTLE_ENDIAN;
+		kind.encoding = 6;
+	}
+	return kind;
+}
+
+static void
+test_golden_named(void)
+{
+	BfParams	params = params_of(0.01, 0);
+	TestHost	host;
+	BfBuilder	b;
+	Image		image;
+
+	params.seed = 0;
+	params.kind = named_kind(BF_KIND_FOREIGN, "hstore");
+	host_init(&host);
+	bf_builder_init(&b, &host.host, &params);
+	CHECK(bf_builder_add(&b, 0xC0FFEE) == BF_OK, "add");
+	if (image_write(&image, &b, false))
+		compare_golden(&image, SAMPLE(golden_named));
+	image_free(&image);
+	finish(&b, &host);
+}
+
+/* What a reader sees of the golden images. */
+static void
+test_read(void)
+{
+	BfView		view;
+	int			i;
+
+	CHECK(bf_validate(golden_sparse, sizeof(golden_sparse), &view) == BF_OK,
+		  "%s", view.reason);
+	CHECK(view.params.fpp == 0.001 && view.params.expected == 1000 &&
+		  view.params.seed == UINT64_C(0x0123456789ABCDEF) &&
+		  view.params.kind.code == BF_KIND_INTEGER &&
+		  view.params.kind.namelen == 0 &&
+		  view.params.kind.name[0] == '\0', "parameters of the sparse one");
+	CHECK(view.nlayers == 0 && view.nhashes == 3 &&
+		  view.hashes == golden_sparse + HEADER &&
+		  view.image == golden_sparse && view.size == sizeof(golden_sparse),
+		  "content of the sparse one");
+
+	CHECK(bf_validate(golden_dense, sizeof(golden_dense), &view) == BF_OK,
+		  "%s", view.reason);
+	CHECK(view.params.fpp == 0.1 && view.params.expected == 20 &&
+		  view.params.seed == 1 && view.params.kind.code == BF_KIND_TEXT,
+		  "parameters of the dense one");
+	CHECK(view.nlayers == 1 && view.nhashes == 0 &&
+		  view.layers[0].shape.nblocks == 1 &&
+		  view.layers[0].shape.block_log2 == 9 &&
+		  view.layers[0].shape.k == 3 &&
+		  view.layers[0].shape.capacity == 92 &&
+		  view.layers[0].shape.fpp == 0.1 &&
+		  view.layers[0].bits_set == 45 &&
+		  view.layers[0].bits == golden_dense + HEADER + ENTRY,
+		  "layer of the dense one");
+	for (i = 1; i <= 16; i++)
+		CHECK(bf_contains(&view, (uint64_t) i * UINT64_C(0x0123456789ABCDEF)),
+			  "key %d", i);
+
+	CHECK(bf_validate(golden_named, sizeof(golden_named), &view) == BF_OK,
+		  "%s", view.reason);
+	CHECK(view.params.kind.code == BF_KIND_FOREIGN &&
+		  view.params.kind.byte_order == BF_LITTLE_ENDIAN &&
+		  view.params.kind.encoding == 6 &&
+		  view.params.kind.namelen == 6 &&
+		  strcmp(view.params.kind.name, "hstore") == 0, "the foreign kind");
+	CHECK(view.nhashes == 1 && bf_contains(&view, 0xC0FFEE), "its hash");
+}
+
+static void
+test_lengths(void)
+{
+	const Sample samples[] = {
+		SAMPLE(golden_sparse), SAMPLE(golden_dense), SAMPLE(golden_named)
+	};
+	size_t		i,
+				size;
+
+	for (i = 0; i < LENGTH(samples); i++)
+	{
+		for (size = 0; size < samples[i].size; size++)
+			refuse(samples[i].bytes, size, BF_CORRUPT, "truncated to", size);
+		for (size = samples[i].size + 1; size < samples[i].size + 100; size++)
+		{
+			uint8_t    *longer = copy_of(samples[i].bytes, samples[i].size,
+										 size);
+
+			refuse(longer, size, BF_CORRUPT, "with trailing bytes", size);
+			free(longer);
+		}
+	}
+}
+
+static void
+test_header(void)
+{
+	const Sample sparse = SAMPLE(golden_sparse);
+	const Sample dense = SAMPLE(golden_dense);
+	const uint64_t most = bf_most_keys(0.001);
+	uint64_t	i;
+	size_t		at;
+
+	for (i = 0; i < 256; i++)
+	{
+		for (at = 0; at < 4; at++)
+		{
+			if (i != golden_sparse[at])
+				refuse_edited(sparse, at, 1, i, BF_CORRUPT, "magic");
+		}
+		if (i != 1)
+		{
+			refuse_edited(sparse, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
+						  "version");
+			refuse_edited(dense, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
+						  "version");
+			refuse_edited(sparse, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
+						  "scheme");
+			refuse_edited(dense, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
+						  "scheme");
+		}
+		if (i != 0)
+		{
+			/* Reads as the other form, whose fields do not fit. */
+			refuse_edited(sparse, FORM_AT, 1, i, BF_CORRUPT, "form");
+			refuse_edited(sparse, NLAYERS_AT, 1, i, BF_CORRUPT,
+						  "layers in the sparse form:");
+			for (at = NEXCEPTIONS_AT; at < NEXCEPTIONS_AT + 4; at++)
+			{
+				refuse_edited(sparse, at, 1, i, BF_CORRUPT,
+							  "exceptions in the sparse form:");
+				refuse_edited(dense, at, 1, i, BF_CORRUPT,
+							  "exceptions that are not there:");
+			}
+			for (at = NHASHES_AT; at < NHASHES_AT + 4; at++)
+				refuse_edited(dense, at, 1, i, BF_CORRUPT,
+							  "hashes in the dense form:");
+		}
+		if (i != 1)
+		{
+			refuse_edited(dense, FORM_AT, 1, i, BF_CORRUPT, "form");
+			refuse_edited(dense, NLAYERS_AT, 1, i, BF_CORRUPT, "layers:");
+		}
+	}
+
+	/* 2^29 hashes and 3: as many bytes modulo 2^32 as there are */
+	refuse_edited(sparse, NHASHES_AT, 4, 0x20000003, BF_CORRUPT, "hashes:");
+	refuse_edited(sparse, NHASHES_AT, 4, 2, BF_CORRUPT, "hashes:");
+	refuse_edited(sparse, NHASHES_AT, 4, 4, BF_CORRUPT, "hashes:");
+	refuse_edited(sparse, NHASHES_AT, 4, 0, BF_CORRUPT, "hashes:");
+	refuse_edited(sparse, NHASHES_AT, 4, UINT32_MAX, BF_CORRUPT, "hashes:");
+
+	accept_edited(sparse, EXPECTED_AT, 8, 0, "expected");
+	/* what 512 MiB hold at the rate of the sample */
+	accept_edited(sparse, EXPECTED_AT, 8, most, "expected");
+	refuse_from_outside(sparse, EXPECTED_AT, most + 1);
+	refuse_from_outside(sparse, EXPECTED_AT, (uint64_t) 1 << 32);
+	refuse_edited(sparse, EXPECTED_AT, 8, ((uint64_t) 1 << 32) + 1,
+				  BF_CORRUPT, "expected");
+	refuse_edited(sparse, EXPECTED_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
+				  "expected");
+	refuse_edited(sparse, EXPECTED_AT, 8, UINT64_MAX, BF_CORRUPT, "expected");
+	accept_edited(sparse, SEED_AT, 8, UINT64_MAX, "seed");
+	accept_edited(dense, SEED_AT, 8, (uint64_t) 1 << 63, "seed");
+}
+
+static void
+test_rates(void)
+{
+	const Sample dense = SAMPLE(golden_dense);
+	const double bad[] = {
+		0.0, -0.0, -0.01, 1.0, 0.75, 1e300, -1e300, 5e-324, 1e-310, 2.3e-308,
+		1e-300, HUGE_VAL, -HUGE_VAL
+	};
+	const uint64_t nans[] = {
+		UINT64_C(0x7FF8000000000000), UINT64_C(0xFFF8000000000000),
+		UINT64_C(0x7FF0000000000001), UINT64_MAX
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(bad); i++)
+	{
+		refuse_edited(SAMPLE(golden_sparse), FPP_AT, 8, bits_of(bad[i]),
+					  BF_CORRUPT, "rate");
+		refuse_edited(dense, FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT, "rate");
+		refuse_edited(dense, L_FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT,
+					  "rate of the layer");
+	}
+	for (i = 0; i < LENGTH(nans); i++)
+	{
+		refuse_edited(dense, FPP_AT, 8, nans[i], BF_CORRUPT, "rate");
+		refuse_edited(dense, L_FPP_AT, 8, nans[i], BF_CORRUPT,
+					  "rate of the layer");
+	}
+
+	accept_edited(dense, FPP_AT, 8, bits_of(0.5), "rate");
+	accept_edited(dense, FPP_AT, 8, bits_of(1e-9), "rate");
+	accept_edited(dense, L_FPP_AT, 8, bits_of(0.5), "rate of the layer");
+	accept_edited(dense, L_FPP_AT, 8, bits_of(1e-18), "rate of the layer");
+	refuse_edited(dense, FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
+				  "rate");
+	refuse_edited(dense, FPP_AT, 8, bits_of(nextafter(1e-9, 0)), BF_CORRUPT,
+				  "rate");
+	refuse_edited(dense, L_FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
+				  "rate of the layer");
+	refuse_edited(dense, L_FPP_AT, 8, bits_of(nextafter(1e-18, 0)),
+				  BF_CORRUPT, "rate of the layer");
+}
+
+static void
+test_layer(void)
+{
+	const Sample dense = SAMPLE(golden_dense);
+	uint64_t	i;
+	int			log2;
+
+	for (i = 0; i < 256; i++)
+	{
+		if (i >= 1 && i <= 64)
+			accept_edited(dense, K_AT, 1, i, "k");
+		else
+			refuse_edited(dense, K_AT, 1, i, BF_CORRUPT, "k");
+		if (i != 9)
+			refuse_edited(dense, BLOCK_LOG2_AT, 1, i, BF_CORRUPT,
+						  "log2 of the block size");
+		if (i != 0)
+		{
+			refuse_edited(dense, L_RESERVED_AT, 1, i, BF_CORRUPT,
+						  "reserved byte");
+			refuse_edited(dense, L_RESERVED_AT + 1, 1, i, BF_CORRUPT,
+						  "reserved byte");
+		}
+	}
+
+	/* A block of each size, so that the length fits. */
+	for (log2 = 0; log2 < 20; log2++)
+	{
+		size_t		size = HEADER + ENTRY + ((size_t) 1 << log2) / 8;
+		uint8_t    *copy = copy_of(golden_dense, sizeof(golden_dense), size);
+
+		put(copy + BLOCK_LOG2_AT, (uint64_t) log2, 1);
+		if (log2 >= 9 && log2 <= 14)
+			accept(copy, size, "block of 2^", (uint64_t) log2);
+		else
+			refuse(copy, size, BF_CORRUPT, "block of 2^", (uint64_t) log2);
+		free(copy);
+	}
+
+	refuse_edited(dense, NBLOCKS_AT, 4, 0, BF_CORRUPT, "blocks:");
+	refuse_edited(dense, NBLOCKS_AT, 4, 2, BF_CORRUPT, "blocks:");
+	refuse_edited(dense, NBLOCKS_AT, 4, (1 << 23) + 1, BF_CORRUPT, "blocks:");
+	refuse_edited(dense, NBLOCKS_AT, 4, UINT32_MAX, BF_CORRUPT, "blocks:");
+	refuse_edited(dense, NBLOCKS_AT, 4, UINT32_C(0x80000000), BF_CORRUPT,
+				  "blocks:");
+
+	/* Without a block, of just that length. */
+	{
+		uint8_t    *copy = copy_of(golden_dense, HEADER + ENTRY,
+								   HEADER + ENTRY);
+
+		put(copy + NBLOCKS_AT, 0, 4);
+		put(copy + CAPACITY_AT, 0, 8);
+		put(copy + BITS_SET_AT, 0, 8);
+		refuse(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 0);
+		put(copy + CAPACITY_AT, 1, 8);
+		refuse(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 1);
+		free(copy);
+	}
+
+	refuse_edited(dense, CAPACITY_AT, 8, 0, BF_CORRUPT, "capacity");
+	accept_edited(dense, CAPACITY_AT, 8, 1, "capacity");
+	accept_edited(dense, CAPACITY_AT, 8, 512, "capacity");
+	refuse_edited(dense, CAPACITY_AT, 8, 513, BF_CORRUPT, "capacity");
+	refuse_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 32, BF_CORRUPT,
+				  "capacity");
+	refuse_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
+				  "capacity");
+	refuse_edited(dense, CAPACITY_AT, 8, UINT64_MAX, BF_CORRUPT, "capacity");
+
+	refuse_edited(dense, BITS_SET_AT, 8, 513, BF_CORRUPT, "bits set:");
+	refuse_edited(dense, BITS_SET_AT, 8, ((uint64_t) 1 << 32) + 45,
+				  BF_CORRUPT, "bits set:");
+	refuse_edited(dense, BITS_SET_AT, 8, UINT64_MAX, BF_CORRUPT, "bits set:");
+}
+
+/* Sizes whose product or sum fits the length modulo 2^32. */
+static void
+test_wrapping(void)
+{
+	static const struct
+	{
+		uint32_t	nblocks;
+		uint8_t		block_log2;
+	}			cases[] = {
+		{UINT32_C(0x80000001), 14}, {UINT32_C(0x04000001), 9},
+		{UINT32_C(0x00800001), 9}, {UINT32_C(0x00200001), 14},
+		{UINT32_C(0x00040001), 14}, {UINT32_C(0x08000001), 9}
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(cases); i++)
+	{
+		size_t		block = (size_t) 1 << (cases[i].block_log2 - 3);
+		size_t		size = HEADER + ENTRY + block;
+		uint8_t    *copy = copy_of(golden_dense, sizeof(golden_dense), size);
+
+		put(copy + NBLOCKS_AT, cases[i].nblocks, 4);
+		put(copy + BLOCK_LOG2_AT, cases[i].block_log2, 1);
+		refuse(copy, size, BF_CORRUPT, "blocks whose size wraps:",
+			   cases[i].nblocks);
+		free(copy);
+	}
+
+	/* Eight layers of 2^32 bits, and none of their blocks. */
+	{
+		size_t		size = HEADER + 8 * ENTRY;
+		uint8_t    *copy = copy_of(golden_dense, HEADER + ENTRY, size);
+
+		put(copy + NLAYERS_AT, 8, 1);
+		for (i = 0; i < 8; i++)
+		{
+			memmove(copy + HEADER + i * ENTRY, copy + HEADER, ENTRY);
+			put(copy + NBLOCKS_AT + i * ENTRY, 1 << 23, 4);
+		}
+		refuse(copy, size, BF_CORRUPT, "layers whose sizes wrap:", 8);
+		free(copy);
+	}
+}
+
+static uint8_t *
+many_layers(int n, size_t *size)
+{
+	uint8_t    *image;
+	int			i;
+
+	*size = HEADER + (size_t) n * (ENTRY + 64);
+	image = copy_of(golden_dense, HEADER, *size);
+	put(image + NLAYERS_AT, (uint64_t) n, 1);
+	for (i = 0; i < n; i++)
+	{
+		memcpy(image + HEADER + i * ENTRY, golden_dense + HEADER, ENTRY);
+		memcpy(image + HEADER + n * ENTRY + i * 64,
+			   golden_dense + HEADER + ENTRY, 64);
+	}
+	return image;
+}
+
+static void
+test_number_of_layers(void)
+{
+	static const int numbers[] = {0, 1, 2, 31, 32, 33, 64, 255};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(numbers); i++)
+	{
+		size_t		size;
+		uint8_t    *image = many_layers(numbers[i], &size);
+
+		if (numbers[i] >= 1 && numbers[i] <= BF_MAX_LAYERS)
+			accept(image, size, "layers:", (uint64_t) numbers[i]);
+		else
+			refuse(image, size, BF_CORRUPT, "layers:",
+				   (uint64_t) numbers[i]);
+		free(image);
+	}
+}
+
+/* The limit of all layers together.  None of the blocks is looked at. */
+static void
+test_total(void)
+{
+	size_t		size = HEADER + 2 * ENTRY + ((size_t) 1 << 29) + 64;
+	uint8_t    *image = calloc(size, 1);
+	BfView		view;
+
+	if (image == NULL)
+	{
+		printf("# 512 MiB are not to be had here, so the limit is not "
+			   "tried\n");
+		return;
+	}
+	memcpy(image, golden_dense, HEADER + ENTRY);
+	put(image + NLAYERS_AT, 2, 1);
+	memcpy(image + HEADER + ENTRY, image + HEADER, ENTRY);
+
+	put(image + NBLOCKS_AT, (1 << 23) - 1, 4);
+	CHECK(bf_open(image, size - 64, &view) == BF_OK, "2^32 bits: %s",
+		  view.reason);
+	CHECK(view.layers[1].bits == image + size - 128, "the last block");
+	put(image + NBLOCKS_AT, 1 << 23, 4);
+	CHECK(bf_open(image, size, &view) == BF_CORRUPT, "2^32 + 512 bits");
+	free(image);
+}
+
+/* What takes a look at the content: bf_open() lets it pass. */
+static void
+refuse_content(Sample sample, size_t at, int bytes, uint64_t value,
+			   const char *what)
+{
+	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
+	BfView		view;
+
+	put(copy + at, value, bytes);
+	CHECK(bf_open(copy, sample.size, &view) == BF_OK, "%s: %s", what,
+		  view.reason);
+	CHECK(bf_validate(copy, sample.size, &view) == BF_CORRUPT,
+		  "%s is not noticed", what);
+	CHECK(view.reason != NULL && view.reason[0] != '\0', "no reason");
+	free(copy);
+}
+
+static void
+test_content(void)
+{
+	const Sample sparse = SAMPLE(golden_sparse);
+	const Sample dense = SAMPLE(golden_dense);
+	size_t		size;
+	uint8_t    *layers = many_layers(3, &size);
+	int			i;
+
+	refuse_content(dense, BITS_SET_AT, 8, 44, "one bit less");
+	refuse_content(dense, BITS_SET_AT, 8, 46, "one bit more");
+	refuse_content(dense, BITS_SET_AT, 8, 0, "no bit");
+	refuse_content(dense, BITS_SET_AT, 8, 512, "all bits");
+	for (i = 0; i < 3; i++)
+	{
+		Sample		three = {layers, size};
+		size_t		at = HEADER + (size_t) i * ENTRY + 24;
+
+		refuse_content(three, at, 8, 44, "one bit less in one of three");
+		refuse_content(three, at, 8, 46, "one bit more in one of three");
+		at = HEADER + 3 * ENTRY + (size_t) i * 64;
+		refuse_content(three, at, 1, 0x80, "a bit set in the first byte");
+		refuse_content(three, at + 63, 1, 0x84, "a bit set in the last one");
+	}
+	free(layers);
+
+	/* 1, 2^63, 0xFEDCBA9876543210 */
+	refuse_content(sparse, HEADER, 8, (uint64_t) 1 << 63, "a duplicate");
+	refuse_content(sparse, HEADER + 8, 8, 1, "a duplicate");
+	refuse_content(sparse, HEADER + 8, 8, 0, "a descent at the front");
+	refuse_content(sparse, HEADER + 16, 8, (uint64_t) 1 << 63,
+				   "a duplicate at the end");
+	refuse_content(sparse, HEADER + 16, 8, ((uint64_t) 1 << 63) - 1,
+				   "a descent at the end");
+	accept_edited(sparse, HEADER + 8, 8, 2, "neighbouring hash");
+	accept_edited(sparse, HEADER, 8, 0, "hash");
+	accept_edited(sparse, HEADER + 16, 8, UINT64_MAX, "hash");
+}
+
+/* An empty sparse image with a kind; its name is not checked here. */
+static uint8_t *
+image_of_kind(int code, size_t namelen, int byte_order, int encoding,
+			  size_t *size)
+{
+	uint8_t    *image;
+
+	*size = HEADER + (namelen + 7) / 8 * 8;
+	image = copy_of(golden_sparse, HEADER, *size);
+	put(image + KIND_AT, (uint64_t) code, 1);
+	put(image + NAMELEN_AT, namelen, 1);
+	put(image + BYTE_ORDER_AT, (uint64_t) byte_order, 1);
+	put(image + ENCODING_AT, (uint64_t) encoding, 1);
+	put(image + NHASHES_AT, 0, 4);
+	memset(image + HEADER, 'x', namelen);
+	return image;
+}
+
+static void
+try_kind(int code, size_t namelen, int byte_order, int encoding, bool good)
+{
+	size_t		size;
+	uint8_t    *image = image_of_kind(code, namelen, byte_order, encoding,
+									  &size);
+	uint64_t	all = (uint64_t) code << 24 | namelen << 16 |
+		(uint64_t) byte_order << 8 | (uint64_t) encoding;
+
+	if (good)
+		accept(image, size, "kind", all);
+	else
+		refuse(image, size, BF_CORRUPT, "kind", all);
+	free(image);
+}
+
+static void
+test_kinds(void)
+{
+	int			code,
+				i;
+	size_t		namelen;
+
+	for (code = 0; code < 256; code++)
+	{
+		bool		foreign = code == BF_KIND_FOREIGN;
+		bool		named = code == BF_KIND_ENUM || foreign;
+		bool		canonical = code <= BF_KIND_XID8;
+		int			order = foreign ? BF_LITTLE_ENDIAN : 0;
+
+		try_kind(code, 0, order, 0, canonical);
+		for (namelen = 1; namelen < 256; namelen++)
+			try_kind(code, namelen, order, 0, named && namelen <= 79);
+		for (i = 0; i < 256; i++)
+		{
+			try_kind(code, named ? 5 : 0, i, 0,
+					 foreign ? i == 1 || i == 2 : i == 0 &&
+					 (named || canonical));
+			try_kind(code, named ? 5 : 0, order, i,
+					 foreign || (i == 0 && (named || canonical)));
+		}
+	}
+}
+
+static void
+test_names(void)
+{
+	size_t		namelen,
+				i;
+	uint64_t	c;
+
+	for (namelen = 1; namelen <= BF_MAX_KIND_NAME; namelen += 6)
+	{
+		size_t		size;
+		uint8_t    *image = image_of_kind(BF_KIND_ENUM, namelen, 0, 0, &size);
+		Sample		sample = {image, size};
+
+		for (c = 0; c < 256; c++)
+		{
+			for (i = 0; i < namelen; i += namelen > 1 ? namelen - 1 : 1)
+			{
+				if (c < ' ')
+					refuse_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
+								  "in a name, character");
+				else if (c < 0x7F)
+					accept_edited(sample, HEADER + i, 1, c,
+								  "in a name, character");
+			}
+			for (i = namelen; c > 0 && i < (namelen + 7) / 8 * 8; i++)
+				refuse_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
+							  "after a name, byte");
+		}
+
+		/* Ends within the name or its padding. */
+		for (i = HEADER; i < size; i++)
+			refuse(image, i, BF_CORRUPT, "a name cut off at", i);
+		free(image);
+	}
+}
+
+static void
+test_kind_functions(void)
+{
+	static const char *const names[] = {
+		"text", "bytea", "integer", "float", "numeric", "boolean",
+		"\"char\"", "oid", "uuid", "date", "time", "timetz", "timestamp",
+		"timestamptz", "interval", "inet", "macaddr", "macaddr8", "pg_lsn",
+		"xid8"
+	};
+	BfKind		a,
+				b;
+	size_t		i;
+
+	memset(&a, 0, sizeof(a));
+	CHECK(bf_kind_name(&a) == NULL, "the open kind has a name");
+	for (i = 0; i < LENGTH(names); i++)
+	{
+		a.code = (uint8_t) (BF_KIND_TEXT + i);
+		CHECK(strcmp(bf_kind_name(&a), names[i]) == 0, "%s is called %s",
+			  names[i], bf_kind_name(&a));
+	}
+
+	a = named_kind(BF_KIND_FOREIGN, "hstore");
+	CHECK(strcmp(bf_kind_name(&a), "hstore") == 0, "%s", bf_kind_name(&a));
+	b = a;
+	CHECK(bf_kind_equal(&a, &b), "a copy");
+
+	/* What stands behind the name is not part of it. */
+	memset(b.name + b.namelen, 'z', sizeof(b.name) - b.namelen);
+	CHECK(bf_kind_equal(&a, &b), "a copy with other padding");
+	b = a;
+	b.code = BF_KIND_ENUM;
+	CHECK(!bf_kind_equal(&a, &b), "another code");
+	b = a;
+	b.byte_order = BF_BIG_ENDIAN;
+	CHECK(!bf_kind_equal(&a, &b), "another byte order");
+	b = a;
+	b.encoding = 0;
+	CHECK(!bf_kind_equal(&a, &b), "another encoding");
+	b = a;
+	b.name[5] = 'd';
+	CHECK(!bf_kind_equal(&a, &b), "another name");
+	b = a;
+	b.namelen = 5;
+	CHECK(!bf_kind_equal(&a, &b) && !bf_kind_equal(&b, &a), "a prefix");
+}
+
+/* A name survives being written, with all its bytes and neighbours. */
+static void
+test_longest_name(void)
+{
+	BfParams	params = params_of(0.1, 20);
+	TestHost	host;
+	BfBuilder	b;
+	Image		image;
+	int			i;
+	size_t		namelen;
+
+	for (namelen = 1; namelen <= BF_MAX_KIND_NAME; namelen++)
+	{
+		memset(&params.kind, 0, sizeof(params.kind));
+		params.kind.code = BF_KIND_ENUM;
+		params.kind.namelen = (uint8_t) namelen;
+		for (i = 0; i < (int) namelen; i++)
+			params.kind.name[i] = (char) ('!' + i);
+		host_init(&host);
+		bf_builder_init(&b, &host.host, &params);
+		add_keys(&b, 0, 5 + namelen, 1);
+		if (image_write(&image, &b, false))
+		{
+			CHECK(bf_kind_equal(&image.view.params.kind, &params.kind) &&
+				  strcmp(image.view.params.kind.name, params.kind.name) == 0,
+				  "\"%s\" is read as \"%s\"", params.kind.name,
+				  image.view.params.kind.name);
+			image_has(&image, 0, 5 + namelen, 1);
+		}
+		image_free(&image);
+		finish(&b, &host);
+	}
+}
+
+/* Memory that a small image may make us ask for before we are refused. */
+#define ENOUGH	((size_t) 1 << 22)
+
+static bool
+harmless(BfStatus status)
+{
+	return status == BF_OK || status == BF_NO_MEMORY ||
+		status == BF_TOO_LARGE || status == BF_TOO_MANY_LAYERS;
+}
+
+static void
+use_builder(BfBuilder *b, const BfView *view, bool valid, size_t at)
+{
+	uint64_t	i;
+	int			compact;
+
+	for (compact = 0; compact < 2; compact++)
+	{
+		BfPlan		plan;
+		BfStatus	status = bf_builder_plan(b, compact != 0, &plan);
+		uint8_t    *written;
+		BfView		again;
+
+		CHECK(harmless(status), "byte %zu: plan gives %d", at, (int) status);
+		if (status != BF_OK)
+			return;
+		written = exactly(plan.size);
+		bf_builder_write(b, &plan, written);
+		status = valid ? bf_validate(written, plan.size, &again)
+			: bf_open(written, plan.size, &again);
+		CHECK(status == BF_OK, "byte %zu: rewritten, it is refused: %s", at,
+			  again.reason);
+
+		/* What tested positive still does. */
+		for (i = 0; status == BF_OK && i < 300; i++)
+			CHECK(!valid || !bf_contains(view, key(i, 1)) ||
+				  bf_contains(&again, key(i, 1)), "byte %zu: key %llu lost",
+				  at, (unsigned long long) i);
+		free(written);
+	}
+}
+
+/* Do everything with an image that bf_open() has let pass. */
+static void
+use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
+		 size_t at)
+{
+	double		cardinality = bf_cardinality(view);
+	double		rate = bf_current_fpp(view);
+	TestHost	host;
+	BfBuilder	b;
+	BfStatus	status;
+	uint64_t	i;
+
+	CHECK(cardinality >= 0 && isfinite(cardinality), "byte %zu: %g keys", at,
+		  cardinality);
+	CHECK(rate >= 0 && rate <= 1 + 1e-12, "byte %zu: rate %g", at, rate);
+	(void) bf_kind_name(&view->params.kind);
+	for (i = 0; i < 50; i++)
+		(void) bf_contains(view, key(i, 1));
+	(void) bf_contains(view, 0);
+	(void) bf_contains(view, UINT64_MAX);
+
+	/* Into an empty one of its own parameters, and more keys after it. */
+	host_init(&host);
+	host.limit = ENOUGH;
+	bf_builder_init(&b, &host.host, &view->params);
+	status = bf_builder_merge(&b, view);
+	if (status == BF_OK)
+		use_builder(&b, view, valid, at);
+	for (i = 0; status == BF_OK && i < 300; i++)
+		status = bf_builder_add(&b, key(i, 2));
+	CHECK(harmless(status), "byte %zu: status %d", at, (int) status);
+	if (status == BF_OK)
+		use_builder(&b, view, valid, at);
+	finish(&b, &host);
+
+	/* With another one, on either side. */
+	for (i = 0; i < 2; i++)
+	{
+		host_init(&host);
+		host.limit = ENOUGH;
+		status = i == 0 ? bf_union(&b, &host.host, view, other)
+			: bf_union(&b, &host.host, other, view);
+		CHECK(harmless(status) || status == BF_SEED_MISMATCH ||
+			  status == BF_KIND_MISMATCH, "byte %zu: union gives %d", at,
+			  (int) status);
+		if (status == BF_OK)
+			use_builder(&b, view, valid, at);
+		finish(&b, &host);
+	}
+
+	/* The last, since it changes the bytes. */
+	for (i = 0; i < 300; i++)
+	{
+		BfView		now;
+
+		if (!CHECK(bf_open(image, view->size, &now) == BF_OK,
+				   "byte %zu: spoilt by adding: %s", at, now.reason))
+			break;
+		status = bf_add_in_place(image, &now, key(i, 3));
+		CHECK(status == BF_OK || status == BF_NO_ROOM,
+			  "byte %zu: adding in place gives %d", at, (int) status);
+		if (status != BF_OK)
+			break;
+		if (!CHECK(bf_contains(&now, key(i, 3)), "byte %zu: key %llu lost",
+				   at, (unsigned long long) i))
+			break;
+	}
+}
+
+/* Returns whether the bytes were let pass. */
+static bool
+try_image(const uint8_t *bytes, size_t size, const BfView *other, size_t at)
+{
+	uint8_t    *copy = copy_of(bytes, size, size);
+	BfView		view;
+	BfStatus	opened = bf_open(copy, size, &view);
+	BfStatus	status = bf_validate(copy, size, &view);
+	bool		valid = status == BF_OK;
+
+	CHECK(opened == BF_OK || opened == status,
+		  "byte %zu: opened as %d, validated as %d", at, (int) opened,
+		  (int) status);
+	CHECK(valid || (view.reason != NULL && view.reason[0] != '\0'),
+		  "byte %zu: no reason", at);
+	if (opened == BF_OK)
+	{
+		/* A refused one may be stored already, and is used all the same. */
+		(void) bf_open(copy, size, &view);
+		use_view(copy, &view, valid, other, at);
+	}
+	free(copy);
+	return opened == BF_OK;
+}
+
+/* Images of all sorts: sparse, dense, layers, a named kind in both forms. */
+static void
+make_samples(Image *samples)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		uint64_t	n;
+		bool		named;
+	}			what[6] = {
+		{0.01, 0, 7, false}, {0.01, 40, 40, false}, {0.1, 20, 250, false},
+		{0.01, 0, 4, true}, {0.01, 40, 30, true}, {0.001, 1, 0, false}
+	};
+	int			i;
+
+	for (i = 0; i < 6; i++)
+	{
+		BfParams	params = params_of(what[i].fpp, what[i].expected);
+		TestHost	host;
+		BfBuilder	b;
+
+		if (what[i].named)
+			params.kind = named_kind(BF_KIND_FOREIGN, "a.type_of_10");
+		host_init(&host);
+		bf_builder_init(&b, &host.host, &params);
+		add_keys(&b, 0, what[i].n, 1);
+		image_write(&samples[i], &b, false);
+		finish(&b, &host);
+	}
+	CHECK(samples[0].view.nlayers == 0 && samples[1].view.nlayers == 1 &&
+		  samples[2].view.nlayers == 2 && samples[3].view.nlayers == 0 &&
+		  samples[4].view.nlayers == 1 && samples[5].view.nhashes == 0,
+		  "the samples are not what they are meant to be");
+}
+
+static void
+test_every_byte(void)
+{
+	static const uint8_t values[] = {0, 1, 0x7F, 0x80, 0xFF};
+	Image		samples[6];
+	long		passed = 0;
+	long		tried = 0;
+	size_t		s,
+				at,
+				v;
+
+	make_samples(samples);
+	for (s = 0; s < 6; s++)
+	{
+		for (at = 0; at < samples[s].size; at++)
+		{
+			uint8_t		before = samples[s].bytes[at];
+
+			/* Blocks are alike. */
+			if (quick() && at > 160 && at % 7 > 0)
+				continue;
+			for (v = 0; v < LENGTH(values); v++)
+			{
+				samples[s].bytes[at] = values[v];
+				tried++;
+				passed += try_image(samples[s].bytes, samples[s].size,
+									&samples[s].view, at);
+			}
+			samples[s].bytes[at] = before;
+		}
+	}
+	CHECK(passed > tried / 10 && passed < tried,
+		  "%ld of %ld passed: not much of a test", passed, tried);
+	for (s = 0; s < 6; s++)
+		image_free(&samples[s]);
+}
+
+/* Several fields at a time, with the values that break arithmetic. */
+static void
+test_many_bytes(void)
+{
+	static const uint64_t values[] = {
+		0, 1, 2, 8, 9, 14, 64, 65, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF,
+		0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, UINT64_C(0x100000000),
+		UINT64_C(0x7FFFFFFFFFFFFFFF), UINT64_C(0x8000000000000000),
+		UINT64_MAX
+	};
+	static const int widths[] = {1, 1, 2, 4, 8};
+	uint64_t	state = 7;
+	uint64_t	rounds = scaled(100000, 4000);
+	uint64_t	i;
+	long		passed = 0;
+	Image		samples[6];
+	size_t		s;
+
+	make_samples(samples);
+	for (i = 0; i < rounds; i++)
+	{
+		const Image *sample = &samples[i % 6];
+		uint8_t    *copy = copy_of(sample->bytes, sample->size, sample->size);
+		size_t		front = sample->size < 140 ? sample->size : 140;
+		int			edits = 1 + (int) (random64(&state) % 4);
+
+		for (; edits > 0; edits--)
+		{
+			int			width = widths[random64(&state) % LENGTH(widths)];
+			size_t		at = random64(&state) % (front - 8);
+
+			/* Often a whole field. */
+			if (random64(&state) % 2 == 0)
+				at = at / 4 * 4;
+			put(copy + at, values[random64(&state) % LENGTH(values)], width);
+		}
+		if (random64(&state) % 4 > 0)
+			memcpy(copy, sample->bytes, 8);
+		passed += try_image(copy, sample->size, &sample->view, (size_t) i);
+		free(copy);
+	}
+	CHECK(passed > (long) rounds / 50, "%ld of %llu passed: not much of a "
+		  "test", passed, (unsigned long long) rounds);
+	for (s = 0; s < 6; s++)
+		image_free(&samples[s]);
+}
+
+int
+main(void)
+{
+	tap_run("golden bytes of a sparse image", test_golden_sparse);
+	tap_run("golden bytes of a dense image", test_golden_dense);
+	tap_run("golden bytes of an image with a named kind", test_golden_named);
+	tap_run("the golden images are read back", test_read);
+	tap_run("every truncation and trailing bytes", test_lengths);
+	tap_run("magic, version, form, scheme, reserved bytes, counts",
+			test_header);
+	tap_run("rates: NaN, infinite, negative, denormal, out of range",
+			test_rates);
+	tap_run("entry of the directory", test_layer);
+	tap_run("sizes that wrap around", test_wrapping);
+	tap_run("number of layers", test_number_of_layers);
+	tap_run("the limit of all layers together", test_total);
+	tap_run("bits set, and the order of hashes", test_content);
+	tap_run("kinds: code, length of name, byte order, encoding", test_kinds);
+	tap_run("names: characters and padding", test_names);
+	tap_run("names and equality of kinds", test_kind_functions);
+	tap_run("names of every length are written and read",
+			test_longest_name);
+	tap_run("each byte changed: refused, or safe to use", test_every_byte);
+	tap_run("several fields changed: refused, or safe to use",
+			test_many_bytes);
+	return tap_done();
+}

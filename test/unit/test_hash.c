@@ -1,0 +1,367 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_hash.c
+ *	  The hash of a key: XXH3, 64 bits, seeded.
+ *
+ * The hashes are part of the format: a filter that was stored yesterday is
+ * of no use to a library that hashes otherwise.  The expected values come
+ * from python3-xxhash, those without a seed also from xxhsum -H3.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "support.h"
+
+/*
+ * Lengths around all turns that XXH3 takes, each under four seeds, of bytes
+ * of which number i is 131 i + 7 modulo 256.
+ */
+static const uint64_t seeds[4] = {
+	0, 42, UINT64_C(0x9E3779B97F4A7C15), UINT64_MAX
+};
+
+static const struct
+{
+	size_t		size;
+	uint64_t	hashes[4];
+}			patterns[] = {
+	{0, {
+		UINT64_C(0x2D06800538D394C2), UINT64_C(0xB029411FF43D84D2),
+		UINT64_C(0x602B0E2CD6662C8B), UINT64_C(0x4C093276AE47A555)}},
+	{1, {
+		UINT64_C(0x4C5CCA45D0F4811F), UINT64_C(0xC72384329881F542),
+		UINT64_C(0x2F3ACD3805F81DE3), UINT64_C(0x36CE6DE3F8CE2550)}},
+	{2, {
+		UINT64_C(0x29C60963CBFA4E6E), UINT64_C(0x06522E37B0708B01),
+		UINT64_C(0x28A7B77C08C091EB), UINT64_C(0x3C22FBF2E52C4222)}},
+	{3, {
+		UINT64_C(0x6E3E2670E61106AC), UINT64_C(0x06BE808A0F1E13D6),
+		UINT64_C(0xBC74611D87F659E0), UINT64_C(0x4E704406273A2F10)}},
+	{4, {
+		UINT64_C(0x5C4C63133443D03F), UINT64_C(0xCCA1C5C31699ED91),
+		UINT64_C(0x6C3753177C607DE4), UINT64_C(0x7D3C976072267E11)}},
+	{5, {
+		UINT64_C(0x49F5EB3111280B63), UINT64_C(0x00F6355CD943C259),
+		UINT64_C(0xC527066B4C496B85), UINT64_C(0xF9CE6A22E619E421)}},
+	{7, {
+		UINT64_C(0x46A5C724D51FE43F), UINT64_C(0x767DE11FC4002F28),
+		UINT64_C(0x3E7941A452179655), UINT64_C(0xD6DDA6D227CB596B)}},
+	{8, {
+		UINT64_C(0xF9FD4DD0B04D78F5), UINT64_C(0x859EE438A590E13D),
+		UINT64_C(0xBC72D0531396303F), UINT64_C(0xCDB415EADB92D8C2)}},
+	{9, {
+		UINT64_C(0x7C20DF9712C26EDF), UINT64_C(0x18D8D7990EFDCE09),
+		UINT64_C(0x93C5AA006102DAF5), UINT64_C(0xDAA24BB15E66F8C7)}},
+	{12, {
+		UINT64_C(0x16D2DFF54DC2EE45), UINT64_C(0xA48E50F6CCFE8183),
+		UINT64_C(0xFE7FFCDD4D01FE31), UINT64_C(0x9D39C23819795E86)}},
+	{15, {
+		UINT64_C(0xB345A7B2698BA575), UINT64_C(0x76F60777A81E660A),
+		UINT64_C(0x082933F851BA6E46), UINT64_C(0xF2193B528742D238)}},
+	{16, {
+		UINT64_C(0x86ABF6BACCEA0858), UINT64_C(0x3DFB7C5AE85844FE),
+		UINT64_C(0x69D001B16ECF450A), UINT64_C(0x3F0451510585CFF3)}},
+	{17, {
+		UINT64_C(0xB58BF5DC5022D071), UINT64_C(0x75BB843C3DF21312),
+		UINT64_C(0xB7C99D19BE27EB69), UINT64_C(0x397BBD722A5D5277)}},
+	{24, {
+		UINT64_C(0x08CE26A7964BA200), UINT64_C(0xCDC0D5AFD4DF0662),
+		UINT64_C(0x4BB8532C0F764B96), UINT64_C(0x737DF689365CF240)}},
+	{31, {
+		UINT64_C(0x48442FCD5518B086), UINT64_C(0x59449C41BD180FDB),
+		UINT64_C(0x4D0CA634AB4CA4F4), UINT64_C(0x6194CA176FF896BB)}},
+	{32, {
+		UINT64_C(0xE3712ED84C04A66E), UINT64_C(0x3C7F87D5A8AF1DEE),
+		UINT64_C(0xE5FB38C81D49C6F5), UINT64_C(0xCB9CAA178B185B77)}},
+	{33, {
+		UINT64_C(0xA4DEE99B093E1F73), UINT64_C(0x90F34DFBE86805F0),
+		UINT64_C(0x5A46A370C35146AC), UINT64_C(0x52B233361D732E92)}},
+	{64, {
+		UINT64_C(0x1291D2D4042330DD), UINT64_C(0x5148DB359644EE58),
+		UINT64_C(0x543FA55D8DB03991), UINT64_C(0xF6FF5AD357D38EC6)}},
+	{65, {
+		UINT64_C(0x97C6BF83217E5EC9), UINT64_C(0x9985D4F00C416D87),
+		UINT64_C(0xF3EFE40559A76A28), UINT64_C(0x8983CA26F86872B1)}},
+	{96, {
+		UINT64_C(0x81296929FC063365), UINT64_C(0xB2E4E137F9E11B30),
+		UINT64_C(0x260F288635623EE8), UINT64_C(0xBA85DFC936A1D32B)}},
+	{97, {
+		UINT64_C(0xF145A45B658AB9DD), UINT64_C(0xFA09B106DBD576BB),
+		UINT64_C(0x58817B2A6EC0ED2E), UINT64_C(0xA92B24B79C584A09)}},
+	{127, {
+		UINT64_C(0xED4CF62104020DB5), UINT64_C(0x945832BC7F22B660),
+		UINT64_C(0x12557EB9B4C6D9C6), UINT64_C(0x493ED38BDABBF626)}},
+	{128, {
+		UINT64_C(0x10D17F72C0CCBA41), UINT64_C(0xA80975A8E9C98D88),
+		UINT64_C(0x49B81C6E0ABB9305), UINT64_C(0x8CEB4F7C4CEBFF08)}},
+	{129, {
+		UINT64_C(0x1648BDC3DB49D1A2), UINT64_C(0xB5978592DA15B4C3),
+		UINT64_C(0x5E3831B221810B00), UINT64_C(0x7706F67EF1F6CBA6)}},
+	{160, {
+		UINT64_C(0x655C8DC33B4B4C4A), UINT64_C(0x4BEFCA0B9F758B59),
+		UINT64_C(0x3C40F880A7D41EBF), UINT64_C(0xFD080CD60F3A429C)}},
+	{192, {
+		UINT64_C(0xDAF64F63DC7D5E36), UINT64_C(0xD6A1DE00D748A460),
+		UINT64_C(0x8A25C40E51DD909B), UINT64_C(0xD83576BB3782107C)}},
+	{239, {
+		UINT64_C(0xF0D154819ADB16CD), UINT64_C(0x35170653CB6C70E5),
+		UINT64_C(0x23AD00DEA6ED6611), UINT64_C(0xFBDFCB70DF9A1A3F)}},
+	{240, {
+		UINT64_C(0xB6CFAF343FAB81E6), UINT64_C(0xD865D0B2178586A4),
+		UINT64_C(0x76A73EC26433F82C), UINT64_C(0x44C6095D221569F6)}},
+	{241, {
+		UINT64_C(0x956CAE592C67279E), UINT64_C(0xF10C69779CBA8524),
+		UINT64_C(0x2BE236BA3BACF75C), UINT64_C(0xC895ED9E580244D6)}},
+	{255, {
+		UINT64_C(0x64A6073025EB7929), UINT64_C(0xD1C8CE4AC4EFD6F8),
+		UINT64_C(0x407522CE8DDF4B58), UINT64_C(0x7CF75A595A30B0F7)}},
+	{256, {
+		UINT64_C(0xB15E550733C5DFAC), UINT64_C(0x1FEEDDA695EC7F63),
+		UINT64_C(0x92999D62F0815EEF), UINT64_C(0x72DBBC40BB89F1EA)}},
+	{257, {
+		UINT64_C(0x87B3BF2D941CF085), UINT64_C(0xE48D63F3B13F2929),
+		UINT64_C(0x49D44AE56FAE6E04), UINT64_C(0x514D710244F74DCD)}},
+	{511, {
+		UINT64_C(0x5A17DA924907228A), UINT64_C(0x5E95F77AF1822ABF),
+		UINT64_C(0x4978D24EE7555891), UINT64_C(0xBDEEEB936F71C7FA)}},
+	{512, {
+		UINT64_C(0xA0E9790EB93990D7), UINT64_C(0xF4EB96D4D409C646),
+		UINT64_C(0x36385C68AA6755EA), UINT64_C(0x5460F9644D7B0EB7)}},
+	{513, {
+		UINT64_C(0x984828B9EFD042CB), UINT64_C(0xBF72B5F77720F325),
+		UINT64_C(0xF6248B1A08DAE670), UINT64_C(0x4135C35A61166BFC)}},
+	{1023, {
+		UINT64_C(0xA94FFCD2254368E4), UINT64_C(0x49A1A5A2067B58D1),
+		UINT64_C(0x4DE00B8BA99FE3EA), UINT64_C(0x74791D4AEA824BBC)}},
+	{1024, {
+		UINT64_C(0x70BD377D9574F4BB), UINT64_C(0x0052D93F0342F851),
+		UINT64_C(0xD8CF6B464541F232), UINT64_C(0xCBB7E3E786BA8E7D)}},
+	{1025, {
+		UINT64_C(0x66C4487C41E127A7), UINT64_C(0x8C0470D62FC408F6),
+		UINT64_C(0x8DC3A55E9C26D886), UINT64_C(0x48B8F100BC047E95)}},
+	{2047, {
+		UINT64_C(0xDED1F434A1510C6A), UINT64_C(0xA6465CA6DBC769BF),
+		UINT64_C(0x30D2806C6F0FF0D5), UINT64_C(0x870F1C28AF645921)}},
+	{2048, {
+		UINT64_C(0x8B46CAA67DAB3A30), UINT64_C(0x60CE775AD36A0276),
+		UINT64_C(0x9F2F0261A2592B60), UINT64_C(0x3A21763408C86BA7)}},
+	{2049, {
+		UINT64_C(0x581CD184FD9B76C5), UINT64_C(0x19F005F8D8F806D5),
+		UINT64_C(0xB13B8B382256117C), UINT64_C(0xA0C6DB0CE6D8A504)}},
+	{4096, {
+		UINT64_C(0x9DDD66C14AF0DAFF), UINT64_C(0x3A984CB5A6913189),
+		UINT64_C(0xC7BC989F5D547A4D), UINT64_C(0x4A704E4016D5F3B0)}},
+	{10000, {
+		UINT64_C(0x9E5D23D943285455), UINT64_C(0x19238AE6FEA1EDE9),
+		UINT64_C(0x7F7E8216C8A754FF), UINT64_C(0x0F612D6A20EFFABE)}}
+};
+
+static const struct
+{
+	const char *text;
+	uint64_t	hash;
+	uint64_t	hash42;
+}			texts[] = {
+	{"", UINT64_C(0x2D06800538D394C2), UINT64_C(0xB029411FF43D84D2)},
+	{"a", UINT64_C(0xE6C632B61E964E1F), UINT64_C(0x4C437DD47F0716F4)},
+	{"abc", UINT64_C(0x78AF5F94892F3950), UINT64_C(0xD8438DEF21BBDCC3)},
+	{"hello", UINT64_C(0x9555E8555C62DCFD), UINT64_C(0xBAFA072F07DB7937)},
+	{"PostgreSQL", UINT64_C(0x76393C2D77B3AEEE),
+	UINT64_C(0xB29532F6FD4C9FA8)},
+	{"Gr\xC3\xBC\xC3\x9F" "e", UINT64_C(0xB40C17E2196D97D8),
+	UINT64_C(0x8CAC2955CB59D9E3)},
+	{"https://www.postgresql.org/docs/", UINT64_C(0x7F0AC0CBF0A2F325),
+	UINT64_C(0x1BDCF6F3E1C892BB)},
+	{"The quick brown fox jumps over the lazy dog",
+		UINT64_C(0xCE7D19A5418FB365),
+	UINT64_C(0xB4A3F3C36B3C7D26)}
+};
+
+/* Of the eight bytes of a number, least significant first. */
+static const struct
+{
+	uint64_t	value;
+	uint64_t	hash;
+	uint64_t	hash42;
+}			numbers[] = {
+	{0, UINT64_C(0xC77B3ABB6F87ACD9), UINT64_C(0x4596708167F8EB2E)},
+	{1, UINT64_C(0x2FBC593564DB792E), UINT64_C(0xE3ACD5DEC7D7D3FB)},
+	{255, UINT64_C(0x0D00568A2225A3E5), UINT64_C(0x169B423BA1B0FBA8)},
+	{256, UINT64_C(0x8822485C398FDCE3), UINT64_C(0x27C1276FB82BB76B)},
+	{UINT64_C(0x0123456789ABCDEF), UINT64_C(0xB78DF414284277A6),
+	UINT64_C(0xAD2AD1AC61C2919A)},
+	{UINT64_C(0x8000000000000000), UINT64_C(0x828F2476789A0E5F),
+	UINT64_C(0x8FFD6E7EAE2CB767)},
+	{UINT64_MAX, UINT64_C(0x5111C7E47D784413),
+	UINT64_C(0x412B089853A0709E)}
+};
+
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
+
+static void
+test_patterns(void)
+{
+	size_t		i,
+				j,
+				s,
+				at;
+
+	for (i = 0; i < LENGTH(patterns); i++)
+	{
+		size_t		size = patterns[i].size;
+
+		/* A key lies in a tuple at any address. */
+		for (at = 0; at < 9; at++)
+		{
+			uint8_t    *bytes = exactly(at + size);
+
+			for (j = 0; j < size; j++)
+				bytes[at + j] = (uint8_t) (131 * j + 7);
+			for (s = 0; s < LENGTH(seeds); s++)
+			{
+				uint64_t	hash = bf_hash_bytes(bytes + at, size, seeds[s]);
+
+				CHECK(hash == patterns[i].hashes[s],
+					  "%zu bytes at %zu under seed %zu: %016llX",
+					  size, at, s, (unsigned long long) hash);
+			}
+			free(bytes);
+		}
+	}
+}
+
+static void
+test_texts(void)
+{
+	size_t		i;
+
+	for (i = 0; i < LENGTH(texts); i++)
+	{
+		const char *text = texts[i].text;
+
+		CHECK(bf_hash_bytes(text, strlen(text), 0) == texts[i].hash,
+			  "\"%s\"", text);
+		CHECK(bf_hash_bytes(text, strlen(text), 42) == texts[i].hash42,
+			  "\"%s\" with seed 42", text);
+	}
+}
+
+static void
+test_numbers(void)
+{
+	uint64_t	state = 1;
+	size_t		i;
+	int			j;
+
+	for (i = 0; i < LENGTH(numbers); i++)
+	{
+		CHECK(bf_hash_u64(numbers[i].value, 0) == numbers[i].hash,
+			  "number %zu", i);
+		CHECK(bf_hash_u64(numbers[i].value, 42) == numbers[i].hash42,
+			  "number %zu with seed 42", i);
+	}
+	for (i = 0; i < 1000; i++)
+	{
+		uint64_t	value = random64(&state);
+		uint64_t	seed = random64(&state);
+		uint8_t		bytes[8];
+
+		for (j = 0; j < 8; j++)
+			bytes[j] = (uint8_t) (value >> 8 * j);
+		CHECK(bf_hash_u64(value, seed) == bf_hash_bytes(bytes, 8, seed),
+			  "%016llX", (unsigned long long) value);
+	}
+}
+
+/* Keys differ in their last bits; what a block is chosen by is the first. */
+static void
+test_spread(void)
+{
+	uint64_t	n = scaled(1000000, 100000);
+	uint64_t	i;
+	double		counts[256] = {0};
+	double		chi2 = 0;
+	int			byte;
+
+	for (i = 0; i < n; i++)
+		counts[bf_hash_u64(i, 0) >> 56]++;
+	for (byte = 0; byte < 256; byte++)
+	{
+		double		off = counts[byte] - (double) n / 256;
+
+		chi2 += off * off / ((double) n / 256);
+	}
+
+	/* 255 degrees of freedom: mean 255, standard deviation 22.6 */
+	CHECK(chi2 > 255 - 5 * 22.6 && chi2 < 255 + 5 * 22.6,
+		  "chi-squared of the top byte is %g", chi2);
+}
+
+/*
+ * Shards, worked out by another program: hash the hash with the seed "shard"
+ * and scale.  To be the same for ever: data lie where they say.
+ */
+static void
+test_shards(void)
+{
+	static const struct
+	{
+		uint64_t	hash;
+		uint32_t	shards;
+		uint32_t	shard;
+	}			cases[] = {
+		{UINT64_C(0x0000000000000000), UINT32_C(1), UINT32_C(0)},
+		{UINT64_C(0x0000000000000000), UINT32_C(16), UINT32_C(14)},
+		{UINT64_C(0x0000000000000001), UINT32_C(16), UINT32_C(9)},
+		{UINT64_C(0xC77B3ABB6F87ACD9), UINT32_C(16), UINT32_C(3)},
+		{UINT64_C(0xC77B3ABB6F87ACD9), UINT32_C(1000), UINT32_C(232)},
+		{UINT64_C(0xFFFFFFFFFFFFFFFF), UINT32_C(7), UINT32_C(5)},
+		{UINT64_C(0xFFFFFFFFFFFFFFFF), UINT32_C(4294967295), UINT32_C(3081373978)},
+		{UINT64_C(0x8000000000000000), UINT32_C(2147483648), UINT32_C(2015951963)},
+		{UINT64_C(0x0123456789ABCDEF), UINT32_C(3), UINT32_C(1)}
+	};
+	uint64_t	n = scaled(1000000, 100000);
+	double		counts[2][10];
+	size_t		i;
+	int			half,
+				s;
+
+	for (i = 0; i < LENGTH(cases); i++)
+	{
+		uint32_t	shard = bf_shard(cases[i].hash, cases[i].shards);
+
+		CHECK(shard == cases[i].shard, "%016llX of %u: %u, not %u",
+			  (unsigned long long) cases[i].hash, cases[i].shards, shard,
+			  cases[i].shard);
+	}
+
+	/*
+	 * Whatever half of the blocks a key falls in, it falls in any shard.  A
+	 * count's standard deviation is the root of its mean.
+	 */
+	memset(counts, 0, sizeof(counts));
+	for (i = 0; i < n; i++)
+	{
+		uint64_t	hash = bf_hash_u64(i, 0);
+
+		counts[hash >> 63][bf_shard(hash, 10)]++;
+	}
+	for (half = 0; half < 2; half++)
+	{
+		for (s = 0; s < 10; s++)
+			CHECK(fabs(counts[half][s] - (double) n / 20) <
+				  5 * sqrt((double) n / 20), "%g keys in shard %d",
+				  counts[half][s], s);
+	}
+}
+
+int
+main(void)
+{
+	tap_run("bytes of every length class hash as XXH3 says", test_patterns);
+	tap_run("texts hash as XXH3 says", test_texts);
+	tap_run("numbers hash as their little-endian bytes", test_numbers);
+	tap_run("sequential numbers spread evenly", test_spread);
+	tap_run("shards are what they were, even, and apart from blocks",
+			test_shards);
+	return tap_done();
+}

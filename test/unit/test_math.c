@@ -1,0 +1,756 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_math.c
+ *	  Keys, bits and rates, against the definitions computed the long way.
+ *
+ * The reference below sums over the loads term by term, with factorials from
+ * lgamma().  It shares no code and no summation order with the core.  It
+ * comes in two forms.  The formula of the design takes the mean fill of a
+ * block with i keys, 1 - (1 - 1/B)^(ki), to the k-th power.  In truth the
+ * fill varies from block to block of that load, too, and the mean of a k-th
+ * power is above the power of the mean: by up to 1.3 % in the designs used,
+ * which is 0.25 % in bits.  The table of the design, repeated here, is of
+ * the second kind.  What the core computes has to lie between the two.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "support.h"
+
+static const double table_fpp[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7};
+
+#define NTABLE	(sizeof(table_fpp) / sizeof(table_fpp[0]))
+
+static const double table_textbook[NTABLE] = {
+	4.81, 9.59, 14.38, 19.17, 23.97, 28.76, 33.55
+};
+static const int table_textbook_k[NTABLE] = {3, 7, 10, 13, 17, 20, 23};
+static const int table_block_log2[NTABLE] = {9, 9, 10, 11, 12, 12, 13};
+
+/* Bits per key, for blocks of 2^9 to 2^14 bits. */
+static const double table_bits[NTABLE][6] = {
+	{4.84, 4.82, 4.82, 4.81, 4.81, 4.81},
+	{9.92, 9.76, 9.68, 9.63, 9.61, 9.60},
+	{15.55, 14.97, 14.68, 14.53, 14.45, 14.41},
+	{22.03, 20.62, 19.90, 19.53, 19.35, 19.26},
+	{29.67, 26.83, 25.41, 24.69, 24.33, 24.15},
+	{38.82, 33.78, 31.29, 30.03, 29.40, 29.08},
+	{49.91, 41.60, 37.59, 35.59, 34.58, 34.06}
+};
+
+/* log of a binomial coefficient */
+static double
+log_choose(double n, double i)
+{
+	return lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1);
+}
+
+/*
+ * Rate of a block with i keys.  The number of cells that ki balls leave empty
+ * has variance B q + B (B - 1) (1 - 2/B)^ki - (B q)^2, where q is the chance
+ * of one cell (Johnson, Kotz: Urn Models, 1977); to second order, the mean of
+ * the k-th power of the fill is larger by k (k - 1) / 2 times the square of
+ * the coefficient of variation.
+ */
+static double
+block_rate(double B, double k, double i, bool varying)
+{
+	double		q = pow(1 - 1 / B, k * i);
+	double		variance;
+
+	if (i == 0)
+		return 0;
+	if (!varying)
+		return pow(1 - q, k);
+	variance = q / B + (1 - 1 / B) * pow(1 - 2 / B, k * i) - q * q;
+	return pow(1 - q, k) *
+		(1 + k * (k - 1) / 2 * variance / ((1 - q) * (1 - q)));
+}
+
+/* Rate with n keys in nblocks blocks; n = 0: with Poisson loads of a mean. */
+static double
+reference_rate(double B, double k, double mean, double n, double nblocks,
+			   bool varying)
+{
+	double		far = 12 * sqrt(mean) + 40;
+	double		i = floor(mean - far);
+	double		last = ceil(mean + far);
+	double		sum = 0;
+
+	if (n > 0 && nblocks == 1)
+		return block_rate(B, k, n, varying);
+	if (i < 0)
+		i = 0;
+	if (n > 0 && last > n)
+		last = n;
+	for (; i <= last; i++)
+	{
+		double		weight = n > 0
+			? log_choose(n, i) - i * log(nblocks) +
+			(n - i) * log1p(-1 / nblocks)
+			: i * log(mean) - mean - lgamma(i + 1);
+
+		sum += exp(weight) * block_rate(B, k, i, varying);
+	}
+	return sum;
+}
+
+static double
+reference_textbook(double fpp, int *best_k)
+{
+	double		best = HUGE_VAL;
+	int			k;
+
+	for (k = 1; k <= 64; k++)
+	{
+		double		bits = -k / log(1 - pow(fpp, 1.0 / k));
+
+		if (bits < best)
+		{
+			best = bits;
+			*best_k = k;
+		}
+	}
+	return best;
+}
+
+/* Fewest bits per key with the best k, to 2^-20 of it. */
+static double
+reference_bits(double fpp, int block_log2, bool varying)
+{
+	double		B = ldexp(1, block_log2);
+	double		best = HUGE_VAL;
+	int			middle_k;
+	double		textbook = reference_textbook(fpp, &middle_k);
+	int			k;
+
+	for (k = middle_k > 10 ? middle_k - 10 : 1; k <= middle_k + 1; k++)
+	{
+		double		low = textbook * 0.99;
+		double		high = best < HUGE_VAL ? best : textbook * 2;
+		int			i;
+
+		if (reference_rate(B, k, B / high, 0, 0, varying) > fpp)
+			continue;
+		for (i = 0; i < 20; i++)
+		{
+			double		middle = (low + high) / 2;
+
+			if (reference_rate(B, k, B / middle, 0, 0, varying) > fpp)
+				low = middle;
+			else
+				high = middle;
+		}
+		best = high;
+	}
+	return best;
+}
+
+static double
+ratio_of(uint64_t i, uint64_t n, double from, double to)
+{
+	return from * pow(to / from, (double) i / (double) (n - 1));
+}
+
+static void
+test_textbook(void)
+{
+	uint64_t	i;
+
+	for (i = 0; i < NTABLE; i++)
+	{
+		int			k = 0;
+		double		reference = reference_textbook(table_fpp[i], &k);
+
+		CHECK(fabs(bf_textbook_bits_per_key(table_fpp[i]) -
+				   table_textbook[i]) <= 0.0051,
+			  "%g: %.4f", table_fpp[i],
+			  bf_textbook_bits_per_key(table_fpp[i]));
+		CHECK(bf_textbook_hashes(table_fpp[i]) ==
+			  (unsigned) table_textbook_k[i],
+			  "%g: k = %u", table_fpp[i], bf_textbook_hashes(table_fpp[i]));
+		CHECK(fabs(reference - table_textbook[i]) <= 0.0051 &&
+			  k == table_textbook_k[i],
+			  "the reference at %g: %.4f with k = %d", table_fpp[i],
+			  reference, k);
+	}
+	for (i = 0; i < 2000; i++)
+	{
+		double		fpp = ratio_of(i, 2000, BF_FPP_MAX, BF_FPP_MIN);
+		int			k = 0;
+		double		reference = reference_textbook(fpp, &k);
+
+		CHECK(fabs(bf_textbook_bits_per_key(fpp) / reference - 1) < 1e-9,
+			  "%g: %.9f, should be %.9f", fpp,
+			  bf_textbook_bits_per_key(fpp), reference);
+		CHECK(bf_textbook_hashes(fpp) == (unsigned) k, "%g: k = %u, not %d",
+			  fpp, bf_textbook_hashes(fpp), k);
+	}
+}
+
+static void
+test_table(void)
+{
+	size_t		i;
+	int			log2;
+
+	for (i = 0; i < NTABLE; i++)
+	{
+		double		fpp = table_fpp[i];
+		int			chosen = table_block_log2[i];
+		double		wanted = table_bits[i][chosen - BF_MIN_BLOCK_LOG2];
+		double		got = bf_bits_per_key(fpp);
+		BfShape		shape;
+
+		/* The cells are rounded to 1/100, the core's figure up to 1/1024. */
+		CHECK(got > wanted * 0.997 && got < wanted + 0.0051 + 1.0 / 1024,
+			  "%g takes %.4f bits per key, should be %.2f", fpp, got, wanted);
+		if (!CHECK(bf_shape_for(fpp, 1000000, &shape) == BF_OK, "%g", fpp))
+			continue;
+		CHECK(shape.block_log2 == chosen, "%g has blocks of 2^%d bits", fpp,
+			  shape.block_log2);
+		for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+		{
+			double		bits = reference_bits(fpp, log2, true);
+			double		cell = table_bits[i][log2 - BF_MIN_BLOCK_LOG2];
+
+			CHECK(fabs(bits - cell) < 0.0051 + 0.0002 * cell,
+				  "the reference at %g, 2^%d: %.4f, should be %.2f",
+				  fpp, log2, bits, cell);
+		}
+	}
+}
+
+/*
+ * The design at any rate: the rate is kept, with the fewest bits, in the
+ * smallest block that comes within 5 % of the textbook filter.
+ */
+static void
+test_design(void)
+{
+	uint64_t	n = scaled(60, 12);
+	uint64_t	i;
+
+	for (i = 0; i < n; i++)
+	{
+		double		fpp = ratio_of(i, n, BF_FPP_MAX, BF_FPP_MIN);
+		int			textbook_k = 0;
+		double		textbook = reference_textbook(fpp, &textbook_k);
+		double		got = bf_bits_per_key(fpp);
+		double		best,
+					most,
+					rate;
+		double		B;
+		BfShape		shape;
+
+		if (!CHECK(bf_shape_for(fpp, 1000000, &shape) == BF_OK, "%g", fpp))
+			continue;
+		B = ldexp(1, shape.block_log2);
+		CHECK(got * 1024 == floor(got * 1024), "%g: %.9f", fpp, got);
+
+		rate = reference_rate(B, shape.k, B / got, 0, 0, false);
+		CHECK(rate <= fpp * (1 + 1e-9),
+			  "designed for %g, the formula gives %.9g", fpp, rate);
+		rate = reference_rate(B, shape.k, B / got, 0, 0, true);
+		CHECK(rate <= fpp * 1.02, "designed for %g, the rate is %.9g", fpp,
+			  rate);
+
+		best = reference_bits(fpp, shape.block_log2, false);
+		most = reference_bits(fpp, shape.block_log2, true);
+		CHECK(got > best - 1e-4 && got <= most + 1.0 / 1024 + 1e-9,
+			  "%g in blocks of 2^%d: %.6f bits per key, not %.6f to %.6f",
+			  fpp, shape.block_log2, got, best, most);
+		CHECK(got <= 1.05 * textbook,
+			  "%g: %.6f bits per key, the textbook filter takes %.6f",
+			  fpp, got, textbook);
+		if (shape.block_log2 > BF_MIN_BLOCK_LOG2)
+		{
+			best = reference_bits(fpp, shape.block_log2 - 1, true);
+			CHECK(best > 1.05 * textbook - 1.0 / 1024,
+				  "%g: blocks of 2^%d bits would do with %.6f, textbook %.6f",
+				  fpp, shape.block_log2 - 1, best, textbook);
+		}
+	}
+}
+
+/* Whatever was asked in between, a rate has one design. */
+static void
+test_remembered(void)
+{
+	double		bits[40];
+	BfShape		shapes[40];
+	int			round,
+				i;
+
+	for (round = 0; round < 4; round++)
+	{
+		for (i = 0; i < 40; i++)
+		{
+			/* Forwards and backwards, so that what is remembered varies. */
+			int			j = round % 2 == 0 ? i : 39 - i;
+			double		fpp = ratio_of((uint64_t) j, 40, 0.5, 1e-9);
+			BfShape		shape;
+
+			memset(&shape, 0, sizeof(shape));
+			CHECK(bf_shape_for(fpp, 12345, &shape) == BF_OK, "%g", fpp);
+			if (round == 0)
+			{
+				bits[j] = bf_bits_per_key(fpp);
+				shapes[j] = shape;
+			}
+			CHECK(bits[j] == bf_bits_per_key(fpp), "%g", fpp);
+			CHECK(memcmp(&shapes[j], &shape, sizeof(shape)) == 0, "%g", fpp);
+		}
+	}
+}
+
+static void
+test_million(void)
+{
+	const uint64_t n = 1000000;
+	uint64_t	sweep = scaled(4000, 400);
+	uint64_t	i;
+	double		worst = 0;
+
+	for (i = 0; i < sweep; i++)
+	{
+		double		fpp = ratio_of(i, sweep, 0.1, 1e-7);
+		int			k = 0;
+		double		allowed = 1.06 * reference_textbook(fpp, &k) * (double) n;
+		double		bits;
+		BfShape		shape;
+
+		if (!CHECK(bf_shape_for(fpp, n, &shape) == BF_OK, "%g", fpp))
+			continue;
+
+		/* Header, one entry of the directory, and the longest kind name. */
+		bits = (double) bf_shape_bits(&shape) + 8 * (44 + 32 + 80);
+		CHECK(bits <= allowed, "%g: %.0f bits, allowed %.0f",
+			  fpp, bits, allowed);
+		if (bits / allowed > worst)
+			worst = bits / allowed;
+	}
+	printf("# the largest takes %.4f times the textbook bits\n",
+		   worst * 1.06);
+}
+
+/* Blocks come in numbers of eight significant bits: the rest divides. */
+static uint64_t
+reference_rounding(uint64_t nblocks)
+{
+	unsigned	shift = 0;
+
+	while (nblocks >> shift > 255)
+		shift++;
+	if (nblocks >> shift << shift != nblocks)
+		nblocks = ((nblocks >> shift) + 1) << shift;
+	return nblocks;
+}
+
+static uint64_t
+reference_nblocks(double bits_per_key, int block_log2, uint64_t n)
+{
+	/* Bits per key are multiples of 2^-10, so this is exact. */
+	uint64_t	parts = (uint64_t) (bits_per_key * 1024) * n;
+	uint64_t	block = (uint64_t) 1 << (block_log2 + 10);
+
+	return reference_rounding(parts / block + (parts % block > 0));
+}
+
+static void
+test_shapes(void)
+{
+	uint64_t	state = 3;
+	uint64_t	rounds = scaled(200000, 20000);
+	uint64_t	i;
+
+	for (i = 0; i < rounds; i++)
+	{
+		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
+		uint64_t	n = 1 + (random64(&state) >> (38 + random64(&state) % 26));
+		double		needed = bf_bits_per_key(fpp) * (double) n;
+		double		room;
+		uint64_t	least,
+					most;
+		BfShape		shape;
+
+		/* and room for the deviation of what they set, below 3 sqrt(n) */
+		CHECK(bf_needed_bits(fpp, n) > needed &&
+			  bf_needed_bits(fpp, n) <
+			  needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp),
+			  "%g, %llu keys: %.3f", fpp, (unsigned long long) n,
+			  bf_needed_bits(fpp, n));
+		if (!CHECK(bf_shape_for(fpp, n, &shape) == BF_OK, "%g", fpp))
+			continue;
+		room = (double) bf_shape_bits(&shape);
+
+		/*
+		 * A few more blocks may be taken, so that chance does not overfill
+		 * the layer: the bits that n keys set deviate by no more than those
+		 * of 0.4 sqrt(n) keys.
+		 */
+		least = reference_nblocks(bf_bits_per_key(fpp), shape.block_log2, n);
+		most = reference_nblocks(bf_bits_per_key(fpp), shape.block_log2,
+								 n + (uint64_t) (3 * sqrt((double) n)) + 6);
+		CHECK(shape.nblocks >= least && shape.nblocks <= most,
+			  "%g, %llu keys: %u blocks, not %llu to %llu", fpp,
+			  (unsigned long long) n, shape.nblocks,
+			  (unsigned long long) least, (unsigned long long) most);
+		CHECK(reference_rounding(shape.nblocks) == shape.nblocks,
+			  "%u blocks: more than eight significant bits", shape.nblocks);
+		CHECK(bf_shape_bits(&shape) ==
+			  (uint64_t) shape.nblocks << shape.block_log2,
+			  "%u blocks", shape.nblocks);
+		CHECK(shape.fpp == fpp, "%g", shape.fpp);
+		CHECK(shape.k >= 1 && shape.k <= BF_MAX_HASHES, "k = %d", shape.k);
+		CHECK(shape.capacity >= n, "%llu keys in a layer for %llu",
+			  (unsigned long long) n, (unsigned long long) shape.capacity);
+		CHECK((double) shape.capacity * bf_bits_per_key(fpp) <= room &&
+			  ((double) shape.capacity + 3 * sqrt((double) shape.capacity) +
+			   6) * bf_bits_per_key(fpp) > room,
+			  "%g, %u blocks: capacity %llu", fpp, shape.nblocks,
+			  (unsigned long long) shape.capacity);
+	}
+}
+
+static void
+test_limit(void)
+{
+	uint64_t	i;
+	BfShape		shape;
+
+	CHECK(bf_shape_for(0.01, 430000000, &shape) == BF_OK,
+		  "430 million keys at 1 %%");
+	CHECK(bf_shape_for(0.0001, 215000000, &shape) == BF_OK,
+		  "215 million keys at 0.01 %%");
+	for (i = 0; i < 40; i++)
+	{
+		double		fpp = ratio_of(i, 40, 0.5, 1e-9);
+		uint64_t	most = (uint64_t) (4294967296.0 / bf_bits_per_key(fpp));
+		uint64_t	fitting = most - (uint64_t) (4 * sqrt((double) most));
+
+		CHECK(bf_shape_for(fpp, fitting, &shape) == BF_OK &&
+			  bf_shape_bits(&shape) <= BF_MAX_BITS,
+			  "%llu keys at %g", (unsigned long long) fitting, fpp);
+		CHECK(bf_shape_for(fpp, most + 1, &shape) == BF_TOO_LARGE,
+			  "%llu keys at %g", (unsigned long long) most + 1, fpp);
+		CHECK(bf_shape_for(fpp, UINT64_C(1) << 33, &shape) == BF_TOO_LARGE,
+			  "2^33 keys at %g", fpp);
+		CHECK(bf_shape_for(fpp, UINT64_MAX, &shape) == BF_TOO_LARGE,
+			  "2^64 keys at %g", fpp);
+		CHECK(bf_shape_for(fpp, 1, &shape) == BF_OK && shape.nblocks == 1 &&
+			  shape.capacity >= 1, "1 key at %g", fpp);
+	}
+
+	/* Successors of layers are stricter than what can be asked for. */
+	for (i = 0; i < 30; i++)
+	{
+		double		fpp = ratio_of(i, 30, 1e-9, BF_LAYER_FPP_MIN);
+
+		CHECK(bf_shape_for(fpp, 1000, &shape) == BF_OK &&
+			  shape.k <= BF_MAX_HASHES && shape.capacity >= 1000 &&
+			  bf_bits_per_key(fpp) < 1.2 * bf_textbook_bits_per_key(fpp),
+			  "a layer at %g: %.3f bits per key, k = %d", fpp,
+			  bf_bits_per_key(fpp), shape.k);
+	}
+}
+
+/* Mean number of bits that n keys set: 1 - (1 - (1 - u) / N)^n of them. */
+static double
+reference_bits_set(const BfShape *shape, double n)
+{
+	double		B = ldexp(1, shape->block_log2);
+	double		set_by_one = 1 - pow(1 - 1 / B, shape->k);
+
+	return (double) bf_shape_bits(shape) *
+		-expm1(n * log1p(-set_by_one / shape->nblocks));
+}
+
+static void
+test_cardinality(void)
+{
+	uint64_t	state = 4;
+	uint64_t	rounds = scaled(100000, 10000);
+	uint64_t	i;
+
+	for (i = 0; i < rounds; i++)
+	{
+		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
+		double		n;
+		double		set,
+					estimate,
+					per_bit;
+		BfShape		shape;
+
+		if (bf_shape_for(fpp, 1 + (random64(&state) >> 38), &shape) != BF_OK)
+			continue;
+		n = floor((double) shape.capacity *
+				  (double) (random64(&state) % 3000) / 1000);
+		set = rint(reference_bits_set(&shape, n));
+		estimate = bf_shape_cardinality(&shape, (uint64_t) set);
+
+		/* Rounding to whole bits moves it by half a bit's worth of keys. */
+		per_bit = 1 / (reference_bits_set(&shape, n + 1) -
+					   reference_bits_set(&shape, n));
+		CHECK(fabs(estimate - n) <= 0.51 * per_bit + 1e-9 * n,
+			  "%g, %u blocks: %.0f keys set %.0f bits, estimated as %.3f",
+			  fpp, shape.nblocks, n, set, estimate);
+		CHECK(bf_shape_cardinality(&shape, 0) == 0, "an empty layer");
+	}
+}
+
+/* Any number of set bits has an answer, the more bits the larger. */
+static void
+test_saturated(void)
+{
+	int			log2,
+				k;
+
+	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+	{
+		for (k = 1; k <= BF_MAX_HASHES; k++)
+		{
+			BfShape		shape = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01};
+			uint64_t	bits = bf_shape_bits(&shape);
+			double		before = 0;
+			double		rate_before = 0;
+			uint64_t	set;
+
+			CHECK(bf_shape_fpp(&shape, 0) == 0, "an empty layer");
+			for (set = 1; set <= bits;
+				 set = set < bits && 2 * set > bits ? bits : 2 * set)
+			{
+				double		n = bf_shape_cardinality(&shape, set);
+				double		rate = bf_shape_fpp(&shape, set);
+
+				CHECK(isfinite(n) && n >= before,
+					  "2^%d, k = %d, %llu bits: %g keys", log2, k,
+					  (unsigned long long) set, n);
+				CHECK(rate > 0 && rate <= 1 + 1e-12 && rate >= rate_before,
+					  "2^%d, k = %d, %llu bits: rate %g", log2, k,
+					  (unsigned long long) set, rate);
+				before = n;
+				rate_before = rate;
+			}
+
+			/* All bits set: every key tests positive, or nearly so. */
+			CHECK(rate_before > 0.8, "2^%d, k = %d, all bits: rate %g",
+				  log2, k, rate_before);
+		}
+	}
+
+	/* As large as a layer can be. */
+	for (k = 1; k <= BF_MAX_HASHES; k++)
+	{
+		BfShape		shape = {1 << 23, 9, (uint8_t) k, 1, 0.01};
+		BfShape		large = {1 << 18, 14, (uint8_t) k, 1, 0.01};
+
+		CHECK(bf_shape_fpp(&shape, BF_MAX_BITS) > 0.8 &&
+			  bf_shape_fpp(&shape, BF_MAX_BITS) <= 1 + 1e-12,
+			  "k = %d: %g", k, bf_shape_fpp(&shape, BF_MAX_BITS));
+		CHECK(bf_shape_fpp(&large, BF_MAX_BITS) > 0.8 &&
+			  bf_shape_fpp(&large, BF_MAX_BITS) <= 1 + 1e-12,
+			  "k = %d: %g", k, bf_shape_fpp(&large, BF_MAX_BITS));
+	}
+}
+
+/* Keys that a number of blocks, eight significant bits of it, is made for. */
+static uint64_t
+capacity_of_blocks(double fpp, uint32_t nblocks)
+{
+	BfShape		shape;
+	uint64_t	low = 0;
+	uint64_t	high;
+
+	bf_shape_for(fpp, 1, &shape);
+	high = (uint64_t) (ldexp(nblocks, shape.block_log2) /
+					   bf_bits_per_key(fpp)) + 1;
+	while (high - low > 1)
+	{
+		uint64_t	middle = low + (high - low) / 2;
+
+		if (bf_shape_for(fpp, middle, &shape) == BF_OK &&
+			shape.nblocks <= nblocks)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void
+test_rate_of_content(void)
+{
+	static const uint32_t nblocks[] = {1, 2, 3, 10, 100, 1000, 30000};
+	static const double fill[] = {0.01, 0.1, 0.5, 1, 1.5, 3};
+	size_t		p,
+				i,
+				j;
+
+	for (p = 0; p < NTABLE; p++)
+	{
+		for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
+		{
+			for (j = 0; j < sizeof(fill) / sizeof(fill[0]); j++)
+			{
+				double		B,
+							n,
+							set,
+							rate,
+							low,
+							high;
+				BfShape		shape;
+
+				bf_shape_for(table_fpp[p], 1, &shape);
+				B = ldexp(1, shape.block_log2);
+				bf_shape_for(table_fpp[p],
+							 capacity_of_blocks(table_fpp[p], nblocks[i]),
+							 &shape);
+				n = ceil((double) shape.capacity * fill[j]);
+				set = rint(reference_bits_set(&shape, n));
+				rate = bf_shape_fpp(&shape, (uint64_t) set);
+
+				/* What the bits tell is rounded to a whole number of keys. */
+				n = fmax(1, rint(bf_shape_cardinality(&shape,
+													  (uint64_t) set)));
+				low = reference_rate(B, shape.k, n / shape.nblocks,
+									 n, shape.nblocks, false);
+				high = reference_rate(B, shape.k, n / shape.nblocks,
+									  n, shape.nblocks, true);
+				CHECK(rate > low * (1 - 1e-6) && rate < high * (1 + 1e-6),
+					  "%g, %u blocks, %.0f keys: %.9g, not %.9g to %.9g",
+					  table_fpp[p], shape.nblocks, n, rate, low, high);
+				if (fill[j] <= 1)
+					CHECK(rate <= table_fpp[p] * 1.001,
+						  "%g, %u blocks, within capacity: %.6g",
+						  table_fpp[p], shape.nblocks, rate);
+			}
+		}
+	}
+}
+
+/* A layer that takes no more keys is not far beyond what it was made for. */
+static void
+test_full(void)
+{
+	uint64_t	state = 5;
+	uint64_t	rounds = scaled(20000, 2000);
+	uint64_t	i;
+
+	for (i = 0; i < rounds; i++)
+	{
+		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
+		uint64_t	n = 1 + (random64(&state) >> (40 + random64(&state) % 24));
+		uint64_t	full;
+		double		rate;
+		BfShape		shape;
+
+		bf_shape_for(fpp, n, &shape);
+		full = bf_shape_full(&shape);
+		rate = bf_shape_fpp(&shape, full);
+		CHECK((double) full >= reference_bits_set(&shape, (double) n) &&
+			  full < bf_shape_bits(&shape),
+			  "%g, %llu keys: full at %llu", fpp, (unsigned long long) n,
+			  (unsigned long long) full);
+		CHECK(rate <= 1.02 * fpp, "%g, %u blocks: %.6g when full", fpp,
+			  shape.nblocks, rate);
+	}
+}
+
+/* Against trying every divisor. */
+static void
+test_fold(void)
+{
+	uint64_t	state = 6;
+	uint64_t	rounds = scaled(3000, 500);
+	uint64_t	i;
+	uint64_t	folds = 0;
+
+	for (i = 0; i < rounds; i++)
+	{
+		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
+		uint64_t	n = 1 + (random64(&state) >> (42 + random64(&state) % 22));
+		double		keys;
+		uint64_t	set;
+		uint32_t	f,
+					best = 1;
+		bool		did;
+		BfShape		shape,
+					folded,
+					designed;
+
+		bf_shape_for(fpp, n, &shape);
+
+		/* From nothing to more than it was made for. */
+		keys = (double) shape.capacity *
+			ldexp(1.25, -(int) (random64(&state) % 24));
+		set = i % 50 == 0 ? 0 :
+			(uint64_t) rint(reference_bits_set(&shape, keys));
+		keys = bf_shape_cardinality(&shape, set);
+		for (f = 2; f <= shape.nblocks; f++)
+		{
+			if (shape.nblocks % f == 0 &&
+				(double) capacity_of_blocks(fpp, shape.nblocks / f) >= keys)
+				best = f;
+		}
+
+		memset(&folded, 0, sizeof(folded));
+		did = bf_shape_fold(&shape, set, &folded);
+		folds += did;
+		CHECK(did == (best > 1), "%g, %u blocks, %.1f keys: best is 1 / %u",
+			  fpp, shape.nblocks, keys, best);
+		CHECK(folded.nblocks == shape.nblocks / best,
+			  "%g, %u blocks, %.1f keys: folded to %u, should be 1 / %u",
+			  fpp, shape.nblocks, keys, folded.nblocks, best);
+		CHECK(folded.block_log2 == shape.block_log2 &&
+			  folded.k == shape.k && folded.fpp == shape.fpp,
+			  "folding changes more than the number of blocks");
+
+		/* It is the layer that one would get by asking for its capacity. */
+		CHECK(folded.capacity == capacity_of_blocks(fpp, folded.nblocks),
+			  "capacity %llu", (unsigned long long) folded.capacity);
+		CHECK(bf_shape_for(fpp, folded.capacity, &designed) == BF_OK &&
+			  designed.nblocks == folded.nblocks &&
+			  designed.capacity == folded.capacity,
+			  "%u blocks for %llu keys, asked for directly: %u",
+			  folded.nblocks, (unsigned long long) folded.capacity,
+			  designed.nblocks);
+
+		/* A layer of another make has a rate that is not known. */
+		shape.k++;
+		CHECK(!bf_shape_fold(&shape, set, &folded) &&
+			  folded.nblocks == shape.nblocks && folded.k == shape.k,
+			  "folded with a foreign k");
+		shape.k--;
+		shape.block_log2 = shape.block_log2 == BF_MAX_BLOCK_LOG2 ?
+			BF_MIN_BLOCK_LOG2 : (uint8_t) (shape.block_log2 + 1);
+		CHECK(!bf_shape_fold(&shape, set, &folded) &&
+			  folded.nblocks == shape.nblocks,
+			  "folded with a foreign block size");
+	}
+	CHECK(folds > rounds / 10 && folds < rounds,
+		  "%llu of %llu folded: not much of a test",
+		  (unsigned long long) folds, (unsigned long long) rounds);
+}
+
+int
+main(void)
+{
+	tap_run("textbook bits per key", test_textbook);
+	tap_run("bits per key and block size follow the table", test_table);
+	tap_run("the smallest block within 5 %, its best k and bits", test_design);
+	tap_run("a rate has one design, whatever is asked between",
+			test_remembered);
+	tap_run("a million keys take at most 1.06 times the textbook's bits",
+			test_million);
+	tap_run("number of blocks and capacity", test_shapes);
+	tap_run("the limit of 2^32 bits", test_limit);
+	tap_run("cardinality inverts the expected number of set bits",
+			test_cardinality);
+	tap_run("any number of set bits has a rate and a cardinality",
+			test_saturated);
+	tap_run("the rate of a content, against the sum over loads",
+			test_rate_of_content);
+	tap_run("a full layer is not far beyond its design", test_full);
+	tap_run("folding to the smallest divisor that keeps the rate", test_fold);
+	return tap_done();
+}

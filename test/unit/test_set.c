@@ -1,0 +1,893 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_set.c
+ *	  Union and intersection: their laws, and that no key is ever lost.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "support.h"
+#include "bf_internal.h"
+
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* Keys of one set, from a first one on. */
+typedef struct Range
+{
+	uint64_t	first;
+	uint64_t	n;
+	uint64_t	set;
+} Range;
+
+/* An image and the keys that are in it. */
+typedef struct Member
+{
+	const char *name;
+	double		fpp;
+	uint64_t	expected;
+	Range		keys;
+	bool		compact;
+	Image		image;
+} Member;
+
+/* All forms that a filter can have. */
+static Member pool[] = {
+	{"empty, unsized", 0.01, 0, {0, 0, 1}, false, {0}},
+	{"empty, sized", 0.01, 1000, {0, 0, 1}, false, {0}},
+	{"one key", 0.01, 0, {0, 1, 1}, false, {0}},
+	{"list, unsized", 0.01, 0, {0, 100, 1}, false, {0}},
+	{"longer list, unsized", 0.01, 0, {50, 2000, 1}, false, {0}},
+	{"list, sized", 0.01, 1000, {0, 100, 1}, false, {0}},
+	{"list, sized for more", 0.01, 5000, {500, 300, 2}, false, {0}},
+	{"half full", 0.01, 1000, {0, 500, 1}, false, {0}},
+	{"other half", 0.01, 1000, {500, 500, 1}, false, {0}},
+	{"full", 0.01, 1000, {0, 1000, 1}, false, {0}},
+	{"full of other keys", 0.01, 1000, {0, 1000, 2}, false, {0}},
+	{"overfull", 0.01, 1000, {0, 4000, 1}, false, {0}},
+	{"overfull of other keys", 0.01, 1000, {0, 5000, 2}, false, {0}},
+	{"far too small", 0.1, 10, {0, 3000, 3}, false, {0}},
+	{"stricter", 0.001, 1000, {0, 900, 1}, false, {0}},
+	{"larger", 0.01, 5000, {0, 4000, 1}, false, {0}},
+	{"compact, unsized", 0.01, 0, {0, 1000, 1}, true, {0}},
+	{"larger compact, unsized", 0.01, 0, {0, 3000, 2}, true, {0}},
+	{"folded", 0.01, 20000, {0, 900, 1}, true, {0}},
+	{"lax and small", 0.4, 30, {0, 60, 4}, false, {0}}
+};
+
+#define NPOOL	LENGTH(pool)
+
+/* Returns whether the union came about; its image is to be freed then. */
+static BfStatus
+try_union(Image *image, const Image *x, const Image *y)
+{
+	TestHost	host;
+	BfBuilder	b;
+	BfStatus	status;
+
+	host_init(&host);
+	status = bf_union(&b, &host.host, &x->view, &y->view);
+	if (status == BF_OK && !image_write(image, &b, false))
+		status = BF_CORRUPT;
+	finish(&b, &host);
+	return status;
+}
+
+static bool
+unite(Image *image, const Image *x, const Image *y)
+{
+	BfStatus	status = try_union(image, x, y);
+
+	return CHECK(status == BF_OK, "union: status %d", (int) status);
+}
+
+static bool
+has_range(const Image *image, const Range *keys)
+{
+	return image_has(image, keys->first, keys->n, keys->set);
+}
+
+static void
+test_commutative(void)
+{
+	size_t		i,
+				j;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		for (j = 0; j <= i; j++)
+		{
+			const Member *x = &pool[i];
+			const Member *y = &pool[j];
+			Image		xy,
+						yx;
+			double		rate,
+						sum;
+
+			if (!unite(&xy, &x->image, &y->image) ||
+				!unite(&yx, &y->image, &x->image))
+				continue;
+			CHECK(image_equal(&xy, &yx),
+				  "\"%s\" and \"%s\": the order changes bytes", x->name,
+				  y->name);
+			CHECK(has_range(&xy, &x->keys) && has_range(&xy, &y->keys),
+				  "of \"%s\" and \"%s\"", x->name, y->name);
+			CHECK(xy.view.params.fpp ==
+				  fmin(x->image.view.params.fpp, y->image.view.params.fpp) &&
+				  xy.view.params.expected ==
+				  (x->image.view.params.expected >
+				   y->image.view.params.expected
+				   ? x->image.view.params.expected
+				   : y->image.view.params.expected),
+				  "\"%s\" and \"%s\" record fpp %g, expected %llu", x->name,
+				  y->name, xy.view.params.fpp,
+				  (unsigned long long) xy.view.params.expected);
+
+			/* Worse than side by side it never gets, but for new layers. */
+			rate = bf_current_fpp(&xy.view);
+			sum = bf_current_fpp(&x->image.view) +
+				bf_current_fpp(&y->image.view);
+			CHECK(rate <= sum + 2.2 * fmax(x->fpp, y->fpp),
+				  "\"%s\" and \"%s\": rate %g, side by side %g", x->name,
+				  y->name, rate, sum);
+			image_free(&xy);
+			image_free(&yx);
+		}
+	}
+}
+
+/* To the byte, also for layers that have grown, in growth or side by side. */
+static void
+test_idempotent(void)
+{
+	size_t		i,
+				j;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		Image		twice;
+
+		if (!unite(&twice, &pool[i].image, &pool[i].image))
+			continue;
+		CHECK(image_equal(&twice, &pool[i].image),
+			  "\"%s\" with itself has other bytes", pool[i].name);
+		image_free(&twice);
+
+		for (j = 0; j < NPOOL; j++)
+		{
+			Image		once;
+
+			if (!unite(&once, &pool[i].image, &pool[j].image) ||
+				!unite(&twice, &once, &pool[j].image))
+				continue;
+			CHECK(has_range(&twice, &pool[i].keys) &&
+				  has_range(&twice, &pool[j].keys),
+				  "\"%s\" and \"%s\" and that again", pool[i].name,
+				  pool[j].name);
+			CHECK(twice.view.nlayers == once.view.nlayers &&
+				  twice.size == once.size &&
+				  bf_cardinality(&twice.view) == bf_cardinality(&once.view),
+				  "\"%s\" and \"%s\" and that again: %zu bytes, not %zu",
+				  pool[i].name, pool[j].name, twice.size, once.size);
+			if (once.view.nlayers < 2)
+				CHECK(image_equal(&once, &twice),
+					  "\"%s\" and \"%s\" and that again: other bytes",
+					  pool[i].name, pool[j].name);
+			image_free(&once);
+			image_free(&twice);
+		}
+	}
+}
+
+static void
+test_neutral(void)
+{
+	size_t		i;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		const Member *x = &pool[i];
+		Image		empty,
+					both;
+
+		if (!image_build(&empty, x->fpp, x->image.view.params.expected, 0, 0,
+						 1, false))
+			continue;
+		if (unite(&both, &x->image, &empty))
+			CHECK(image_equal(&both, &x->image),
+				  "\"%s\" and nothing have other bytes", x->name);
+		image_free(&both);
+		image_free(&empty);
+	}
+}
+
+/*
+ * Within the design fill: three filters, united in any order and grouping,
+ * are the filter of all their keys.
+ */
+static void
+test_associative(void)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		uint64_t	n[3];		/* keys of each, from where the last ended */
+		uint64_t	overlap;
+	}			cases[] = {
+		{0.01, 0, {10, 20, 30}, 0}, {0.01, 0, {1000, 1, 500}, 1},
+		{0.01, 1000, {10, 20, 30}, 0}, {0.01, 1000, {100, 60, 20}, 5},
+		{0.01, 1000, {70, 70, 70}, 0}, {0.01, 1000, {300, 300, 300}, 0},
+		{0.01, 1000, {300, 10, 600}, 10}, {0.01, 1000, {1, 1, 950}, 0},
+		{0.1, 100, {30, 30, 30}, 3}, {0.1, 10, {5, 4, 1}, 0},
+		{1e-5, 20000, {9000, 8000, 4000}, 1000},
+		{1e-3, 20000, {10, 19000, 900}, 0}, {1e-7, 300, {100, 100, 90}, 30}
+	};
+	static const int orders[][3] = {
+		{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}
+	};
+	size_t		c,
+				o;
+	int			i;
+
+	for (c = 0; c < LENGTH(cases); c++)
+	{
+		Image		parts[3],
+					all;
+		uint64_t	first = 0;
+
+		for (i = 0; i < 3; i++)
+		{
+			image_build(&parts[i], cases[c].fpp, cases[c].expected, first,
+						cases[c].n[i], 1, false);
+			first += cases[c].n[i] - (i < 2 ? cases[c].overlap : 0);
+		}
+		image_build(&all, cases[c].fpp, cases[c].expected, 0, first, 1,
+					false);
+		CHECK(all.view.nlayers < 2, "case %zu is overfull", c);
+		for (o = 0; o < LENGTH(orders); o++)
+		{
+			const int  *order = orders[o];
+			Image		two,
+						left,
+						right;
+
+			unite(&two, &parts[order[0]], &parts[order[1]]);
+			unite(&left, &two, &parts[order[2]]);
+			image_free(&two);
+			unite(&two, &parts[order[1]], &parts[order[2]]);
+			unite(&right, &parts[order[0]], &two);
+			image_free(&two);
+			CHECK(image_equal(&left, &all), "case %zu, order %zu, from left",
+				  c, o);
+			CHECK(image_equal(&right, &all),
+				  "case %zu, order %zu, from right", c, o);
+			image_free(&left);
+			image_free(&right);
+		}
+		for (i = 0; i < 3; i++)
+			image_free(&parts[i]);
+		image_free(&all);
+	}
+}
+
+/* Whatever one builder holds in one layer, the union of its parts does. */
+static void
+test_fill_is_content(void)
+{
+	uint64_t	set;
+
+	for (set = 0; set < scaled(200, 40); set++)
+	{
+		const double fpp = set % 2 == 0 ? 0.01 : 1e-3;
+		TestHost	host;
+		BfBuilder	b;
+		Image		serial,
+					even,
+					odd,
+					both;
+		uint64_t	n,
+					i;
+
+		/* As many as one layer takes, to the last. */
+		start(&b, &host, fpp, 200);
+		for (n = 0; b.nlayers < 2; n++)
+			add_keys(&b, n, 1, set);
+		finish(&b, &host);
+		n--;
+		image_build(&serial, fpp, 200, 0, n, set, false);
+		CHECK(serial.view.nlayers == 1, "%d layers", serial.view.nlayers);
+
+		start(&b, &host, fpp, 200);
+		for (i = 0; i < n; i += 2)
+			add_keys(&b, i, 1, set);
+		image_write(&even, &b, false);
+		finish(&b, &host);
+		start(&b, &host, fpp, 200);
+		for (i = 1; i < n; i += 2)
+			add_keys(&b, i, 1, set);
+		image_write(&odd, &b, false);
+		finish(&b, &host);
+
+		if (unite(&both, &even, &odd))
+			CHECK(image_equal(&serial, &both),
+				  "set %llu: %llu keys in one layer, united in %d",
+				  (unsigned long long) set, (unsigned long long) n,
+				  both.view.nlayers);
+		image_free(&both);
+
+		/* Nor does it depend on which key came last. */
+		start(&b, &host, fpp, 200);
+		for (i = n; i > 0; i--)
+			add_keys(&b, i - 1, 1, set);
+		image_write(&both, &b, false);
+		finish(&b, &host);
+		CHECK(image_equal(&serial, &both),
+			  "set %llu: %llu keys in one layer, backwards in %d",
+			  (unsigned long long) set, (unsigned long long) n,
+			  both.view.nlayers);
+		image_free(&both);
+		image_free(&serial);
+		image_free(&even);
+		image_free(&odd);
+	}
+}
+
+/* Layers of equal shape share bits where that keeps the rate, only there. */
+static void
+test_equal_shapes(void)
+{
+	Image		a,
+				b,
+				part,
+				ab,
+				abc;
+
+	/* Two halves make one layer. */
+	image_build(&a, 0.01, 10000, 0, 5000, 1, false);
+	image_build(&b, 0.01, 10000, 0, 5000, 2, false);
+	unite(&ab, &a, &b);
+	CHECK(ab.view.nlayers == 1 && bf_current_fpp(&ab.view) <= 0.011,
+		  "%d layers, rate %g", ab.view.nlayers, bf_current_fpp(&ab.view));
+	image_free(&a);
+	image_free(&b);
+	image_free(&ab);
+
+	/* Two of 7000 do not, and what they have together is told. */
+	image_build(&a, 0.01, 10000, 0, 7000, 1, false);
+	image_build(&b, 0.01, 10000, 0, 7000, 2, false);
+	unite(&ab, &a, &b);
+	CHECK(ab.view.nlayers == 2, "%d layers", ab.view.nlayers);
+	CHECK(fabs(bf_current_fpp(&ab.view) - bf_current_fpp(&a.view) -
+			   bf_current_fpp(&b.view)) < 1e-5, "rate %g, of its parts %g %g",
+		  bf_current_fpp(&ab.view), bf_current_fpp(&a.view),
+		  bf_current_fpp(&b.view));
+
+	/* A part of either goes where it adds nothing. */
+	image_build(&part, 0.01, 10000, 1000, 2500, 1, false);
+	unite(&abc, &ab, &part);
+	CHECK(part.view.nlayers == 1 && image_equal(&abc, &ab),
+		  "a part of the first leaves bits elsewhere");
+	image_free(&part);
+	image_free(&abc);
+	image_build(&part, 0.01, 10000, 1000, 2500, 2, false);
+	unite(&abc, &part, &ab);
+	CHECK(part.view.nlayers == 1 && image_equal(&abc, &ab),
+		  "a part of the second leaves bits elsewhere");
+	image_free(&part);
+	image_free(&abc);
+
+	/* Others go where there is room for them. */
+	image_build(&part, 0.01, 10000, 0, 2500, 3, false);
+	unite(&abc, &part, &ab);
+	CHECK(abc.view.nlayers == 2 && image_has(&abc, 0, 2500, 3),
+		  "%d layers", abc.view.nlayers);
+	image_free(&part);
+	image_free(&abc);
+	image_free(&a);
+	image_free(&b);
+	image_free(&ab);
+
+	/* An overfull layer takes in what it has already. */
+	image_build(&a, 0.01, 0, 0, 10000, 1, true);
+	image_build(&b, 0.01, 0, 10000, 4000, 1, false);
+	unite(&ab, &a, &b);
+	CHECK(a.view.nlayers == 1 && ab.view.nlayers == 2 &&
+		  image_has(&ab, 0, 14000, 1), "%d layers", ab.view.nlayers);
+	image_free(&b);
+	image_build(&b, 0.01, 0, 0, 10000, 1, true);
+	unite(&abc, &ab, &b);
+	CHECK(image_equal(&abc, &ab), "an overfull layer is put beside itself");
+	image_free(&a);
+	image_free(&b);
+	image_free(&ab);
+	image_free(&abc);
+}
+
+/* What has come from a union of smaller ones grows to what was asked for. */
+static void
+test_growth_after_union(void)
+{
+	TestHost	host;
+	BfBuilder	b;
+	Image		small,
+				large,
+				image;
+	BfShape		shape;
+
+	image_build(&small, 0.01, 100, 0, 130, 1, false);
+	image_build(&large, 0.01, 50000, 0, 0, 1, false);
+	host_init(&host);
+	CHECK(bf_union(&b, &host.host, &small.view, &large.view) == BF_OK,
+		  "union");
+	add_keys(&b, 0, 50000, 2);
+	image_write(&image, &b, false);
+	finish(&b, &host);
+	bf_shape_for(0.01, 50000, &shape);
+	CHECK(image.view.nlayers == small.view.nlayers + 1 &&
+		  bf_shape_equal(&image.view.layers[image.view.nlayers - 1].shape,
+						 &shape), "%d layers, the last of %u blocks",
+		  image.view.nlayers,
+		  image.view.layers[image.view.nlayers - 1].shape.nblocks);
+	image_has(&image, 0, 130, 1);
+	image_has(&image, 0, 50000, 2);
+	image_free(&small);
+	image_free(&large);
+	image_free(&image);
+
+	/* A long list that comes makes one layer for itself, not ten. */
+	image_build(&small, 0.1, 20, 0, 200, 1, false);
+	image_build(&large, 0.1, 0, 0, 50000, 2, false);
+	unite(&image, &small, &large);
+	CHECK(large.view.nlayers == 0 &&
+		  image.view.nlayers <= small.view.nlayers + 2, "%d layers",
+		  image.view.nlayers);
+	CHECK(bf_current_fpp(&image.view) < 0.22, "rate %g",
+		  bf_current_fpp(&image.view));
+	image_has(&image, 0, 200, 1);
+	image_has(&image, 0, 50000, 2);
+	image_free(&small);
+	image_free(&large);
+	image_free(&image);
+}
+
+/* 32 layers fit side by side; one more is an error, and nothing is lost. */
+static void
+test_too_many_layers(void)
+{
+	int			equal,
+				i,
+				j;
+
+	for (equal = 0; equal < 2; equal++)
+	{
+		Image		all;
+
+		image_build(&all, 0.01, 100, 0, 100, 0, false);
+		for (i = 1; i < 40; i++)
+		{
+			Image		next,
+						both;
+			BfStatus	status;
+
+			/* Full ones of equal shape, or each of its own. */
+			image_build(&next, 0.01, equal ? 100 : 100 + 60 * (uint64_t) i,
+						0, equal ? 100 : 60 + 60 * (uint64_t) i,
+						(uint64_t) i, false);
+			CHECK(next.view.nlayers == 1, "%d layers", next.view.nlayers);
+			status = try_union(&both, &all, &next);
+			CHECK(status == (i < BF_MAX_LAYERS ? BF_OK : BF_TOO_MANY_LAYERS),
+				  "union %d: status %d", i, (int) status);
+			if (status == BF_OK)
+			{
+				CHECK(both.view.nlayers == i + 1, "union %d: %d layers", i,
+					  both.view.nlayers);
+				for (j = 0; j <= i; j++)
+					image_has(&both, 0, equal || j == 0 ? 100
+							  : 60 + 60 * (uint64_t) j, (uint64_t) j);
+				image_free(&all);
+				all = both;
+			}
+			else
+			{
+				status = try_union(&both, &next, &all);
+				CHECK(status == BF_TOO_MANY_LAYERS,
+					  "union %d, the other way round: status %d", i,
+					  (int) status);
+			}
+			image_free(&next);
+		}
+		image_free(&all);
+	}
+}
+
+/*
+ * Merging into a builder, as an aggregate does: any of the forms after any
+ * other, with keys added before, between and after.
+ */
+static void
+test_mixtures(void)
+{
+	size_t		i,
+				j;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		for (j = 0; j < NPOOL; j++)
+		{
+			TestHost	host;
+			BfBuilder	b;
+			Image		image;
+			BfStatus	status;
+
+			start(&b, &host, 0.01, i % 3 == 0 ? 0 : 700 * (i % 3));
+			add_keys(&b, 0, 40 * (j % 5), 90);
+			status = bf_builder_merge(&b, &pool[i].image.view);
+			CHECK(status == BF_OK, "status %d", (int) status);
+			add_keys(&b, 0, 300 * (i % 2), 91);
+			status = bf_builder_merge(&b, &pool[j].image.view);
+			CHECK(status == BF_OK, "status %d", (int) status);
+			add_keys(&b, 0, 500, 92);
+			if (image_write(&image, &b, (i + j) % 2 == 0))
+			{
+				CHECK(image_has(&image, 0, 40 * (j % 5), 90) &&
+					  has_range(&image, &pool[i].keys) &&
+					  image_has(&image, 0, 300 * (i % 2), 91) &&
+					  has_range(&image, &pool[j].keys) &&
+					  image_has(&image, 0, 500, 92),
+					  "after \"%s\" and \"%s\"", pool[i].name, pool[j].name);
+			}
+			image_free(&image);
+			finish(&b, &host);
+		}
+	}
+}
+
+/* Filters of all forms, one after the other, until they are too many. */
+static void
+test_many_unions(void)
+{
+	uint64_t	state = 8;
+	Range		keys[40];
+	Image		all;
+	int			i,
+				j;
+
+	image_build(&all, 0.01, 0, 0, 0, 0, false);
+	for (i = 0; i < 40; i++)
+	{
+		static const uint64_t expected[] = {0, 100, 1000, 3000};
+		Image		next,
+					both;
+		BfStatus	status;
+
+		keys[i].first = 0;
+		keys[i].n = random64(&state) % 4000;
+		keys[i].set = 1000 + (uint64_t) i;
+		image_build(&next, 0.01, expected[i % 4], 0, keys[i].n, keys[i].set,
+					false);
+		status = try_union(&both, &all, &next);
+		image_free(&next);
+		if (status != BF_OK)
+		{
+			CHECK(status == BF_TOO_MANY_LAYERS &&
+				  all.view.nlayers > BF_MAX_LAYERS / 2,
+				  "%d layers, status %d", all.view.nlayers, (int) status);
+			break;
+		}
+		image_free(&all);
+		all = both;
+		for (j = 0; j <= i; j++)
+			has_range(&all, &keys[j]);
+	}
+	CHECK(i > 10, "too many after %d unions", i);
+	image_free(&all);
+}
+
+static void
+test_refused(void)
+{
+	Image		x,
+				y;
+	Image		none;
+
+	image_build(&x, 0.01, 0, 0, 50, 1, false);
+	image_build(&y, 0.01, 1000, 0, 500, 1, false);
+	y.view.params.seed = 43;
+	CHECK(try_union(&none, &x, &y) == BF_SEED_MISMATCH, "other seed");
+	CHECK(try_union(&none, &y, &x) == BF_SEED_MISMATCH, "other seed");
+	y.view.params.seed = 42;
+	y.view.params.kind.code = BF_KIND_TEXT;
+	CHECK(try_union(&none, &x, &y) == BF_KIND_MISMATCH, "other kind");
+	CHECK(try_union(&none, &y, &x) == BF_KIND_MISMATCH, "other kind");
+
+	/* A filter that has seen no key joins any kind. */
+	y.view.params.kind.code = BF_KIND_NONE;
+	if (CHECK(try_union(&none, &x, &y) == BF_OK, "no kind"))
+	{
+		CHECK(none.view.params.kind.code == BF_KIND_INTEGER,
+			  "the kind is lost");
+		image_free(&none);
+	}
+	if (CHECK(try_union(&none, &y, &x) == BF_OK, "no kind"))
+	{
+		CHECK(none.view.params.kind.code == BF_KIND_INTEGER,
+			  "the kind is lost");
+		image_free(&none);
+	}
+	image_free(&x);
+	image_free(&y);
+}
+
+static BfStatus
+try_intersection(Image *image, const Image *x, const Image *y)
+{
+	TestHost	host;
+	BfBuilder	b;
+	BfStatus	status;
+
+	host_init(&host);
+	status = bf_intersection(&b, &host.host, &x->view, &y->view);
+	if (status == BF_OK && !image_write(image, &b, false))
+		status = BF_CORRUPT;
+	finish(&b, &host);
+	return status;
+}
+
+static bool
+is_one_layer_like(const Image *x, const Image *y)
+{
+	return x->view.nlayers == 1 && y->view.nlayers == 1 &&
+		bf_shape_equal(&x->view.layers[0].shape, &y->view.layers[0].shape);
+}
+
+static void
+test_intersection(void)
+{
+	size_t		i,
+				j;
+	uint64_t	k;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		for (j = 0; j < NPOOL; j++)
+		{
+			const Member *x = &pool[i];
+			const Member *y = &pool[j];
+			bool		possible = x->image.view.nlayers == 0 ||
+				y->image.view.nlayers == 0 ||
+				is_one_layer_like(&x->image, &y->image);
+			Image		xy,
+						yx;
+			BfStatus	status = try_intersection(&xy, &x->image, &y->image);
+
+			if (!CHECK(status == (possible ? BF_OK : BF_SHAPE_MISMATCH),
+					   "\"%s\" and \"%s\": status %d", x->name, y->name,
+					   (int) status) || status != BF_OK)
+				continue;
+			if (CHECK(try_intersection(&yx, &y->image, &x->image) == BF_OK,
+					  "the other way round"))
+			{
+				CHECK(image_equal(&xy, &yx),
+					  "\"%s\" and \"%s\": the order changes bytes", x->name,
+					  y->name);
+				image_free(&yx);
+			}
+
+			/* Every common key, and nothing that either one denies. */
+			for (k = 0; k < 5000; k++)
+			{
+				uint64_t	hash = key(k, x->keys.set);
+				bool		in_x = k >= x->keys.first &&
+					k - x->keys.first < x->keys.n;
+				bool		in_y = y->keys.set == x->keys.set &&
+					k >= y->keys.first && k - y->keys.first < y->keys.n;
+
+				if (in_x && in_y)
+					CHECK(bf_contains(&xy.view, hash),
+						  "\"%s\" and \"%s\": common key %llu is lost",
+						  x->name, y->name, (unsigned long long) k);
+
+				/* A list that has turned dense may add false positives. */
+				if (xy.view.nlayers == 0 && bf_contains(&xy.view, hash))
+					CHECK(bf_contains(&x->image.view, hash) &&
+						  bf_contains(&y->image.view, hash),
+						  "\"%s\" and \"%s\": key %llu is in one only",
+						  x->name, y->name, (unsigned long long) k);
+			}
+			CHECK(xy.view.params.fpp == fmin(x->image.view.params.fpp,
+											 y->image.view.params.fpp),
+				  "\"%s\" and \"%s\" record fpp %g", x->name, y->name,
+				  xy.view.params.fpp);
+			image_free(&xy);
+		}
+	}
+}
+
+/* The bits of two layers of one shape: those that are set in both. */
+static void
+test_intersection_bits(void)
+{
+	Image		x,
+				y,
+				xy;
+	size_t		size,
+				i;
+
+	image_build(&x, 0.01, 3000, 0, 2000, 1, false);
+	image_build(&y, 0.01, 3000, 1000, 2000, 1, false);
+	if (CHECK(try_intersection(&xy, &x, &y) == BF_OK, "intersection"))
+	{
+		size = bf_shape_size(&x.view.layers[0].shape);
+		for (i = 0; i < size; i++)
+			CHECK(xy.view.layers[0].bits[i] ==
+				  (x.view.layers[0].bits[i] & y.view.layers[0].bits[i]),
+				  "byte %zu", i);
+		image_free(&xy);
+	}
+	image_free(&x);
+	image_free(&y);
+}
+
+static double
+common(const Image *x, const Image *y)
+{
+	TestHost	host;
+	double		n = -1;
+	double		reverse = -2;
+	BfStatus	status;
+
+	host_init(&host);
+	status = bf_intersection_cardinality(&host.host, &x->view, &y->view, &n);
+	CHECK(status == BF_OK, "status %d", (int) status);
+	status = bf_intersection_cardinality(&host.host, &y->view, &x->view,
+										 &reverse);
+	CHECK(status == BF_OK && n == reverse, "%g, the other way round %g", n,
+		  reverse);
+	CHECK(host.allocations == 0, "%ld allocations", host.allocations);
+	return n;
+}
+
+static void
+test_intersection_cardinality(void)
+{
+	static const uint64_t shared[] = {0, 10, 1000, 5000, 9000, 10000};
+	TestHost	host;
+	Image		x,
+				y;
+	double		n;
+	size_t		i;
+
+	for (i = 0; i < LENGTH(shared); i++)
+	{
+		/* Bits and bits. */
+		image_build(&x, 0.01, 20000, 0, 10000, 1, false);
+		image_build(&y, 0.01, 20000, 10000 - shared[i], 10000, 1, false);
+		n = common(&x, &y);
+		CHECK(fabs(n - (double) shared[i]) < 150,
+			  "%llu of 10000 in common, estimated as %g",
+			  (unsigned long long) shared[i], n);
+		image_free(&y);
+
+		/* A list and bits. */
+		image_build(&y, 0.01, 0, 10000 - shared[i], 10000, 1, false);
+		n = common(&x, &y);
+		CHECK(fabs(n - (double) shared[i]) < 60,
+			  "list and bits: %llu of 10000 in common, estimated as %g",
+			  (unsigned long long) shared[i], n);
+		image_free(&x);
+
+		/* Two lists, exactly. */
+		image_build(&x, 0.001, 0, 0, 10000, 1, false);
+		n = common(&x, &y);
+		CHECK(n == (double) shared[i], "lists: %llu in common, found %g",
+			  (unsigned long long) shared[i], n);
+		image_free(&x);
+		image_free(&y);
+	}
+
+	/* Never less than none, nor more than either has. */
+	image_build(&x, 0.1, 1000, 0, 1000, 1, false);
+	for (i = 0; i < 200; i++)
+	{
+		image_build(&y, 0.1, 1000, 0, 300 + 3 * i, 100 + i, false);
+		n = common(&x, &y);
+		CHECK(n >= 0 && n <= bf_cardinality(&y.view),
+			  "%g of %g keys in common", n, bf_cardinality(&y.view));
+		image_free(&y);
+	}
+	CHECK(common(&x, &x) == bf_cardinality(&x.view), "with itself");
+
+	/* What cannot be told is not told. */
+	host_init(&host);
+	image_build(&y, 0.1, 2000, 0, 1000, 1, false);
+	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+		  BF_SHAPE_MISMATCH, "another shape");
+	image_free(&y);
+	image_build(&y, 0.1, 1000, 0, 1000, 1, false);
+	y.view.params.seed++;
+	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+		  BF_SEED_MISMATCH, "another seed");
+	y.view.params.seed--;
+	y.view.params.kind.code = BF_KIND_UUID;
+	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+		  BF_KIND_MISMATCH, "another kind");
+	y.view.params.kind.code = BF_KIND_NONE;
+	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+		  BF_OK, "no kind");
+	image_free(&x);
+	image_free(&y);
+}
+
+static void
+test_intersection_refused(void)
+{
+	Image		x,
+				y,
+				none;
+	TestHost	host;
+	BfBuilder	b;
+	BfStatus	status;
+	long		fail_at = 0;
+
+	image_build(&x, 0.01, 1000, 0, 1000, 1, false);
+	image_build(&y, 0.01, 1000, 500, 1000, 1, false);
+	y.view.params.seed = 43;
+	CHECK(try_intersection(&none, &x, &y) == BF_SEED_MISMATCH, "other seed");
+	y.view.params.seed = 42;
+	y.view.params.kind.code = BF_KIND_TEXT;
+	CHECK(try_intersection(&none, &x, &y) == BF_KIND_MISMATCH, "other kind");
+	y.view.params.kind.code = BF_KIND_INTEGER;
+	do
+	{
+		host_init(&host);
+		host.fail_at = ++fail_at;
+		status = bf_intersection(&b, &host.host, &x.view, &y.view);
+		CHECK(status == (host.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
+			  "allocation %ld refused: status %d", fail_at, (int) status);
+		bf_builder_free(&b);
+		CHECK(host.outstanding == 0, "allocation %ld refused: %ld leaked",
+			  fail_at, host.outstanding);
+	} while (status != BF_OK && fail_at < 100);
+	CHECK(fail_at > 2, "%ld allocations", fail_at - 1);
+	image_free(&x);
+	image_free(&y);
+}
+
+int
+main(void)
+{
+	size_t		i;
+
+	for (i = 0; i < NPOOL; i++)
+	{
+		if (!image_build(&pool[i].image, pool[i].fpp, pool[i].expected,
+						 pool[i].keys.first, pool[i].keys.n,
+						 pool[i].keys.set, pool[i].compact))
+		{
+			printf("Bail out! no filter \"%s\"\n", pool[i].name);
+			return EXIT_FAILURE;
+		}
+	}
+
+	tap_run("union is commutative, to the byte, always", test_commutative);
+	tap_run("union is idempotent", test_idempotent);
+	tap_run("union with an empty filter changes nothing", test_neutral);
+	tap_run("union is associative within the design fill", test_associative);
+	tap_run("whether a layer is full depends on its content alone",
+			test_fill_is_content);
+	tap_run("layers of equal shape", test_equal_shapes);
+	tap_run("growth after a union", test_growth_after_union);
+	tap_run("at most 32 layers", test_too_many_layers);
+	tap_run("no mixture of forms loses a key", test_mixtures);
+	tap_run("many unions of all forms lose no key", test_many_unions);
+	tap_run("other seeds and kinds are refused", test_refused);
+	tap_run("intersection holds every common key", test_intersection);
+	tap_run("intersection of layers is that of their bits",
+			test_intersection_bits);
+	tap_run("cardinality of an intersection", test_intersection_cardinality);
+	tap_run("intersection: other seeds, kinds, and no memory",
+			test_intersection_refused);
+
+	for (i = 0; i < NPOOL; i++)
+		image_free(&pool[i].image);
+	return tap_done();
+}
