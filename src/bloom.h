@@ -5,9 +5,9 @@
  *
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
- * bloom_set (two filters), bloom_array (many keys), bloom_info and bloom_agg.  They use bloom_key
- * (from a datum to kind and hash), bloom_host (memory, values and errors)
- * and the core.
+ * bloom_array (many keys), bloom_set (two filters), bloom_info and
+ * bloom_agg.  They use bloom_key (from a datum to kind and hash), bloom_host
+ * (memory, values and errors) and the core.
  *
  *-------------------------------------------------------------------------
  */

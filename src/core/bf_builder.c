@@ -318,11 +318,12 @@ turn_dense(BfBuilder *b)
 static BfStatus
 settle_hashes(BfBuilder *b)
 {
-	uint64_t   *tail = b->hashes + b->nsorted;
 	size_t		ntail = b->nhashes - b->nsorted;
 
 	if (ntail > 0)
 	{
+		uint64_t   *tail = b->hashes + b->nsorted;
+
 		b->host.poll(b->host.context);
 		bf_list_sort(tail, ntail);
 		ntail = bf_list_dedup(tail, ntail);
@@ -335,7 +336,7 @@ settle_hashes(BfBuilder *b)
 
 		if (copy == NULL)
 			return BF_NO_MEMORY;
-		memcpy(copy, tail, ntail * sizeof(uint64_t));
+		memcpy(copy, b->hashes + b->nsorted, ntail * sizeof(uint64_t));
 		bf_list_merge(b->hashes, b->nsorted, copy, ntail);
 		b->host.free(b->host.context, copy);
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);

@@ -275,7 +275,8 @@ static uint64_t
 capacity_of(const Design *design, double bits)
 {
 	double		half = SLACK * design->deviation / 2;
-	double		root = sqrt(half * half + bits / design->bits_per_key) - half;
+	double		keys = bits / design->bits_per_key;
+	double		root = sqrt(half * half + keys) - half;
 	double		n = floor(root * root) + 1;
 
 	while (n > 1 && needed_bits(design, n) > bits)
