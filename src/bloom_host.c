@@ -45,6 +45,13 @@ pgbloom_host(MemoryContext context)
 	return host;
 }
 
+static bool
+name_is_utf8(const BfKind *kind)
+{
+	return pg_encoding_verifymbstr(PG_UTF8, kind->name, kind->namelen) ==
+		kind->namelen;
+}
+
 /*
  * The name of a key kind in the encoding of the database, for users to read.
  */
@@ -55,6 +62,12 @@ pgbloom_kind_name(const BfKind *kind)
 
 	if (name == NULL)
 		return NULL;
+	if (!name_is_utf8(kind))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("invalid Bloom filter"),
+				 errdetail("The name of its key type is not valid UTF-8."),
+				 errhint("Restore the value from a backup, or build the filter anew.")));
 	return pg_any_to_server(name, strlen(name), PG_UTF8);
 }
 
@@ -215,9 +228,7 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 				 errdetail_internal("%s", view.reason),
 				 status == BF_UNKNOWN_VERSION ?
 				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") : 0));
-	if (pg_encoding_verifymbstr(PG_UTF8, view.params.kind.name,
-								view.params.kind.namelen) !=
-		view.params.kind.namelen)
+	if (!name_is_utf8(&view.params.kind))
 		ereturn(escontext, false,
 				(errcode(sqlerrcode),
 				 errmsg("invalid Bloom filter"),

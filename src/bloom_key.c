@@ -22,7 +22,6 @@
 
 #include "access/htup_details.h"
 #include "access/tupdesc.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
@@ -31,6 +30,7 @@
 #include "parser/parse_coerce.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/date.h"
 #include "utils/inet.h"
 #include "utils/lsyscache.h"
@@ -639,6 +639,34 @@ pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 }
 
 /*
+ * The type with this name whose values are text to all but its operators.
+ * It is looked for in all schemas: what a filter contains must not depend on
+ * the search path.
+ */
+static Oid
+find_text_like_type(const char *name)
+{
+	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
+										   CStringGetDatum(name));
+	Oid			found = InvalidOid;
+	int			i;
+
+	for (i = 0; i < list->n_members; i++)
+	{
+		HeapTuple	tuple = &list->members[i]->tuple;
+		Oid			type = ((Form_pg_type) GETSTRUCT(tuple))->oid;
+
+		if (IsBinaryCoercible(type, TEXTOID))
+		{
+			found = type;
+			break;
+		}
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/*
  * What a key without a type is taken for beside keys of this kind: the label
  * of an enum value, or a value of a type that is text to all but its own
  * operators, like citext.
@@ -665,8 +693,8 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 	}
 	if (kind->code == BF_KIND_FOREIGN)
 	{
-		found = TypenameGetTypid(pgbloom_kind_name(kind));
-		if (OidIsValid(found) && IsBinaryCoercible(found, TEXTOID))
+		found = find_text_like_type(pgbloom_kind_name(kind));
+		if (OidIsValid(found))
 		{
 			type->reading = make_key_type(found, get_typcollation(found),
 										  type->context);

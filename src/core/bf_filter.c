@@ -5,6 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <math.h>
+
 #include "bf_internal.h"
 
 /* Whether the bits of any layer say yes. */
@@ -79,7 +81,7 @@ bf_current_fpp(const BfView *view)
 		sum += negative * fpp;
 		negative *= 1 - fpp;
 	}
-	return sum;
+	return fmin(sum, 1);
 }
 
 /*

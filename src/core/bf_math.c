@@ -119,7 +119,7 @@ mean_fpp(double unset, unsigned k, double mean, double n, double nblocks)
 		sum += w * power(1 - u, k);
 	}
 
-	return sum / weights;
+	return fmin(sum / weights, 1);
 }
 
 /*
