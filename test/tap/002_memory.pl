@@ -1,0 +1,191 @@
+# How much memory a backend takes: to build large filters, many small ones,
+# and over a million calls of each function.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+plan skip_all => 'memory is measured by /proc'
+  unless can_measure_memory();
+
+my $node = new_node('main');
+$node->append_conf(
+	'postgresql.conf', q{
+shared_buffers = 16MB
+work_mem = 4MB
+max_parallel_workers_per_gather = 0
+});
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+
+use constant MB => 1024;    # in kB
+
+sub in_mb
+{
+	return sprintf '%.1f MB', $_[0] / MB;
+}
+
+#
+# Large filters.  A set-returning function in the select list hands out row by
+# row; in FROM it would collect them first.
+#
+my $urls = q{
+FROM (SELECT generate_series(1, 10000000) AS i) AS page};
+my $url = q{'https://www.example.org/page/' || i};
+
+my $session = BloomTest::Session->new($node, 'postgres');
+my ($base, $count) = $session->query_memory("SELECT count($url) $urls");
+is($count, '10000000', 'there are ten million URLs');
+
+foreach my $filter (
+	[ 'sizing itself', 150, "bloom_agg($url)" ],
+	[ 'sized', 60, "bloom_agg($url, 0.01, 10000000)" ])
+{
+	my ($what, $limit, $agg) = @$filter;
+	my ($peak, $out, $err) = $session->query_memory(
+		"SELECT bloom_cardinality(f) BETWEEN 9900000 AND 10100000,"
+		  . " bloom_fpp(f) < 0.0101 FROM (SELECT $agg AS f $urls) AS filter");
+
+	is("$out$err", 't|t', "filter of ten million URLs, $what");
+	cmp_ok($peak - $base, '<', $limit * MB,
+		"$what, it takes less than $limit MB");
+	note "$what: ", in_mb($peak - $base), ' over ', in_mb($base);
+}
+$session->quit;
+
+#
+# Many groups.  The hash table keeps to hash_mem, which is work_mem times
+# hash_mem_multiplier, 1 or 2, and spills what is beyond.  The files of the
+# spill take buffers of a block each, and a state is accounted for only when
+# its group is complete; 32 MB is four times hash_mem and eight times
+# work_mem.  Held together, the states would take more than 400 MB.
+#
+$session = BloomTest::Session->new($node, 'postgres');
+my $groups = q{
+SELECT count(*), count(*) FILTER (WHERE bloom_cardinality(f) = 5
+		AND f @> g AND f @> g + 1000000 AND f @> g + 2000000
+		AND f @> g + 3000000 AND f @> g + 4000000)
+FROM (SELECT i % 1000000 AS g, bloom_agg(i) AS f
+	  FROM (SELECT generate_series(0, 4999999) AS i) AS key
+	  GROUP BY i % 1000000) AS groups};
+my ($plan) = $session->query("EXPLAIN $groups");
+like($plan, qr/HashAggregate/, 'groups are made by hashing');
+($base) = $session->query_memory($groups =~ s/4999999/4999/r);
+my ($peak, $out, $err) = $session->query_memory($groups);
+is("$out$err", '1000000|1000000', 'filters of a million groups are right');
+cmp_ok($peak - $base, '<', 32 * MB, 'groups keep to the memory settings');
+note 'a million groups: ', in_mb($peak - $base), ' over ', in_mb($base);
+$session->quit;
+
+#
+# No leaks: a million calls take no more memory than a thousand.  Within one
+# query, memory would pile up where a function keeps something for each call;
+# after it, in the caches of the session.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE stored (kind text, f bloom);
+INSERT INTO stored
+	SELECT 'text', bloom_agg(i::text, 0.01, 3000) FROM generate_series(1, 3000) i
+	UNION ALL
+	SELECT 'numeric', bloom_agg(i::numeric, 0.01, 3000) FROM generate_series(1, 3000) i
+	UNION ALL
+	SELECT 'inet', bloom_agg('10.0.0.0'::inet + i, 0.01, 3000) FROM generate_series(1, 3000) i
+	UNION ALL
+	SELECT 'array', bloom_agg(ARRAY[i], 0.01, 3000) FROM generate_series(1, 3000) i;
+});
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM stored
+	WHERE (bloom_info(f)).form = 'dense' AND pg_column_size(f) > 2000}),
+	'4',
+	'stored filters are out of line');
+
+my $add = q{
+DO $$
+DECLARE
+	f bloom := bloom_empty(0.01, 300);
+BEGIN
+	FOR i IN 1..%1$d LOOP
+		f := bloom_add(f, (i %% 300)::%2$s);
+	END LOOP;
+	IF bloom_cardinality(f) NOT BETWEEN 280 AND 320 THEN
+		RAISE 'wrong';
+	END IF;
+END $$};
+my $contains = q{
+SELECT min(n) FROM (SELECT count(*) FILTER (WHERE f @> %2$s) AS n
+	FROM stored, (SELECT generate_series(1, %1$d) AS i) AS key
+	WHERE kind = '%3$s') AS counted};
+my $contains_flat = q{
+SELECT count(*) FILTER (WHERE bloom_contains(
+		(SELECT f | bloom_empty(0.01, 3000) FROM stored WHERE kind = '%3$s'), %2$s))
+	FROM (SELECT generate_series(1, %1$d) AS i) AS key};
+my $unite = q{
+SELECT count(bloom_union(x, y))
+	FROM (SELECT bloom_agg(i) AS x, bloom_agg(-i, 0.05, 100) AS y
+		  FROM generate_series(1, 80) i) AS filters,
+		 (SELECT generate_series(1, %d)) AS again};
+my $unite_agg = q{
+SELECT bloom_cardinality(bloom_union_agg(f | bloom_empty()))
+	FROM (SELECT bloom_agg(i) AS f FROM generate_series(1, 80) i) AS filter,
+		 (SELECT generate_series(1, %d)) AS again};
+my $rest = q{
+SELECT count(bloom_fpp(f)), count((bloom_info(f)).key_type),
+	   count(f::text::bloom::bytea::bloom)
+	FROM (SELECT bloom_add(bloom_empty(0.1, 5), i) AS f
+		  FROM (SELECT generate_series(1, %d) AS i) AS key OFFSET 0) AS filter};
+
+my $million = 1_000_000;
+my %keys = (
+	text => 'i::text',
+	numeric => 'i::numeric',
+	inet => q{'10.0.0.0'::inet + i},
+	array => 'ARRAY[i]');
+my @tests;
+push @tests,
+  [ 'stored filter asked for text', $million, $contains, $keys{text}, 'text' ];
+push @tests,
+  [ "filter in memory asked for $_", $million, $contains_flat, $keys{$_}, $_ ]
+  foreach sort keys %keys;
+push @tests, [ "adding $_ keys in a loop", $million, $add, $_ ]
+  foreach 'text', 'numeric', 'bigint';
+push @tests, [ 'union of small filters', $million / 2, $unite ],
+  [ 'union aggregate', $million, $unite_agg ],
+  [ 'construction, description, conversion', $million / 4, $rest ];
+
+$session = BloomTest::Session->new($node, 'postgres');
+
+# The session itself tells what it has allocated.
+my $allocated =
+  'SELECT sum(total_bytes) / 1024 FROM pg_backend_memory_contexts';
+foreach my $test (@tests)
+{
+	my ($what, $n, $query, @arguments) = @$test;
+	my $few = sprintf $query, 1000, @arguments;
+	my $many = sprintf $query, $n, @arguments;
+
+	# The first time, caches are filled.
+	my (undef, $error) = $session->query($few);
+	my ($before) = $session->query($allocated);
+	my ($base) = $session->query_memory($few);
+	my ($peak, $out, $err) = $session->query_memory($many);
+	my ($after) = $session->query($allocated);
+
+	is("$error$err", '', "$n calls: $what");
+	cmp_ok($peak - $base, '<', 2 * MB, "no leak during a query: $what");
+	cmp_ok($after - $before, '<', MB, "no leak between queries: $what");
+	note "$what: ", in_mb($peak - $base), ' over ', in_mb($base), ', then ',
+	  in_mb($after - $before), "; $out";
+}
+$session->quit;
+
+is(find_crashes($node), '', 'nothing crashed');
+done_testing();

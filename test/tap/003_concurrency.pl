@@ -1,0 +1,137 @@
+# Many sessions at once on one filter, and keys as the parameters of client
+# drivers, which have no type: pgbench does both.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $node = new_node('main');
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE EXTENSION citext;
+
+CREATE TABLE key (k bigserial);
+CREATE TABLE one (f bloom);
+INSERT INTO one VALUES (bloom_empty(0.001, 500));
+
+CREATE TYPE colour AS ENUM ('red', 'green');
+CREATE TABLE known (kind text, f bloom);
+INSERT INTO known VALUES
+	('text', bloom_add(bloom_empty(), 'red'::text)),
+	('citext', bloom_add(bloom_empty(), 'RED'::citext)),
+	('enum', bloom_add(bloom_empty(), 'red'::colour)),
+	('bigint', bloom_add(bloom_empty(), 3));
+
+-- errors that pgbench notices
+CREATE FUNCTION verify(boolean, text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 IS NOT TRUE THEN
+		RAISE 'not true: %', $2;
+	END IF;
+END $$;
+});
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+sub script
+{
+	my ($name, $content) = @_;
+	my $file = "$dir/$name.sql";
+
+	open my $handle, '>', $file or die "$file: $!";
+	print $handle $content;
+	close $handle or die "$file: $!";
+	return $file;
+}
+
+sub pgbench
+{
+	my ($what, @options) = @_;
+
+	$node->command_ok(
+		[
+			'pgbench', '--no-vacuum', '--host', $node->host,
+			'--port', $node->port, @options, 'postgres'
+		],
+		$what);
+	return;
+}
+
+#
+# Writers wait for each other and then work on what the other one left; no
+# key gets lost.  A reader finds every key that it can see.
+#
+my $add = script(
+	'add', q{
+BEGIN;
+INSERT INTO key DEFAULT VALUES RETURNING k \gset
+UPDATE one SET f = bloom_add(f, :k::bigint);
+COMMIT;
+});
+my $unite = script(
+	'unite', q{
+BEGIN;
+WITH new AS (INSERT INTO key SELECT FROM generate_series(1, 5) RETURNING k)
+UPDATE one SET f = f | (SELECT bloom_agg(k, 0.001, 500) FROM new);
+COMMIT;
+});
+my $read = script(
+	'read', q{
+SELECT verify(count(*) FILTER (WHERE NOT f @> k) = 0, 'keys are found') FROM one, key;
+});
+pgbench(
+	'sessions that add, unite and read at the same time',
+	'--client=8', '--transactions=80', "--file=$add\@2", "--file=$unite\@1",
+	"--file=$read\@1");
+my ($nkeys, $found, $layers) = split /\|/,
+  $node->safe_psql(
+	'postgres', q{
+SELECT count(*), count(*) FILTER (WHERE f @> k), max((bloom_info(f)).layers)
+	FROM one, key});
+cmp_ok($nkeys, '>', 600, 'the filter had to grow');
+cmp_ok($layers, '>', 1, 'it has grown');
+is($found, $nkeys, 'no key got lost');
+
+#
+# Parameters without a type take that of what they are compared with, as far
+# as it is known by the filter, else text.  A prepared statement is planned
+# anew for some executions and then once for all.
+#
+my $ask = script(
+	'ask', q{
+SELECT verify(bloom_contains(f, :key), 'text') FROM known WHERE kind = 'text';
+SELECT verify(f @> :key, 'text, operator') FROM known WHERE kind = 'text';
+SELECT verify(:key <@ f, 'text, commutator') FROM known WHERE kind = 'text';
+SELECT verify(f @> :key, 'citext') FROM known WHERE kind = 'citext';
+SELECT verify(f @> :key, 'enum') FROM known WHERE kind = 'enum';
+SELECT verify(f @> :number::int, 'integer') FROM known WHERE kind = 'bigint';
+SELECT verify(NOT f @> :other, 'other text') FROM known WHERE kind <> 'bigint';
+SELECT verify(bloom_add(bloom_empty(), :key) @> :key, 'added');
+SELECT verify(bloom_add(f, :other) @> :other, 'added to citext')
+	FROM known WHERE kind = 'citext';
+SELECT verify(bloom_agg(:key) @> :key, 'aggregated') FROM known;
+});
+foreach my $protocol ('simple', 'extended', 'prepared')
+{
+	# In the simple protocol values are pasted into the statement.
+	my $quote = $protocol eq 'simple' ? "'" : '';
+
+	pgbench(
+		"keys as parameters, $protocol protocol",
+		"--protocol=$protocol", '--client=1',
+		'--transactions=10', "--define=key=${quote}red$quote",
+		"--define=other=${quote}green$quote", '--define=number=3',
+		"--file=$ask");
+}
+
+is(find_crashes($node), '', 'nothing crashed');
+done_testing();

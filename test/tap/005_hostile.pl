@@ -1,0 +1,804 @@
+# Images that somebody broke, by chance or on purpose, come in by every way
+# there is.  Each one is refused with the right error or is a filter that all
+# functions can work on; nothing crashes, and a few bytes do not make anybody
+# allocate a lot of memory.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+# The same images each time, so that a failure can be looked into.
+srand(20260101);
+
+my $node = new_node('main');
+$node->append_conf('postgresql.conf',
+	"max_parallel_workers_per_gather = 0\n");
+$node->start;
+my $started =
+  $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE EXTENSION citext;
+CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
+});
+
+#
+# Images as doc/FORMAT.md has them: from bytes to fields and back
+#
+my @header_fields = qw(magic version form scheme nlayers kind namelen
+  byte_order encoding nhashes nexceptions seed fpp expected);
+my $header_format = 'a4C8VVQ<d<Q<';
+my @layer_fields = qw(nblocks block_log2 k reserved capacity fpp bits_set);
+my $layer_format = 'VCCvQ<d<Q<';
+my $header_size = 44;
+my $layer_size = 32;
+
+sub parse
+{
+	my ($image) = @_;
+	my %filter;
+
+	@filter{@header_fields} = unpack $header_format, $image;
+	my $at = $header_size;
+	my $padded = int(($filter{namelen} + 7) / 8) * 8;
+	$filter{name} = substr $image, $at, $padded;
+	$at += $padded;
+	$filter{layers} = [];
+	foreach my $i (1 .. $filter{nlayers})
+	{
+		my %layer;
+		@layer{@layer_fields} = unpack $layer_format, substr $image, $at;
+		$at += $layer_size;
+		push @{ $filter{layers} }, \%layer;
+	}
+	foreach my $layer (@{ $filter{layers} })
+	{
+		my $size = $layer->{nblocks} << $layer->{block_log2} - 3;
+		$layer->{bits} = substr $image, $at, $size;
+		$at += $size;
+	}
+
+	# Of the sparse form, or exceptions of the dense one
+	$filter{hashes} = [ unpack 'Q<*', substr $image, $at ];
+	return \%filter;
+}
+
+sub build
+{
+	my ($filter) = @_;
+
+	return join '', pack($header_format, @$filter{@header_fields}),
+	  $filter->{name},
+	  (map { pack $layer_format, @$_{@layer_fields} } @{ $filter->{layers} }),
+	  (map { $_->{bits} } @{ $filter->{layers} }),
+	  pack('Q<*', @{ $filter->{hashes} });
+}
+
+# Build with some fields changed: of the header, or of layer $i.
+sub build_with
+{
+	my ($filter, $changes, $i) = @_;
+
+	if (defined $i)
+	{
+		my @layers = @{ $filter->{layers} };
+
+		$layers[$i] = { %{ $layers[$i] }, %$changes };
+		$changes = { layers => \@layers };
+	}
+	return build({ %$filter, %$changes });
+}
+
+# The same with each of the values given for each field, one at a time.
+sub build_variants
+{
+	my ($filter, $i, %values) = @_;
+	my @images;
+
+	foreach my $field (sort keys %values)
+	{
+		push @images, build_with($filter, { $field => $_ }, $i)
+		  foreach @{ $values{$field} };
+	}
+	return @images;
+}
+
+sub except
+{
+	my ($value, @values) = @_;
+	return grep { $_ != $value } @values;
+}
+
+sub one_of
+{
+	return $_[ int rand @_ ];
+}
+
+sub random_bytes
+{
+	my $n = int shift;
+	return substr pack('N*', map { int rand 2**32 } 1 .. ($n + 3) / 4), 0, $n;
+}
+
+sub random_u64
+{
+	return unpack 'Q<', random_bytes(8);
+}
+
+# Evenly distributed over the orders of magnitude.
+sub random_magnitude
+{
+	my ($least, $most) = @_;
+	return $least * ($most / $least)**rand;
+}
+
+#
+# Real images of several forms and kinds
+#
+my %queries = (
+	empty => 'SELECT bloom_empty()',
+	empty_sized => 'SELECT bloom_empty(0.25, 1000000, -5)',
+	sparse => q{
+SELECT bloom_agg(i::text, 0.01, 1000) FROM generate_series(1, 20) i},
+	sparse_enum => q{
+SELECT bloom_agg(k, 0.01, 100) FROM unnest(enum_range(NULL::colour)) k},
+	sparse_citext => q{
+SELECT bloom_agg(i::text::citext, 0.01, 1000) FROM generate_series(1, 9) i},
+	dense => q{
+SELECT bloom_agg(i::text, 0.01, 200) FROM generate_series(1, 200) i},
+	dense_jsonb => q{
+SELECT bloom_agg(to_jsonb(i), 0.1, 100) FROM generate_series(1, 90) i},
+	exceptions => q{
+SELECT bloom_exclude(bloom_exclude(bloom_exclude(f, k[1]), k[2]), k[3])
+	FROM (SELECT bloom_agg(i::text, 0.3, 100) AS f
+		  FROM generate_series(1, 100) i) AS filter,
+		 LATERAL (SELECT array_agg(i::text) AS k
+				  FROM generate_series(101, 200) i WHERE f @> i::text) AS positive},
+	wide_blocks => q{
+SELECT bloom_agg(i, 1e-9, 200) FROM generate_series(1, 190) i},
+	layers => q{
+SELECT bloom_agg(i::text, 0.01, 20) FROM generate_series(1, 300) i},
+	side_by_side => q{
+SELECT bloom_agg(i::text, 0.01, 60) | bloom_agg((-i)::text, 0.05, 50)
+	FROM generate_series(1, 60) i});
+my %bases;
+foreach my $name (sort keys %queries)
+{
+	my $hex = $node->safe_psql(
+		'postgres', qq{
+SET client_min_messages = error;
+SELECT encode(f::bytea, 'hex') FROM ($queries{$name}) AS base (f)});
+
+	$bases{$name} = pack 'H*', $hex;
+	is(unpack('H*', build(parse($bases{$name}))),
+		$hex, "the format of the image is understood: $name");
+}
+
+# Class, verdict and bytes of each image.  The verdict is 'valid', 'invalid',
+# or '' if either will do.
+my @hostile;
+
+sub add
+{
+	my ($class, $verdict, @images) = @_;
+	push @hostile, [ $class, $verdict, $_ ] foreach @images;
+	return;
+}
+
+my @bytes = (0x00, 0x01, 0x7f, 0x80, 0xff);
+my @u32 = (0, 1, 2, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff);
+my @u64 = (
+	0, 1, 2, 0x7fffffff, 0xffffffff, 1 << 32, (1 << 32) + 1,
+	(1 << 63) - 1, 1 << 63, ~0 - 1, ~0);
+my $inf = 9**9**9;
+my @not_rates =
+  (-0.01, 0, -0.0, 4.9e-324, 2e-308, 0.5000001, 1, 1e308, $inf, -$inf,
+	$inf / $inf, -($inf / $inf));
+
+foreach my $name (sort keys %bases)
+{
+	my $image = $bases{$name};
+	my $filter = parse($image);
+	my $layers = $filter->{layers};
+	my $front =
+	  $header_size + length($filter->{name}) + $layer_size * @$layers;
+	my $size = length $image;
+
+	add('real', 'valid', $image);
+
+	# Length
+	add('truncated', 'invalid',
+		map { substr $image, 0, $_ } 0 .. ($size < 250 ? $size - 1 : 249));
+	add('truncated', 'invalid',
+		map { substr $image, 0, 250 + int rand($size - 250) } 1 .. 50)
+	  if $size > 250;
+	add('overlong', 'invalid',
+		map { $image . $_ } 'x', random_bytes(64), $image,
+		map { "\0" x $_ } 1, 7, 8, 64, 512);
+
+	# Each byte in front of the content
+	foreach my $at (0 .. $front - 1)
+	{
+		foreach my $byte (@bytes)
+		{
+			my $broken = $image;
+
+			substr($broken, $at, 1) = chr $byte;
+			add('byte in front', '', $broken);
+		}
+	}
+
+	# Bits anywhere, half of them in front
+	foreach my $i (1 .. 500)
+	{
+		my $broken = $image;
+		my $most = $i % 2 ? $front : $size;
+
+		vec($broken, int rand 8 * $most, 1) ^= 1
+		  foreach 0 .. int rand($i % 8);
+		add('bit flips', '', $broken);
+	}
+
+	# Fields of the header
+	my %now = %$filter;
+	add('header', 'invalid',
+		build_variants(
+			$filter, undef,
+			magic => [ 'BLMG', 'blmf', 'FMLB', "\0\0\0\0" ],
+			version => [ 0, 2, 3, 255 ],
+			scheme => [ 0, 2, 255 ],
+			form => [ 1 - $now{form}, 2, 255 ],
+			nlayers => [ except($now{nlayers}, 0 .. 255) ],
+			kind => [ 21 .. 63, 66 .. 255 ],
+			nhashes =>
+			  [ except($now{nhashes}, @u32, $now{nhashes} + 1, 1 << 29) ],
+			nexceptions => [
+				except(
+					$now{nexceptions}, @u32, $now{nexceptions} + 1,
+					4096, 4097, 1 << 29)
+			],
+			fpp => [ @not_rates, 9e-10 ],
+			expected => [ grep { $_ >= 1 << 32 } @u64 ]));
+	add('header', 'valid', build_variants($filter, undef, seed => \@u64));
+	add('header', '',
+		build_variants(
+			$filter, undef,
+			kind => [ 0 .. 20, 64, 65 ],
+			namelen => [ 0 .. 80 ],
+			byte_order => [ 2, 3 ],
+			encoding => [ 2 .. 42 ]));
+
+	# Name of the key type
+	if ($filter->{namelen} > 0)
+	{
+		my $n = $filter->{namelen};
+
+		# Control characters, and what is not UTF-8
+		foreach my $bad ("\0", "\n", "\x1f", "\x80", "\xff", "\xc3",
+			"\xed\xa0\x80", "\xf8\x88\x80\x80")
+		{
+			my $name = $filter->{name};
+
+			next if length $bad > $n;
+			substr($name, $n - length $bad, length $bad) = $bad;
+			add('name', 'invalid', build_with($filter, { name => $name }));
+		}
+
+		# Padding that is not zero
+		foreach my $at ($n .. length($filter->{name}) - 1)
+		{
+			foreach my $bad ("\x01", "\x1f", ' ', 'x', "\x80")
+			{
+				my $name = $filter->{name};
+
+				substr($name, $at, 1) = $bad;
+				add('name', 'invalid', build_with($filter, { name => $name }));
+			}
+		}
+		add('name', 'invalid',
+			build_with($filter, { name => 'x' x 80, namelen => 80 }),
+			build_with($filter, { name => 'x' x 256, namelen => 255 }),
+			build_with($filter, { name => '', namelen => 0 }));
+		add('name', 'valid',
+			build_with($filter, { name => 'x' x 79 . "\0", namelen => 79 }));
+	}
+
+	# Fields of a layer
+	foreach my $i (0 .. $#$layers)
+	{
+		my $layer = $layers->[$i];
+		my $nbits = 8 * length $layer->{bits};
+
+		%now = %$layer;
+		add('layer', 'invalid',
+			build_variants(
+				$filter, $i,
+				nblocks => [
+					except(
+						$now{nblocks}, @u32, $now{nblocks} + 1, 1 << 18,
+						1 << 23, (1 << 23) + 1, 1 << 29)
+				],
+				block_log2 => [ except($now{block_log2}, 0 .. 255) ],
+				k => [ 0, 65 .. 255 ],
+				reserved => [ map { 1 << $_ } 0 .. 15 ],
+				capacity => [ 0, $nbits + 1, grep { $_ > $nbits } @u64 ],
+				fpp => [ @not_rates, 9e-19 ],
+				bits_set => [
+					except(
+						$now{bits_set}, @u64, $now{bits_set} - 1,
+						$now{bits_set} + 1, $nbits, $nbits + 1)
+				]));
+		add('layer', 'valid',
+			build_variants(
+				$filter, $i,
+				capacity => [ 1, 2, $nbits ],
+				fpp => [ 1e-18, 1e-9, 0.5 ]));
+
+		# Exceptions would have to test positive by other bits.
+		add('layer', $filter->{nexceptions} ? '' : 'valid',
+			build_variants($filter, $i, k => [ 1 .. 64 ]));
+
+		# Sizes that match the length only if arithmetic wraps
+		add('layer', 'invalid',
+			build_variants(
+				$filter, $i,
+				nblocks => [
+					map { $now{nblocks} + (1 << 32 - $_) & 0xffffffff } 1 .. 20
+				]));
+
+		# One bit more or less than the directory says
+		foreach my $j (1 .. 20)
+		{
+			my $bits = $layer->{bits};
+
+			vec($bits, int rand $nbits, 1) ^= 1;
+			add('bits', 'invalid', build_with($filter, { bits => $bits }, $i));
+		}
+	}
+
+	# Hashes out of order
+	my $hashes = $filter->{hashes};
+	foreach my $i (1 .. $#$hashes)
+	{
+		my @swapped = @$hashes;
+		my @doubled = @$hashes;
+
+		@swapped[ $i - 1, $i ] = @swapped[ $i, $i - 1 ];
+		$doubled[$i] = $doubled[ $i - 1 ];
+		add('hashes', 'invalid',
+			map { build_with($filter, { hashes => $_ }) } \@swapped, \@doubled);
+	}
+
+	# The header of one and the content of another one
+	foreach my $other (sort keys %bases)
+	{
+		add('spliced', '',
+			map { substr($image, 0, $_) . substr($bases{$other}, $_) } 4 .. $front)
+		  if $other ne $name && length $bases{$other} >= $front;
+	}
+}
+
+add('noise', 'invalid', '', "\0", 'B', 'BLM', 'BLMF', "BLMF\1");
+foreach my $i (1 .. 500)
+{
+	add('noise', 'invalid', random_bytes(random_magnitude(1, 2000)),
+		"BLMF\1" . random_bytes(random_magnitude(40, 2000)));
+}
+
+# Images that no filter of ours looks like, but that are valid: the functions
+# have to get on with them.
+my @names = ('citext', 'jsonb', 'text', 'varchar', '_text', 'text[]', 'record',
+	'cstring', 'colour', 'pg_class', 'x' x 79, "gr\xc3\xb6\xc3\x9fe", ' ', '"');
+
+sub random_layer
+{
+	my ($log2, $nblocks) = @_;
+	my $size = $nblocks << $log2 - 3;
+	my $bits = one_of(
+		"\0" x $size,
+		"\x01" . "\0" x ($size - 1),
+		random_bytes($size),
+		random_bytes($size) & random_bytes($size) & random_bytes($size),
+		"\xff" x $size,
+		"\xff" x ($size - 1) . "\x7f");
+
+	return {
+		nblocks => $nblocks,
+		block_log2 => $log2,
+		k => 1 + int rand 64,
+		reserved => 0,
+		capacity => int random_magnitude(1, 8 * $size),
+		fpp => random_magnitude(1.1e-18, 0.5),
+		bits_set => unpack('%32b*', $bits),
+		bits => $bits
+	};
+}
+
+sub random_filter
+{
+	my %filter = (
+		magic => 'BLMF',
+		version => 1,
+		form => 0,
+		scheme => 1,
+		nlayers => one_of(0, 1, 1, 1, 2, 3, 32),
+		kind => one_of((1) x 30, 0, 2 .. 20),
+		namelen => 0,
+		name => '',
+		byte_order => 0,
+		encoding => 0,
+		nhashes => 0,
+		nexceptions => 0,
+		seed => one_of(0, 0, 0, 1, random_u64()),
+		fpp => one_of(0.01, 0.5, 1e-9, random_magnitude(1e-9, 0.5)),
+		expected => one_of(0, 1, 100, int random_magnitude(1, 1e6)),
+		layers => []);
+	my %hashes;
+
+	if (rand() < 0.15)
+	{
+		my $name = one_of(@names);
+
+		$filter{kind} = one_of(64, 65);
+		$filter{namelen} = length $name;
+		$filter{name} = $name . "\0" x (-length($name) % 8);
+		if ($filter{kind} == 65)
+		{
+			$filter{byte_order} = one_of(1, 2);
+			$filter{encoding} = one_of(0, 6, 8, 255);
+		}
+	}
+	if ($filter{nlayers} == 0)
+	{
+		$hashes{ one_of(random_u64(), 0, ~0, int rand 100) } = 1
+		  foreach 1 .. rand 50;
+		$filter{nhashes} = keys %hashes;
+	}
+	else
+	{
+		my $small = $filter{nlayers} > 3;
+
+		$filter{form} = 1;
+		$filter{layers} =
+		  [ map { random_layer(9 + int rand($small ? 1 : 6), 1 + int rand 2) }
+			  1 .. $filter{nlayers} ];
+
+		# Where all bits are set, there is no key that could not be an
+		# exception.
+		$hashes{ random_u64() } = 1
+		  foreach grep { $_->{bits} =~ /^\xff*$/ } @{ $filter{layers} };
+		$filter{nexceptions} = keys %hashes;
+	}
+	$filter{hashes} = [ sort { $a <=> $b } keys %hashes ];
+	return build(\%filter);
+}
+add('strange', 'valid', random_filter()) foreach 1 .. 2000;
+
+# Exceptions are keys that test positive otherwise, and not too many.
+my $dense = parse($bases{dense});
+my $layer = $dense->{layers}[0];
+my $nbits = 8 * length $layer->{bits};
+my @many = map { $_ << 40 } 1 .. 4097;
+foreach my $case (
+	[ 'valid', "\xff", @many[ 0 .. 4095 ] ],
+	[ 'valid', "\xff", 0, ~0 ],
+	[ 'invalid', "\xff", @many ],
+	[ 'invalid', "\xff", 5, 5 ],
+	[ 'invalid', "\xff", 6, 5 ],
+	[ 'invalid', "\0", 7 ])
+{
+	my ($verdict, $byte, @exceptions) = @$case;
+
+	add('exceptions',
+		$verdict,
+		build_with(
+			{
+				%$dense,
+				hashes => \@exceptions,
+				nexceptions => scalar @exceptions
+			},
+			{
+				bits => $byte x ($nbits / 8),
+				bits_set => $byte eq "\0" ? 0 : $nbits
+			},
+			0));
+}
+
+# No more layers than a reader has to make room for.
+add('layers',
+	$_ <= 32 ? 'valid' : 'invalid',
+	build_with($dense, { layers => [ ($layer) x $_ ], nlayers => $_ }))
+  foreach 1, 31, 32, 33, 64, 255;
+
+#
+# In by a cast from bytea, by text and by COPY in binary format
+#
+my $file = PostgreSQL::Test::Utils::tempdir() . '/hostile';
+open my $table, '>', $file or die "$file: $!";
+foreach my $id (0 .. $#hostile)
+{
+	my ($class, $verdict, $image) = @{ $hostile[$id] };
+
+	print $table "$id\t$class\t$verdict\t\\\\x", unpack('H*', $image), "\n";
+}
+close $table or die "$file: $!";
+
+my $session = BloomTest::Session->new($node, 'postgres');
+my ($peak, $base, $out, $err) = (0, 0);
+my $measured = can_measure_memory();
+
+# A query that has to succeed, and may take only so much memory.
+sub run
+{
+	my ($query) = @_;
+	my $memory = 0;
+
+	if ($measured)
+	{
+		($memory, $out, $err) = $session->query_memory($query);
+	}
+	else
+	{
+		($out, $err) = $session->query($query);
+	}
+	fail("$query: $err") if $err ne '';
+	$peak = $memory if $memory > $peak;
+	return $out;
+}
+
+run(qq{
+SET client_min_messages = error;
+CREATE TABLE hostile (id int, class text, verdict text, image bytea,
+	by_cast text, by_text text);
+CREATE TABLE accepted (id int, f bloom);
+CREATE TABLE received (id int, f bloom);
+
+CREATE FUNCTION try_cast(id int, image bytea) RETURNS text LANGUAGE plpgsql AS \$\$
+BEGIN
+	INSERT INTO accepted VALUES (id, image::bloom);
+	RETURN 'ok';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END \$\$;
+CREATE FUNCTION to_base64(image bytea) RETURNS text LANGUAGE sql IMMUTABLE
+	AS \$\$ SELECT translate(encode(image, 'base64'), E'\\n', '') \$\$;
+CREATE FUNCTION try_text(input text) RETURNS text LANGUAGE plpgsql AS \$\$
+BEGIN
+	RETURN CASE WHEN input::bloom::text = input
+			AND to_base64(input::bloom::bytea) = input THEN 'ok'
+		ELSE 'changed' END;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END \$\$;
+COPY hostile (id, class, verdict, image) FROM '$file'});
+
+# The base is what a session has that has loaded the library and called
+# everything once.
+$session->query(q{
+SELECT try_cast(-1, ''), try_text(''), bloom_fpp(bloom_empty())});
+($base) = $session->query_memory('SELECT count(*) FROM hostile') if $measured;
+$peak = 0;
+
+run('UPDATE hostile SET by_cast = try_cast(id, image)');
+run('UPDATE hostile SET by_text = try_text(to_base64(image))');
+
+my $wire = BloomTest::Wire->new($node, 'postgres');
+my @states = $wire->copy_binary('received (id, f)',
+	map { [ pack('N', $_), $hostile[$_][2] ] } 0 .. $#hostile);
+my $wire_memory = $measured ? $wire->memory : 0;
+$wire->quit;
+run('CREATE TABLE by_binary AS SELECT id - 1 AS id, state'
+	  . " FROM unnest('{@{[join ',', @states]}}'::text[]) WITH ORDINALITY AS x (state, id)");
+
+cmp_ok(scalar @hostile, '>', 20000,
+	'there are tens of thousands of images');
+is( run(q{
+SELECT class, by_cast, min(id), count(*) FROM hostile
+	WHERE verdict = 'invalid' AND by_cast = 'ok' GROUP BY class, by_cast}),
+	'',
+	'what has to be refused is refused');
+is( run(q{
+SELECT class, by_cast, min(id), count(*) FROM hostile
+	WHERE verdict = 'valid' AND by_cast <> 'ok' GROUP BY class, by_cast}),
+	'',
+	'what has to be accepted is accepted');
+is( run(q{
+SELECT DISTINCT by_cast, by_text, state
+	FROM hostile FULL JOIN by_binary USING (id) ORDER BY 1}),
+	"22P03|22P02|22P03\nok|ok|ok",
+	'all ways agree, each with its own error');
+is( run(q{
+SELECT count(*) = count(h.id) AND count(*) = count(r.id)
+	FROM accepted a
+	LEFT JOIN hostile h ON h.id = a.id AND h.image = a.f::bytea
+	LEFT JOIN received r ON r.id = a.id AND r.f::bytea = a.f::bytea}),
+	't',
+	'what is accepted keeps its bytes');
+
+# Text that is not even base64
+my $garbage = join ', ', map { "'$_'" } '', ' ', 'x', '=', '====', 'QkxNRg',
+  'QkxNRg==', 'QkxNRg=', 'QkxN-_==', '\x424c4d46', '*', "Z\x{c3}\x{bc}rich",
+  'A' x 100_000, '=' x 100_000;
+is( run(qq{
+SELECT DISTINCT try_text(input) FROM unnest(ARRAY[$garbage]) AS input}),
+	'22P02',
+	'text that is not base64 is refused');
+
+SKIP:
+{
+	skip 'no soft errors before version 16', 2
+	  if $node->safe_psql('postgres', 'SHOW server_version_num') < 160000;
+	is( run(qq{
+SELECT count(*), count(DISTINCT code) FILTER (WHERE valid), count(DISTINCT code), max(code)
+	FROM (SELECT pg_input_is_valid(input, 'bloom') AS valid,
+				 (pg_input_error_info(input, 'bloom')).sql_error_code AS code,
+				 by_text = 'ok' AS expected
+		  FROM hostile, to_base64(image) AS input
+		  UNION ALL
+		  SELECT pg_input_is_valid(input, 'bloom'),
+				 (pg_input_error_info(input, 'bloom')).sql_error_code, false
+		  FROM unnest(ARRAY[$garbage]) AS input) AS soft
+	WHERE valid = expected AND valid = (code IS NULL)}),
+		14 + @hostile . '|0|1|22P02',
+		'text input reports errors softly');
+}
+
+#
+# Every function on what was accepted.  f is the image, g another one.
+#
+# Each is true if the answer is right.  The second column has the errors it may
+# end with.  Those with a third one take the image as bytes.
+my @operations = (
+	[ q{bloom_contains(f, 'key') IS NOT NULL}, '42804' ],
+	[ q{(f @> 'key'::text) IS NOT NULL}, '42804' ],
+	[ q{(42 <@ f) IS NOT NULL}, '42804' ],
+	[ q{(f @> to_jsonb(42)) IS NOT NULL}, '42804' ],
+	[ q{(f @> 'KEY'::citext) IS NOT NULL}, '42804' ],
+	[ q{(f @> 'red'::colour) IS NOT NULL}, '42804' ],
+	[ q{bloom_contains_any(f, ARRAY['key', 'other']) IS NOT NULL}, '42804' ],
+	[ q{bloom_contains_all(f, ARRAY[1, NULL, 2]) IS NOT NULL}, '42804' ],
+	[ q{bloom_new_keys(f, ARRAY['key', 'other', 'key']) IS NOT NULL}, '42804' ],
+	[ q{bloom_add(f, 'key')::bytea::bloom @> 'key'}, '42804|54000' ],
+	[ q{bloom_add(f, 42)::bytea::bloom @> 42::bigint}, '42804|54000' ],
+	[
+		q{bloom_add(f, 'red'::colour)::bytea::bloom @> 'red'::colour},
+		'42804|54000'
+	],
+	[
+		q{(SELECT grown::bytea::bloom @> 'key' FROM bloom_try_add(f, 'key'))},
+		'42804|54000'
+	],
+	[
+		q{bloom_add_all(f, ARRAY['key', NULL, 'other'])::bytea::bloom @> 'other'},
+		'42804|54000'
+	],
+	[ q{NOT bloom_exclude(f, 'key')::bytea::bloom @> 'key'}, '22023|42804|54000' ],
+	[
+		q{bloom_add(bloom_exclude(f, 'key'), 'key')::bytea::bloom @> 'key'},
+		'22023|42804|54000'
+	],
+	[
+		q{(bloom_exclude(f, 'key') | bloom_add(bloom_empty(0.01, 100, (bloom_info(f)).seed), 'key'))::bytea::bloom @> 'key'},
+		'22023|42804|54000'
+	],
+	[ q{bloom_contains_hash(bloom_add_hash(f, 42)::bytea::bloom, 42)}, '54000' ],
+	[
+		q{(bloom_add(bloom_empty(0.01, 100, (bloom_info(f)).seed), 'key') | f)::bytea::bloom @> 'key'},
+		'42804|54000'
+	],
+	[ q{bloom_compact(bloom_add(f, 'key'))::bytea::bloom @> 'key'}, '42804|54000' ],
+	[ q{bloom_compact(f)::bytea::bloom IS NOT NULL}, '54000' ],
+	[ q{bloom_union(f, g)::bytea::bloom IS NOT NULL}, '22023|42804|54000' ],
+	[ q{(f | g)::bytea = (g | f)::bytea}, '22023|42804|54000' ],
+	[ q{(f | f)::bytea::bloom IS NOT NULL}, '54000' ],
+	[
+		q{(SELECT bloom_union_agg(x)::bytea::bloom IS NOT NULL FROM unnest(ARRAY[f, NULL, g, f]) AS x)},
+		'22023|42804|54000'
+	],
+	[ q{(f & g)::bytea::bloom IS NOT NULL}, '0A000|22023|42804|54000' ],
+	[
+		q{(SELECT bloom_intersection_agg(x)::bytea::bloom IS NOT NULL FROM unnest(ARRAY[f, NULL, g]) AS x)},
+		'0A000|22023|42804|54000'
+	],
+	[ q{bloom_intersection_cardinality(f, g) >= 0}, '0A000|22023|42804' ],
+	[ q{bloom_cardinality(f) >= 0}, '' ],
+	[ q{bloom_fpp(f) BETWEEN 0 AND 1}, '' ],
+	[ q{bloom_info(f)::text IS NOT NULL}, '' ],
+	[
+		q{(SELECT cardinality = bloom_cardinality(f) AND current_fpp = bloom_fpp(f) FROM bloom_info(f))},
+		''
+	],
+	[ q{(f = g) = (f::bytea = g::bytea) AND f = f}, '', 'bytes' ],
+	[ q{(bloom_hashvalue(f) = bloom_hashvalue(g)) = (f = g)}, '', 'bytes' ],
+	[ q{f::text::bloom::bytea = f::bytea}, '', 'bytes' ],
+	[ q{bloom_send(f) = f::bytea}, '', 'bytes' ]);
+
+run(join ';', map {
+	qq{
+CREATE FUNCTION try_$_(f bloom, g bloom) RETURNS text LANGUAGE plpgsql AS \$\$
+BEGIN
+	RETURN CASE WHEN $operations[$_][0] THEN 'ok' ELSE 'wrong' END;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END \$\$}
+} 0 .. $#operations);
+
+foreach my $i (0 .. $#operations)
+{
+	my ($expression, $errors) = @{ $operations[$i] };
+	my $states = run(qq{
+SELECT state, count(*), min(id)
+	FROM (SELECT id, try_$i(f, lag(f, 1, f) OVER (ORDER BY id)) AS state
+		  FROM accepted) AS tried
+	GROUP BY state});
+
+	like($states, qr/^ok\|/m, "it is right: $expression");
+	is(join("\n", grep { !/^(?:ok|$errors)\|/ } split /\n/, $states),
+		'', "it ends with no other error: $expression");
+}
+
+#
+# Corruption of stored values, which nothing has validated: a function that
+# returns bytea as it is, declared to return a filter, makes them.  Some get
+# through the check on use, which does not look at all the bits, and may give
+# wrong answers then.
+#
+run(q{
+CREATE FUNCTION forge(bytea) RETURNS bloom LANGUAGE internal
+	IMMUTABLE STRICT AS 'byteasend';
+CREATE TABLE forged AS
+	SELECT id, class, forge(image) AS f FROM hostile
+	WHERE by_cast <> 'ok' AND id % 8 = 0;
+ALTER TABLE forged ALTER f SET STORAGE EXTENDED;	-- inline, compressed
+INSERT INTO forged
+	SELECT id, class, forge(image) FROM hostile
+	WHERE by_cast <> 'ok' AND id % 8 = 1});
+is( run(q{
+SELECT count(*) > 4000, count(*) FILTER (WHERE f.f::bytea = h.image) = count(*)
+	FROM forged f JOIN hostile h USING (id)}),
+	't|t',
+	'corrupt values can be made');
+
+foreach my $i (0 .. $#operations)
+{
+	my ($expression, $errors, $bytes) = @{ $operations[$i] };
+	my $allowed = "ok|wrong|XX001|22P03|22P02|$errors";
+	my $states = run(qq{
+SELECT state, class = 'truncated', count(*), min(id)
+	FROM (SELECT id, class, try_$i(f, lag(f, 1, f) OVER (ORDER BY id)) AS state
+		  FROM forged) AS tried
+	GROUP BY 1, 2});
+
+	is(join("\n", grep { !/^(?:$allowed)\|/ } split /\n/, $states),
+		'', "on corrupt values it ends with no other error: $expression");
+
+	# What header, directory and length tell is noticed by everything that
+	# looks into a filter.
+	next if $bytes;
+	like($states, qr/^XX001\|f\|/m, "corruption is noticed: $expression");
+	is(join("\n", grep { /\|t\|/ && !/^XX001\|/ } split /\n/, $states),
+		'', "truncation is always noticed: $expression");
+}
+
+SKIP:
+{
+	skip 'memory is measured by /proc', 2 unless $measured;
+
+	# The largest filters that the images ask for, with up to a million
+	# expected keys at a rate of 1e-9, take 6 MB.
+	cmp_ok($peak - $base, '<', 64 * 1024, 'no image took much memory');
+	cmp_ok($wire_memory, '<', 64 * 1024, 'nor did it on its way in');
+	note "memory: $peak kB at the peak, $base kB as the base; on the way in $wire_memory kB";
+}
+is( $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
+	$started, 'the server was not restarted');
+is(find_crashes($node), '', 'nothing crashed');
+done_testing();

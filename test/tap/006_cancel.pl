@@ -1,0 +1,124 @@
+# Whatever takes long can be cancelled, ends soon, and leaves a session that
+# goes on as if nothing had happened.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time);
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $node = new_node('main');
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE SEQUENCE started;
+CREATE SEQUENCE done;
+});
+
+my $session = BloomTest::Session->new($node, 'postgres');
+
+# After an error the session answers, and keeps no memory.
+my $allocated =
+  'SELECT sum(total_bytes) / 1024 FROM pg_backend_memory_contexts';
+
+sub check_session
+{
+	my ($what, $before) = @_;
+
+	my ($out, $err) = $session->query(
+		q{SELECT bloom_add(bloom_empty(), 'key') @> 'key'});
+	is("$out$err", 't', "$what: the session lives on");
+	my ($after) = $session->query($allocated);
+	cmp_ok($after - $before, '<', 1024, "$what: its memory is free again");
+	return;
+}
+
+check_session('first of all', 1024 * 1024);
+my ($before) = $session->query($allocated);
+
+#
+# In the middle of many rows
+#
+foreach my $agg ('bloom_agg(i)', 'bloom_agg(i::text, 0.001, 1000000)')
+{
+	my $start = time;
+	my ($out, $err) = $session->query(
+		qq{
+SET statement_timeout = '500ms';
+SELECT $agg FROM (SELECT generate_series(1, 1000000000) AS i) AS key;
+RESET statement_timeout});
+	my $seconds = time - $start;
+
+	is($out, '', "statement_timeout within $agg");
+	like($err, qr/ERROR:  57014/, 'the error is 57014');
+	cmp_ok($seconds, '<', 10, 'it comes soon');
+	check_session($agg, $before);
+}
+
+#
+# In the middle of one call.  A request to cancel is looked for by functions
+# and between statements, but not between the parts of an expression: if it
+# goes on behind the call, the call has not noticed.
+#
+# $prepare makes what $call works on, in memory; $call is a number.
+sub cancel_call
+{
+	my ($what, $declare, $prepare, $call) = @_;
+	my $block = qq{
+DO \$\$
+DECLARE
+	$declare
+	n bigint;
+BEGIN
+	$prepare
+	PERFORM nextval('started');
+	n := $call + nextval('done');
+END \$\$};
+	my $watcher = BloomTest::Session->new($node, 'postgres');
+
+	$watcher->query(
+		'ALTER SEQUENCE started RESTART; ALTER SEQUENCE done RESTART');
+	$session->send($block);
+	my $cancelled;
+	my ($out, $err) = $session->finish(
+		sub {
+			return if $cancelled;
+			my ($is_called) = $watcher->query('SELECT is_called FROM started');
+			return if $is_called eq 'f';
+			$watcher->query('SELECT pg_cancel_backend(' . $session->pid . ')');
+			$cancelled = time;
+		});
+	my $seconds = time - ($cancelled // 0);
+
+	like($err, qr/ERROR:  57014/, "$what: cancelled with 57014");
+	($out) = $watcher->query('SELECT is_called FROM done');
+	is($out, 'f', "$what: cancelled within the call");
+	cmp_ok($seconds, '<', 5, "$what: soon");
+	note sprintf '%s: %.0f ms', $what, 1000 * $seconds;
+	$watcher->quit;
+	check_session($what, $before);
+	return;
+}
+
+# Two lists of four million hashes, which make a dense filter together.  Four
+# times, so that the cancel request comes in time on a busy machine, too.
+cancel_call(
+	'union of two large filters',
+	'a bloom; b bloom;',
+	q{
+	SELECT bloom_agg(i, 1e-9, 12000000) | bloom_empty(1e-9, 12000000) INTO a
+		FROM (SELECT generate_series(1, 4000000) AS i) AS key;
+	SELECT bloom_agg(-i, 1e-9, 12000000) | bloom_empty(1e-9, 12000000) INTO b
+		FROM (SELECT generate_series(1, 4000000) AS i) AS key;
+},
+	join(' + ', ('bloom_cardinality(a | b)') x 4));
+
+is(find_crashes($node), '', 'nothing crashed');
+done_testing();
