@@ -222,6 +222,18 @@ find_clang() {
 		grep .
 }
 
+# Packaged modules are seen by the packaged Python only, which need not be the first in PATH.
+find_python() {   # a STATEMENT it can run
+	local name
+	for name in python3 /usr/bin/python3; do
+		if "$name" -c "$1" 2>/dev/null; then
+			printf '%s\n' "$name"
+			return
+		fi
+	done
+	return 1
+}
+
 # the major version of the newest server among Debian's directories, if it is new enough
 newest_installed_major() {
 	local program major newest=0
@@ -257,15 +269,16 @@ find_server() {
 			pg_config=$candidate
 		fi
 	else
-		# Fedora calls the server's pg_server_config; the PostgreSQL project's own RPMs stay out of PATH
-		for candidate in pg_server_config pg_config /usr/pgsql-*/bin/pg_config; do
+		# The PostgreSQL project's own RPMs stay out of PATH, and Fedora calls the server's pg_server_config.
+		# The last that has a server is taken.
+		for candidate in /usr/pgsql-*/bin/pg_config pg_config pg_server_config; do
 			if candidate=$(command -v "$candidate") && [ -x "$("$candidate" --bindir)/postgres" ]; then
 				pg_config=$candidate
 			fi
 		done
 	fi
 	if [ -n "$pg_config" ] && [ "$(major_of "$pg_config")" -lt "$oldest_major" ]; then
-		die "$("$pg_config" --version) is too old: PostgreSQL $oldest_major or later is needed (PG_CONFIG=... chooses another)"
+		die "$("$pg_config" --version) is too old, $oldest_major or later is needed; PG_CONFIG=... chooses another"
 	fi
 }
 
@@ -280,7 +293,9 @@ unmet_needs() {
 			libc) has_header stdio.h || echo libc ;;
 			xxhash) has_header xxhash.h || echo xxhash ;;
 			ipc-run) perl -MIPC::Run -e 1 2>/dev/null || echo ipc-run ;;
-			test-more) perl -MTest::More -MTime::HiRes -e 1 2>/dev/null || echo test-more ;;
+			test-more) perl -MTest::More -e 1 2>/dev/null || echo test-more ;;
+			python) find_python pass >/dev/null || echo python ;;
+			python-xxhash) find_python 'import xxhash' >/dev/null || echo python-xxhash ;;
 			runuser) $become_server_user true 2>/dev/null || echo runuser ;;
 			server)
 				{ [ -n "$pg_config" ] && [ -x "$("$pg_config" --bindir)/postgres" ] && [ -x "$("$pg_config" --bindir)/psql" ]; } ||
@@ -295,38 +310,42 @@ unmet_needs() {
 # need | what was looked for | Debian | Fedora, RHEL | Arch | Alpine | openSUSE | Homebrew
 # NN stands for the major version.
 package_names='
-make|the command make|make|make|make|make|make|xcode-select --install
-gcc|the command gcc|gcc|gcc|gcc|gcc|gcc|xcode-select --install
-libc|the header stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|glibc-devel|xcode-select --install
-clang|the command clang|clang|clang|clang|clang|clang|xcode-select --install
-nm|the command nm|binutils|binutils|binutils|binutils|binutils|xcode-select --install
+make|the command make|make|make|make|make|make|xcode-select
+gcc|the command gcc|gcc|gcc|gcc|gcc|gcc|xcode-select
+libc|the header stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|glibc-devel|xcode-select
+clang|the command clang|clang|clang|clang|clang|clang|xcode-select
+nm|the command nm|binutils|binutils|binutils|binutils|binutils|xcode-select
 perl|the command perl|perl|perl|perl|perl|perl|perl
-runuser|the command runuser (this is root, and PostgreSQL must not be)|util-linux|util-linux|util-linux|runuser|util-linux|-
-xxhash|the header xxhash.h|libxxhash-dev|xxhash-devel (RHEL: from EPEL)|xxhash|xxhash-dev|xxhash-devel|xxhash
-ipc-run|the Perl module IPC::Run|libipc-run-perl|perl-IPC-Run|perl-ipc-run|perl-ipc-run|perl-IPC-Run|cpan IPC::Run
-test-more|the Perl modules Test::More and Time::HiRes|perl|perl-Test-Simple perl-Time-HiRes|perl|perl|perl|perl
-server|a PostgreSQL server (postgres and psql beside pg_config)|postgresql-NN|postgresql-server|postgresql|postgresqlNN|postgresql-server|postgresql@NN
-headers|the server'\''s headers and pgxs.mk, where pg_config --pgxs points|postgresql-server-dev-NN|postgresql-server-devel|postgresql|postgresqlNN-dev|postgresql-server-devel|postgresql@NN
+runuser|the command setpriv or runuser|util-linux|util-linux|util-linux|runuser|util-linux|util-linux
+xxhash|the header xxhash.h|libxxhash-dev|xxhash-devel|xxhash|xxhash-dev|xxhash-devel|xxhash
+ipc-run|the Perl module IPC::Run|libipc-run-perl|perl-IPC-Run|perl-ipc-run|perl-ipc-run|perl-IPC-Run|cpanm:IPC::Run
+test-more|the Perl module Test::More|perl|perl-Test-Simple|perl|perl|perl|perl
+python|the command python3|python3|python3|python|python3|python3|python
+python-xxhash|the Python module xxhash|python3-xxhash|python3-xxhash|python-xxhash|py3-xxhash|python3-xxhash|pip:xxhash
+server|the programs postgres and psql|postgresql-NN|postgresql-server|postgresql|postgresqlNN|postgresql-server|postgresql@NN
+headers|postgres.h, pgxs.mk|postgresql-server-dev-NN|postgresql-server-devel|postgresql|postgresqlNN-dev|postgresql-server-devel|postgresql@NN
 '
 
-package_field() {   # NEED COLUMN
-	printf '%s' "$package_names" | awk -F'|' -v need="$1" -v column="$2" '$1 == need { print $column }'
+package_field() {   # COLUMN NEED...
+	local column=$1 need
+	shift
+	for need in "$@"; do
+		printf '%s' "$package_names" | awk -F'|' -v need="$need" -v column="$column" '$1 == need { print $column }'
+	done
 }
 
-explain_missing() {
-	local need
+explain_missing() {   # NEED...
+	local system column=2
 	{
-		echo "$command_name: this is missing, with the name of the package that usually has it:"
-		for need in "$@"; do
-			printf '\n  %s\n' "$(package_field "$need" 2)"
-			printf '      Debian, Ubuntu  %s\n' "$(package_field "$need" 3)"
-			printf '      Fedora, RHEL    %s\n' "$(package_field "$need" 4)"
-			printf '      Arch            %s\n' "$(package_field "$need" 5)"
-			printf '      Alpine          %s\n' "$(package_field "$need" 6)"
-			printf '      openSUSE        %s\n' "$(package_field "$need" 7)"
-			printf '      macOS, Homebrew %s\n' "$(package_field "$need" 8)"
+		printf '%s: this is missing:\n' "$command_name"
+		package_field 2 "$@" | indented
+		printf 'Usually it is in these packages:\n'
+		for system in 'Debian, Ubuntu' 'Fedora, RHEL' Arch Alpine openSUSE 'macOS, Homebrew'; do
+			column=$((column + 1))
+			printf '    %-16s %s\n' "$system" "$(package_field "$column" "$@" | awk '!seen[$0]++' | paste -s -d ' ' -)"
 		done
-		printf '\nPG_CONFIG=/path/to/pg_config chooses a server that lies elsewhere.\n'
+		printf 'NN is the major version of PostgreSQL, %s or later. ' "$oldest_major"
+		printf 'PG_CONFIG=/path/to/pg_config chooses a server that lies elsewhere.\n'
 	} >&2
 	exit 1
 }
@@ -366,7 +385,7 @@ apt_install() {
 # Without a server that is new enough: the one of this release.
 choose_debian_major() {
 	if [ -z "$debian_major" ]; then
-		debian_major=$(apt-cache depends postgresql | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1)
+		debian_major=$(apt-cache depends postgresql | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p')
 		if [ "${debian_major:-0}" -lt "$oldest_major" ]; then
 			die "PostgreSQL $oldest_major or later is needed, and this release has ${debian_major:-none}." \
 				"https://wiki.postgresql.org/wiki/Apt has newer ones."
@@ -376,17 +395,19 @@ choose_debian_major() {
 
 install_missing() {   # NEED...
 	local need package packages='' total
+	if [ -n "${PG_CONFIG-}" ]; then         # which package has the rest of that server is not ours to guess
+		for need in "$@"; do
+			case $need in server|headers) explain_missing "$@" ;; esac
+		done
+	fi
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null || explain_missing "$@"
 		# the password is asked for here, where the prompt can be seen and no output is redirected
-		sudo -n true 2>/dev/null || sudo true || die "sudo is needed to install packages"
+		sudo -n true 2>/dev/null || sudo true || explain_missing "$@"
 	fi
 	step "reading the package lists" apt_update
 	for need in "$@"; do
-		if [ -n "${PG_CONFIG-}" ] && { [ "$need" = server ] || [ "$need" = headers ]; }; then
-			explain_missing "$need"         # which package that server came from is not ours to guess
-		fi
-		package=$(package_field "$need" 3)
+		package=$(package_field 3 "$need")
 		case $package in *NN) choose_debian_major ;; esac
 		packages="$packages ${package/%NN/$debian_major}"
 	done
