@@ -187,7 +187,7 @@ SELECT 'both', bloom_cardinality(u), round(bloom_fpp(u)::numeric, 5),
 \echo
 \echo Neither order nor path matters: both days united are, byte for byte, the filter of all URLs at once.
 \echo
-SELECT holds((a.urls | b.urls)::bytea = (SELECT bloom_agg(url, 0.01, 40000) FROM packages)::bytea)
+SELECT holds((a.urls | b.urls) = (SELECT bloom_agg(url, 0.01, 40000) FROM packages))
        AS "same bytes"
   FROM seen a, seen b
  WHERE a.day = '2025-06-01' AND b.day = '2025-06-02';
@@ -228,4 +228,43 @@ SELECT section FROM hosts WHERE hosts @> 'www.w3.org' ORDER BY section;
 SELECT DISTINCT section, holds(h.hosts @> 'www.w3.org') AS "in the filter"
   FROM packages JOIN hosts h USING (section)
  WHERE url LIKE '%://www.w3.org/%' ORDER BY section;
+\echo
+
+\echo
+\echo :bold'6. Was it new? And what do two days have in common?':plain
+\echo
+\echo A batch of candidates: those that were certainly never seen come back, each once. The filter takes
+\echo all of them in one call.
+\echo
+CREATE TABLE batch AS
+  SELECT array_agg(url ORDER BY url) AS candidates
+    FROM (SELECT url FROM crawl ORDER BY md5(url) LIMIT 10000) c;
+\echo
+SELECT cardinality(candidates) AS candidates,
+       cardinality(bloom_new_keys(urls, candidates)) AS "certainly new",
+       holds(bloom_contains_all(bloom_add_all(urls, candidates), candidates)) AS "all in afterwards"
+  FROM batch, filters;
+
+\echo
+\echo One key at a time, the answer comes with the grown filter:
+\echo
+SELECT added, grown @> 'https://example.org/' AS known_now
+  FROM filters, bloom_try_add(urls, 'https://example.org/');
+
+\echo
+\echo How many URLs did both days see? The filters know it to within a few percent.
+\echo
+SELECT bloom_intersection_cardinality(a.urls, b.urls) AS estimated,
+       (SELECT count(*) FROM (SELECT url FROM packages WHERE name < 'm'
+                              INTERSECT
+                              SELECT url FROM packages WHERE name > 'l') both_days) AS exact
+  FROM seen a, seen b
+ WHERE a.day = '2025-06-01' AND b.day = '2025-06-02';
+
+\echo
+\echo What would ten billion URLs at a rate of 0.0001 take? So many filters, one to a row:
+\echo
+SELECT filters, pg_size_pretty(bytes) AS together, round(bits_per_key::numeric, 2) AS bits_per_key,
+       round(textbook_bits / 1e10, 2) AS textbook, bloom_shard('https://example.org/', filters) AS shard
+  FROM bloom_sizing(0.0001, 10000000000);
 \echo

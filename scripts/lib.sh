@@ -94,8 +94,13 @@ step() {
 	fi
 	if [ "$status" -ne 0 ]; then
 		printf '%sfailed%s\n' "$red" "$plain"
-		tail -n 40 "$step_log" | indented >&2
-		die "this step failed; above are the last lines it wrote"
+		# of a compiler's errors the first counts, of most other output the end
+		awk '/error:/ && !first { first = NR } { line[NR] = $0 }
+			END {
+				from = first ? first - 3 : NR - 39
+				for (i = from; i < from + 40 && i <= NR; i++) if (i > 0) print line[i]
+			}' "$step_log" | indented >&2
+		die "this step failed; above is what it wrote"
 	fi
 	printf '%s s\n' "$((SECONDS - began))"
 }

@@ -98,7 +98,7 @@ bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
 
 	memcpy(before, block, size);
 	added = bf_bits_add(shape, bits, hash);
-	if (*bits_set + added > full)
+	if (added > 0 && *bits_set + added > full)
 	{
 		memcpy(block, before, size);
 		return false;

@@ -29,7 +29,10 @@
  */
 #define BLOCKING_COST	1.05
 
-/* Bits per key are multiples of this, so that libm's last digit is moot. */
+/*
+ * What a design consists of are multiples of 1 / 1024, so that the last digit
+ * of libm is moot.
+ */
 #define BITS_GRID		1024.0
 
 /* Significant bits of a number of blocks: the rest divides by two. */
@@ -242,8 +245,9 @@ design_for(double fpp)
 	design->fpp = fpp;
 
 	/* n keys in their bits; one more of them sets k e^-a bits */
-	design->deviation = deviation(design->bits_per_key, design->k, 1) /
-		(design->k * exp(-design->k / design->bits_per_key));
+	design->deviation =
+		ceil(BITS_GRID * deviation(design->bits_per_key, design->k, 1) /
+			 (design->k * exp(-design->k / design->bits_per_key))) / BITS_GRID;
 	return design;
 }
 

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Runs the examples of the documentation and compares what they print.
+
+    PGHOST=... PGUSER=... test/reader/check_examples.py [--update] [FILE...]
+
+An example is a block that begins with ```sql.  If a block that begins with
+```output follows, psql has to print just that; otherwise, it has to run
+without an error.  The examples of one file run one after the other in a
+database of their own, which is dropped at the end.  With --update, the
+output blocks are rewritten.  Output: TAP.
+"""
+import os
+import re
+import sys
+
+from harness import SETTINGS, ServerError, Tap, psql
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                    os.pardir, os.pardir)
+FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md']
+DATABASE = 'bloomfilter_examples'
+CREATE = 'CREATE EXTENSION bloomfilter;'
+BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',
+                   re.DOTALL | re.MULTILINE)
+
+
+def trimmed(text):
+    """Without spaces at the ends of lines, which Markdown does not keep."""
+    return '\n'.join(line.rstrip() for line in text.strip('\n').splitlines())
+
+
+def run(blocks):
+    """What psql prints for each block; all run in one session."""
+    psql('DROP DATABASE IF EXISTS %s;\nCREATE DATABASE %s '
+         "TEMPLATE template0 ENCODING 'UTF8';\n" % (DATABASE, DATABASE),
+         '-q', '-v', 'ON_ERROR_STOP=1')
+    try:
+        mark = '--- end of example ---'
+        script = ''.join(block + '\n\\echo %s\n' % mark for block in blocks)
+        if CREATE not in script:
+            script = CREATE + '\n' + script
+        # Warnings are part of what an example shows.
+        output = psql('\\set QUIET 1\n' + script, '-q', database=DATABASE,
+                      settings=SETTINGS.replace(' error', ' notice'))
+    finally:
+        psql('DROP DATABASE %s;\n' % DATABASE, '-q')
+    return output.split(mark + '\n')[:-1]
+
+
+def line_of(text, at):
+    return text.count('\n', 0, at) + 1
+
+
+def check_file(tap, name, update):
+    path = name if os.path.exists(name) else os.path.join(ROOT, name)
+    with open(path, encoding='utf-8') as file:
+        text = file.read()
+    examples = list(BLOCK.finditer(text))
+    printed = run([example.group(1) for example in examples])
+    if not tap.ok(len(printed) == len(examples), '%s: %d examples run' %
+                  (name, len(examples))):
+        return
+    for example, output in zip(examples, printed):
+        wanted = example.group(2)
+        title = '%s, line %d: %s' % (
+            name, line_of(text, example.start()),
+            example.group(1).strip().splitlines()[0][:60].replace('#', ''))
+        if wanted is None:
+            tap.ok('ERROR:' not in output, title, output)
+        else:
+            tap.ok(update or trimmed(output) == trimmed(wanted), title,
+                   'wanted:\n%s\nprinted:\n%s' % (
+                       trimmed(wanted), trimmed(output)))
+    if update:
+        outputs = iter(printed)
+
+        def replace(example):
+            output = trimmed(next(outputs))
+            if example.group(2) is None:
+                return example.group(0)
+            return '```sql\n%s```\n```output\n%s\n```\n' % (
+                example.group(1), output)
+
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(BLOCK.sub(replace, text))
+
+
+def main():
+    arguments = sys.argv[1:]
+    update = '--update' in arguments
+    tap = Tap()
+    tap.require_server()
+    for name in [a for a in arguments if a != '--update'] or FILES:
+        try:
+            check_file(tap, name, update)
+        except ServerError as error:
+            tap.ok(False, name, error)
+    return tap.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
