@@ -43,8 +43,8 @@ extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, int64 expected, int64 seed);
 extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
-extern void pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
-			pg_attribute_noreturn();
+pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
+											  const BfKind *other);
 
 /* bloom_key.c */
 extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);

@@ -29,4 +29,9 @@
 	} while (0)
 #endif
 
+/* Before 18 the attribute had another name. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 #endif							/* PGBLOOM_COMPAT_H */
