@@ -23,6 +23,7 @@ CORE_OBJS = \
 OBJS = $(CORE_OBJS) \
 	src/bloom_agg.o \
 	src/bloom_array.o \
+	src/bloom_expanded.o \
 	src/bloom_func.o \
 	src/bloom_host.o \
 	src/bloom_info.o \

@@ -117,15 +117,23 @@ CREATE FUNCTION bloom_empty(
 COMMENT ON FUNCTION bloom_empty(float8, bigint, bigint) IS
 	'an empty filter. fpp: false-positive rate, 1e-9 to 0.5. expected: number of distinct keys to size it for, at least 1; NULL: it sizes itself. seed: of the key hash; filters to be united need the same. Errors: 22023 out of range, 22004 fpp or seed NULL, 54000 larger than 512 MB';
 
+CREATE FUNCTION bloom_add_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_add_support(internal) IS
+	'support function: from PostgreSQL 18 on, a variable of PL/pgSQL is changed in place';
+
 CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
 	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
 	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
@@ -151,7 +159,8 @@ COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000
+	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
 	'the filter with all elements of an array added, which copies it once; NULL elements are skipped. NULL for NULL. Errors: as of bloom_add';
 
@@ -271,7 +280,8 @@ COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
 
 CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
 	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB';
 

@@ -6,7 +6,8 @@
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
  * bloom_array (many keys), bloom_set (two filters), bloom_info and
- * bloom_agg.  They use bloom_key (from a datum to kind and hash), bloom_host
+ * bloom_agg.  They use bloom_key (from a datum to kind and hash),
+ * bloom_expanded (filters that are changed where they lie), bloom_host
  * (memory, values and errors) and the core.
  *
  *-------------------------------------------------------------------------
@@ -43,8 +44,15 @@ extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, int64 expected, int64 seed);
 extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
-extern void pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
-			pg_attribute_noreturn();
+pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
+											  const BfKind *other);
+
+/* bloom_expanded.c */
+extern BfBuilder *pgbloom_expanded(Datum filter);
+extern bool pgbloom_in_place(FunctionCallInfo fcinfo);
+extern Datum pgbloom_writable(Datum filter);
+extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
+								const uint64 *hashes, int n);
 
 /* bloom_key.c */
 extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);

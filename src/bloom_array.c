@@ -52,13 +52,33 @@ get_keys(FunctionCallInfo fcinfo, int argno, Keys *keys)
 	pfree(nulls);
 }
 
+/* Hash all keys first: an error here must not leave some of them added. */
+static Datum
+add_in_place(Datum filter, PgBloomKeyType *type, const Keys *keys)
+{
+	Datum		writable = pgbloom_writable(filter);
+	const BfParams *params = &pgbloom_expanded(writable)->params;
+	uint64	   *hashes = palloc(keys->n * sizeof(uint64));
+	BfKind		kind;
+	int			i;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		hashes[i] = pgbloom_key_hash(type, keys->values[i], params, &kind);
+	}
+	writable = pgbloom_add_hashes(writable, &kind, hashes, keys->n);
+	pfree(hashes);
+	return writable;
+}
+
 /*
  * Add all keys, which copies the filter once, not once a key.
  */
 Datum
 bloom_add_all(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *filter;
 	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
@@ -69,8 +89,11 @@ bloom_add_all(PG_FUNCTION_ARGS)
 
 	get_keys(fcinfo, 1, &keys);
 	if (keys.n == 0)
-		PG_RETURN_POINTER(filter);
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	if (pgbloom_in_place(fcinfo))
+		return add_in_place(PG_GETARG_DATUM(0), type, &keys);
 
+	filter = PG_GETARG_VARLENA_PP(0);
 	pgbloom_open(filter, &view);
 	pgbloom_load(&builder, &host, &view);
 	for (i = 0; i < keys.n; i++)

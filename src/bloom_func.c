@@ -80,11 +80,22 @@ add_hash(struct varlena *filter, const BfView *view, const BfKind *kind,
 Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *filter;
 	BfView		view;
 	BfKind		kind;
 	uint64		hash;
 
+	if (pgbloom_in_place(fcinfo))
+	{
+		Datum		writable = pgbloom_writable(PG_GETARG_DATUM(0));
+
+		hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1),
+								PG_GETARG_DATUM(1),
+								&pgbloom_expanded(writable)->params, &kind);
+		return pgbloom_add_hashes(writable, &kind, &hash, 1);
+	}
+
+	filter = PG_GETARG_VARLENA_PP(0);
 	pgbloom_open(filter, &view);
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&view.params, &kind);
@@ -122,12 +133,22 @@ bloom_try_add(PG_FUNCTION_ARGS)
 Datum
 bloom_add_hash(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	uint64		hash = (uint64) PG_GETARG_INT64(1);
+	struct varlena *filter;
 	BfView		view;
 
+	if (pgbloom_in_place(fcinfo))
+	{
+		Datum		writable = pgbloom_writable(PG_GETARG_DATUM(0));
+
+		return pgbloom_add_hashes(writable,
+								  &pgbloom_expanded(writable)->params.kind,
+								  &hash, 1);
+	}
+
+	filter = PG_GETARG_VARLENA_PP(0);
 	pgbloom_open(filter, &view);
-	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind,
-							   (uint64) PG_GETARG_INT64(1)));
+	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind, hash));
 }
 
 /*
@@ -160,15 +181,24 @@ bloom_exclude(PG_FUNCTION_ARGS)
 static bool
 contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(filter_argno);
+	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(filter_argno));
+	PgBloomKeyType *type = pgbloom_key_type(fcinfo, key_argno);
+	Datum		key = PG_GETARG_DATUM(key_argno);
+	struct varlena *filter;
 	BfView		view;
 	BfKind		kind;
 	uint64		hash;
 	bool		found;
 
+	if (builder != NULL)
+	{
+		hash = pgbloom_key_hash(type, key, &builder->params, &kind);
+		return bf_builder_contains(builder, hash);
+	}
+
+	filter = PG_GETARG_VARLENA_PP(filter_argno);
 	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, key_argno),
-							PG_GETARG_DATUM(key_argno), &view.params, &kind);
+	hash = pgbloom_key_hash(type, key, &view.params, &kind);
 	found = bf_contains(&view, hash);
 	PG_FREE_IF_COPY(filter, filter_argno);
 	return found;
@@ -190,12 +220,18 @@ bloom_contained_by(PG_FUNCTION_ARGS)
 Datum
 bloom_contains_hash(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
+	uint64		hash = (uint64) PG_GETARG_INT64(1);
+	struct varlena *filter;
 	BfView		view;
 	bool		found;
 
+	if (builder != NULL)
+		PG_RETURN_BOOL(bf_builder_contains(builder, hash));
+
+	filter = PG_GETARG_VARLENA_PP(0);
 	pgbloom_open(filter, &view);
-	found = bf_contains(&view, (uint64) PG_GETARG_INT64(1));
+	found = bf_contains(&view, hash);
 	PG_FREE_IF_COPY(filter, 0);
 	PG_RETURN_BOOL(found);
 }

@@ -25,10 +25,12 @@ PG_FUNCTION_INFO_V1(bloom_compact);
 Datum
 bloom_cardinality(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
 	BfView		view;
 
-	pgbloom_open(filter, &view);
+	if (builder != NULL)
+		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
+	pgbloom_open(PG_GETARG_VARLENA_PP(0), &view);
 	PG_RETURN_INT64((int64) rint(bf_cardinality(&view)));
 }
 

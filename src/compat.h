@@ -29,4 +29,14 @@
 	} while (0)
 #endif
 
+/* Before 18 the attribute had another name. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
+/* From 18 on, PL/pgSQL lets functions change its variables where they lie. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_MODIFY_IN_PLACE
+#endif
+
 #endif							/* PGBLOOM_COMPAT_H */

@@ -404,6 +404,74 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 }
 
 /*
+ * Whether a hash is in the filter so far.  Hashes that came since the last
+ * sort are looked at one by one.  In a loop that adds and asks in turns, this
+ * makes t^2 / 2 looks until there are t of them; sorting them in costs some
+ * passes over all hashes and is due when the looks have cost as much.
+ */
+bool
+bf_builder_contains(BfBuilder *b, uint64_t hash)
+{
+	uint64_t	ntail = b->nhashes - b->nsorted;
+	size_t		i;
+
+	if (b->nlayers > 0)
+		return layers_contain(b, hash) && !is_exception(b, hash);
+
+	/* Without memory to sort, the search is just slower. */
+	if (ntail * ntail > 8 * ((uint64_t) b->nhashes + 64) &&
+		b->nhashes <= b->max_hashes)
+		(void) settle_hashes(b);
+
+	i = bf_list_find(b->hashes, b->nsorted, hash);
+	if (i < b->nsorted && b->hashes[i] == hash)
+		return true;
+	for (i = b->nsorted; i < b->nhashes; i++)
+	{
+		if (b->hashes[i] == hash)
+			return true;
+	}
+	return false;
+}
+
+/* As bf_cardinality, provided that all hashes added were new. */
+double
+bf_builder_cardinality(const BfBuilder *b)
+{
+	double		n = b->nlayers == 0 ? b->nhashes : 0;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+		n += bf_shape_cardinality(&b->layers[i].shape, b->layers[i].bits_set);
+	return n;
+}
+
+/*
+ * Whether n hashes, all of them new, can certainly be added without a change
+ * of form: the filter neither turns dense nor gets another layer.  Adding
+ * them then fails at most for lack of memory, and leaves a sound filter if it
+ * does.
+ */
+bool
+bf_builder_has_room(const BfBuilder *b, uint32_t n)
+{
+	int			i;
+
+	if (b->nlayers == 0)
+		return b->nhashes <= b->max_hashes && n <= b->max_hashes - b->nhashes;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		const BfBuildLayer *layer = &b->layers[i];
+
+		if (layer->bits_set + (uint64_t) n * layer->shape.k <=
+			layer->bits_full)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Record that the key of this hash is known not to be in the filter, though
  * it may test positive.  The list of the sparse form is exact: what is in it
  * was added.
@@ -556,18 +624,25 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 	status = bf_builder_set_kind(b, &params->kind);
 	if (status != BF_OK)
 		return status;
-	if (b->params.fpp > params->fpp)
-		b->params.fpp = params->fpp;
-	if (b->params.expected < params->expected)
-		b->params.expected = params->expected;
-	apply_params(b);
+	if (b->params.fpp > params->fpp || b->params.expected < params->expected)
+	{
+		if (b->params.fpp > params->fpp)
+			b->params.fpp = params->fpp;
+		if (b->params.expected < params->expected)
+			b->params.expected = params->expected;
+		apply_params(b);
+	}
 	return BF_OK;
 }
 
-/* Take in all keys of another filter. */
+/*
+ * Take in all keys of another filter.  The order of its layers is kept where
+ * there are no others: then the image that is written is the one that came.
+ */
 BfStatus
 bf_builder_merge(BfBuilder *b, const BfView *view)
 {
+	bool		had_layers = b->nlayers > 0;
 	BfStatus	status = bf_builder_join_params(b, &view->params);
 	uint32_t	i;
 
@@ -583,7 +658,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 		status = merge_layer(b, &view->layers[i]);
 	if (status == BF_OK && view->nlayers > 0)
 	{
-		sort_layers(b);
+		if (had_layers)
+			sort_layers(b);
 		status = move_hashes(b);
 	}
 	return status;

@@ -1,0 +1,249 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom_expanded.c
+ *	  Filters in memory that are changed where they lie.
+ *
+ * A value of type bloom is an image, which a function that adds a key has to
+ * copy.  In a loop of PL/pgSQL that says f := bloom_add(f, key), this is one
+ * copy a turn.  From PostgreSQL 18 on, a function can get hold of the
+ * variable itself, if its support function agrees and its value is an
+ * expanded object (utils/expandeddatum.h).  Ours is a builder of the core in
+ * a memory context of its own.
+ *
+ * Expanded filters come into being only where a variable or parameter is
+ * added to, and never on earlier servers.  They go wherever values go, and
+ * are flattened to their image by whatever fetches it.  Of the functions
+ * that read, those which belong into a loop that adds look into the builder
+ * instead.
+ *
+ * Nobody may notice any of this.  So a writable filter is left as it was if
+ * an error comes up, and it has to write the same image as if it had been
+ * copied with each change: what cannot be done in place takes the way that
+ * plain values take, with a new object as the result.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bloom.h"
+
+#include "nodes/primnodes.h"
+#include "nodes/supportnodes.h"
+#include "utils/expandeddatum.h"
+#include "utils/memutils.h"
+
+typedef struct PgBloomExpanded
+{
+	ExpandedObjectHeader header;
+	BfBuilder	builder;		/* hashes distinct, layers only if too many */
+} PgBloomExpanded;
+
+PG_FUNCTION_INFO_V1(bloom_add_support);
+
+static void
+plan_image(ExpandedObjectHeader *header, BfPlan *plan)
+{
+	BfBuilder  *builder = &((PgBloomExpanded *) header)->builder;
+
+	pgbloom_check(bf_builder_plan(builder, false, plan), &builder->params,
+				  NULL);
+}
+
+static Size
+get_flat_size(ExpandedObjectHeader *header)
+{
+	BfPlan		plan;
+
+	plan_image(header, &plan);
+	return VARHDRSZ + plan.size;
+}
+
+static void
+flatten_into(ExpandedObjectHeader *header, void *result, Size size)
+{
+	BfPlan		plan;
+
+	plan_image(header, &plan);
+	if (size != VARHDRSZ + plan.size)
+		elog(ERROR, "unexpected size of an expanded Bloom filter");
+	SET_VARSIZE(result, size);
+	bf_builder_write(&((PgBloomExpanded *) header)->builder, &plan,
+					 (uint8_t *) VARDATA(result));
+}
+
+static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
+
+/* A new expanded filter with the content of a plain one. */
+static PgBloomExpanded *
+expand(const struct varlena *filter)
+{
+	MemoryContext context;
+	PgBloomExpanded *expanded;
+	BfHost		host;
+	BfView		view;
+
+	pgbloom_open(filter, &view);
+	context = AllocSetContextCreate(CurrentMemoryContext,
+									"expanded Bloom filter",
+									ALLOCSET_START_SMALL_SIZES);
+	expanded = MemoryContextAlloc(context, sizeof(*expanded));
+	EOH_init_header(&expanded->header, &methods, context);
+	host = pgbloom_host(context);
+	pgbloom_load(&expanded->builder, &host, &view);
+	return expanded;
+}
+
+/* The same, of a filter of either form. */
+static PgBloomExpanded *
+expand_copy(Datum filter)
+{
+	struct varlena *image = PG_DETOAST_DATUM_PACKED(filter);
+	PgBloomExpanded *expanded = expand(image);
+
+	if ((Pointer) image != DatumGetPointer(filter))
+		pfree(image);
+	return expanded;
+}
+
+static PgBloomExpanded *
+get_expanded(Datum filter)
+{
+	ExpandedObjectHeader *header;
+
+	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(filter)))
+		return NULL;
+	header = DatumGetEOHP(filter);
+	return header->eoh_methods == &methods ?
+		(PgBloomExpanded *) header : NULL;
+}
+
+/*
+ * The builder of an expanded filter, to ask it something, or NULL if this is
+ * a plain one.
+ */
+BfBuilder *
+pgbloom_expanded(Datum filter)
+{
+	PgBloomExpanded *expanded = get_expanded(filter);
+
+	return expanded == NULL ? NULL : &expanded->builder;
+}
+
+static bool
+is_writable(Datum filter)
+{
+	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
+		get_expanded(filter) != NULL;
+}
+
+/*
+ * Whether a function that adds to its first argument should return an
+ * expanded filter: if it is given one that it may change, or, so that there
+ * is one from the second turn of a loop on, if it is given a variable.
+ * Anywhere else the result goes into a row, and would have to be flattened.
+ */
+bool
+pgbloom_in_place(FunctionCallInfo fcinfo)
+{
+#ifdef PGBLOOM_MODIFY_IN_PLACE
+	Node	   *call = fcinfo->flinfo->fn_expr;
+	Node	   *argument;
+
+	if (is_writable(PG_GETARG_DATUM(0)))
+		return true;
+	if (call == NULL || !IsA(call, FuncExpr) ||
+		((FuncExpr *) call)->args == NIL)
+		return false;
+	argument = linitial(((FuncExpr *) call)->args);
+	return IsA(argument, Param) &&
+		((Param *) argument)->paramkind == PARAM_EXTERN;
+#else
+	(void) fcinfo;
+	return false;
+#endif
+}
+
+/* The filter itself, if it is one that may be changed, or else a copy. */
+Datum
+pgbloom_writable(Datum filter)
+{
+	if (is_writable(filter))
+		return filter;
+	return EOHPGetRWDatum(&expand_copy(filter)->header);
+}
+
+/*
+ * Add hashes of keys of one kind to a writable filter.
+ */
+Datum
+pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
+				   int n)
+{
+	BfBuilder  *builder = pgbloom_expanded(filter);
+	PgBloomExpanded *copy;
+	BfPlan		plan;
+	int			nnew = 0;
+	int			i;
+
+	if (bf_kind_equal(&builder->params.kind, kind))
+	{
+		for (i = 0; i < n; i++)
+		{
+			if (!bf_builder_contains(builder, hashes[i]))
+				nnew++;
+		}
+		if (nnew == 0)
+			return filter;
+		if (bf_builder_has_room(builder, nnew))
+		{
+			for (i = 0; i < n; i++)
+			{
+				/* Several keys may repeat each other. */
+				if (n == 1 || !bf_builder_contains(builder, hashes[i]))
+					pgbloom_check(bf_builder_add(builder, hashes[i]),
+								  &builder->params, NULL);
+			}
+			return filter;
+		}
+	}
+
+	copy = expand_copy(filter);
+	builder = &copy->builder;
+	pgbloom_check(bf_builder_set_kind(builder, kind), &builder->params, NULL);
+	for (i = 0; i < n; i++)
+		pgbloom_check(bf_builder_add(builder, hashes[i]), &builder->params,
+					  NULL);
+
+	/* Sort hashes, drop the duplicates, turn dense if it is time. */
+	pgbloom_check(bf_builder_plan(builder, false, &plan), &builder->params,
+				  NULL);
+	return EOHPGetRWDatum(&copy->header);
+}
+
+/*
+ * Support function of those that add to their first argument: PL/pgSQL may
+ * hand out the variable that the result is assigned to.  The other arguments
+ * are hashed before anything is changed, so they may refer to it as well.
+ */
+Datum
+bloom_add_support(PG_FUNCTION_ARGS)
+{
+	Param	   *variable = NULL;
+#ifdef PGBLOOM_MODIFY_IN_PLACE
+	Node	   *node = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(node, SupportRequestModifyInPlace))
+	{
+		SupportRequestModifyInPlace *request =
+			(SupportRequestModifyInPlace *) node;
+		Param	   *first = request->args == NIL ? NULL :
+			linitial(request->args);
+
+		if (first != NULL && IsA(first, Param) &&
+			first->paramkind == PARAM_EXTERN &&
+			first->paramid == request->paramid)
+			variable = first;
+	}
+#else
+	(void) fcinfo;
+#endif
+	PG_RETURN_POINTER(variable);
+}
