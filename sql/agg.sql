@@ -1,0 +1,327 @@
+--
+-- AGG
+-- bloom_agg in every way that SQL can run an aggregate.
+--
+
+-- 6,000 rows, 2,000 distinct keys, in an order of their own; some NULL.
+CREATE TABLE items AS
+  SELECT i % 7 AS g, i % 3 AS h, CASE WHEN i % 10 > 0 THEN (i * 7919) % 2000 END AS k
+  FROM generate_series(1, 6000) i;
+INSERT INTO items VALUES (7, 0, NULL), (7, 1, NULL);
+ANALYZE items;
+SELECT count(*) AS rows, count(k) AS keys, count(DISTINCT k) AS distinct_keys, count(DISTINCT g) AS groups FROM items;
+
+--
+-- One to four arguments
+--
+SELECT key_type, form, fpp, expected, seed, layers, cardinality BETWEEN 1780 AND 1820 AS cardinality
+FROM (SELECT bloom_agg(k) AS f FROM items UNION ALL
+      SELECT bloom_agg(k, 0.001) FROM items UNION ALL
+      SELECT bloom_agg(k, 0.001, 2000) FROM items UNION ALL
+      SELECT bloom_agg(k, 0.001, 2000, 5) FROM items UNION ALL
+      SELECT bloom_agg(k, 0.001, NULL, 5) FROM items) f, bloom_info(f);
+SELECT count(DISTINCT k) AS keys,
+  count(DISTINCT k) FILTER (WHERE f1 @> k) AS one, count(DISTINCT k) FILTER (WHERE f2 @> k) AS two,
+  count(DISTINCT k) FILTER (WHERE f3 @> k) AS three, count(DISTINCT k) FILTER (WHERE f4 @> k) AS four
+FROM items, (SELECT bloom_agg(k) AS f1, bloom_agg(k, 0.001) AS f2, bloom_agg(k, 0.001, 2000) AS f3,
+               bloom_agg(k, 0.001, 2000, 5) AS f4 FROM items) f;
+
+--
+-- NULL keys are skipped; no key, no filter
+--
+SELECT bloom_agg(k) IS NULL AS no_rows FROM items WHERE false;
+SELECT bloom_agg(k) IS NULL AS only_nulls, bloom_agg(k, 0.01, 5, 1) IS NULL AS four FROM items WHERE g = 7;
+SELECT g, bloom_agg(k) IS NULL AS empty FROM items WHERE g > 4 GROUP BY g ORDER BY g;
+SELECT bloom_agg(NULL) IS NULL AS untyped, bloom_agg(NULL::text) IS NULL AS typed FROM items;
+SELECT bloom_agg(k)::bytea = (SELECT bloom_agg(k)::bytea FROM items WHERE k IS NOT NULL) AS nulls_leave_no_trace FROM items;
+SELECT bloom_cardinality(bloom_agg(v)) AS keys FROM (VALUES (NULL), (1), (NULL), (1), (2), (NULL)) t(v);
+
+--
+-- Canonical: the same bytes whatever the plan, the order and the repetitions.
+-- Three filters: sparse, dense of the size asked for, and self-sized.
+--
+CREATE FUNCTION images(source text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+BEGIN
+  EXECUTE format('SELECT md5(bloom_agg(k, 0.001, 1000000)::bytea) || md5(bloom_agg(k, 0.01, 2000, 7)::bytea)
+    || md5(bloom_agg(k)::bytea) FROM (%s) source', source) INTO result;
+  RETURN result;
+END
+$$;
+SELECT images('SELECT k FROM items') AS image \gset
+SELECT images('SELECT k FROM items ORDER BY k') = :'image' AS ascending,
+  images('SELECT k FROM items ORDER BY k DESC') = :'image' AS descending,
+  images('SELECT k FROM items ORDER BY md5(k::text)') = :'image' AS shuffled,
+  images('SELECT k FROM items ORDER BY md5(g || k::text || h)') = :'image' AS reshuffled,
+  images('SELECT DISTINCT k FROM items') = :'image' AS distinct,
+  images('SELECT k FROM items UNION ALL SELECT k FROM items') = :'image' AS doubled,
+  images('SELECT k::int8 AS k FROM items') = :'image' AS int8,
+  images('SELECT k::int2 AS k FROM items') = :'image' AS int2,
+  images('SELECT k + 1 AS k FROM items') = :'image' AS others;
+SELECT bloom_agg(DISTINCT k, 0.01, 2000)::bytea = image AS distinct,
+  bloom_agg(k, 0.01, 2000 ORDER BY k)::bytea = image AS ordered,
+  bloom_agg(k, 0.01, 2000 ORDER BY k DESC, g)::bytea = image AS descending,
+  bloom_agg(k, 0.01, 2000) FILTER (WHERE k IS NOT NULL)::bytea = image AS filter,
+  bloom_agg(k, 0.01, 2000) FILTER (WHERE g < 6)::bytea = image AS fewer,
+  bloom_agg(k, 0.01, 2000) FILTER (WHERE g > 7) IS NULL AS none
+FROM items, (SELECT bloom_agg(k, 0.01, 2000)::bytea AS image FROM items) i GROUP BY image;
+
+-- Aggregates over groups by hashing and by sorting
+CREATE TABLE grouped AS
+  SELECT g, bloom_agg(k)::bytea AS f1, bloom_agg(k, 0.01, 1000)::bytea AS f2, bloom_agg(k, 0.01, 100000)::bytea AS f3
+  FROM items GROUP BY g;
+SET enable_sort = off;
+EXPLAIN (COSTS OFF) SELECT g, bloom_agg(k) FROM items GROUP BY g;
+SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c)) AS hashed
+FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
+    bloom_agg(k, 0.01, 100000)::bytea AS c FROM items GROUP BY g) i USING (g);
+RESET enable_sort;
+SET enable_hashagg = off;
+EXPLAIN (COSTS OFF) SELECT g, bloom_agg(k) FROM items GROUP BY g;
+SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c)) AS sorted
+FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
+    bloom_agg(k, 0.01, 100000)::bytea AS c FROM items GROUP BY g) i USING (g);
+RESET enable_hashagg;
+-- each group like a query of its own
+SELECT count(*) AS groups, bool_and(f2 IS NOT DISTINCT FROM (SELECT bloom_agg(k, 0.01, 1000)::bytea FROM items i WHERE i.g = o.g)) AS alone
+FROM grouped o;
+
+-- Whether a line of a plan matches, where versions plan differently
+CREATE FUNCTION plan_has(query text, pattern text) RETURNS bool LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line ~ pattern THEN RETURN true; END IF;
+  END LOOP;
+  RETURN false;
+END
+$$;
+
+-- In parallel: workers build parts, which are carried over and united.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(k) FROM items;
+SELECT images('SELECT k FROM items') = :'image' AS parallel;
+SET parallel_leader_participation = off;
+SELECT images('SELECT k FROM items') = :'image' AS by_workers_alone;
+-- make it worth while for few rows
+SET parallel_tuple_cost = 0.1;
+SET cpu_operator_cost = 0;
+SET enable_sort = off;
+SELECT plan_has('SELECT g, bloom_agg(k) FROM items GROUP BY g', 'Partial HashAggregate') AS partial;
+SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c)) AS parallel
+FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
+    bloom_agg(k, 0.01, 100000)::bytea AS c FROM items GROUP BY g) i USING (g);
+RESET enable_sort;
+SET enable_hashagg = off;
+SELECT plan_has('SELECT g, bloom_agg(k) FROM items GROUP BY g', 'Partial GroupAggregate') AS partial;
+SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c)) AS parallel_and_sorted
+FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
+    bloom_agg(k, 0.01, 100000)::bytea AS c FROM items GROUP BY g) i USING (g);
+RESET enable_hashagg;
+RESET cpu_operator_cost;
+SET parallel_tuple_cost = 0;
+-- workers without a row, and workers with nothing but NULL
+SELECT bloom_agg(k) IS NULL AS no_rows FROM items WHERE g = 8;
+SELECT bloom_agg(k) IS NULL AS only_nulls FROM items WHERE g = 7;
+-- keys of other types: by reference, and with a kind that has a name
+SELECT bool_and(f @> k::text AND f2 @> ARRAY[k]) AS found, count(*) FROM items,
+  (SELECT bloom_agg(k::text) AS f, bloom_agg(ARRAY[k]) AS f2 FROM items WHERE k IS NOT NULL) f WHERE k IS NOT NULL;
+-- errors in workers
+DO $$
+BEGIN
+  PERFORM bloom_agg(k, 0.1 / (1 + h)) FROM items;
+EXCEPTION WHEN OTHERS THEN
+  RAISE INFO '%: %', SQLSTATE, SQLERRM;
+END
+$$;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET max_parallel_workers_per_gather;
+RESET parallel_leader_participation;
+
+-- Partition by partition
+CREATE TABLE parted (g int, h int, k int) PARTITION BY LIST (h);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
+INSERT INTO parted SELECT g, h, k FROM items;
+ANALYZE parted;
+SET enable_partitionwise_aggregate = on;
+SET max_parallel_workers_per_gather = 0;
+SELECT plan_has('SELECT bloom_agg(k) FROM parted', 'Partial Aggregate') AS partial,
+  plan_has('SELECT bloom_agg(k) FROM parted', 'Finalize Aggregate') AS finalize;
+SELECT images('SELECT k FROM parted') = :'image' AS partitionwise;
+SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c)) AS partitionwise
+FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
+    bloom_agg(k, 0.01, 100000)::bytea AS c FROM parted GROUP BY g) i USING (g);
+SELECT h, bloom_cardinality(bloom_agg(k, 0.01, 100000)) AS keys FROM parted GROUP BY h ORDER BY h;
+RESET enable_partitionwise_aggregate;
+RESET max_parallel_workers_per_gather;
+
+--
+-- GROUPING SETS, ROLLUP, CUBE: each set like a query of its own
+--
+CREATE TABLE few AS SELECT row_number() OVER (ORDER BY g, h, k) AS n, * FROM items WHERE k < 250 OR g = 7;
+CREATE FUNCTION alone(g0 int, h0 int) RETURNS bytea LANGUAGE sql AS $$
+  SELECT bloom_agg(k, 0.01, 300)::bytea FROM few WHERE (g = g0 OR g0 IS NULL) AND (h = h0 OR h0 IS NULL)
+$$;
+SELECT count(*) AS sets, count(f) AS filters, bool_and(f IS NOT DISTINCT FROM alone(g, h)) AS rollup
+FROM (SELECT g, h, bloom_agg(k, 0.01, 300)::bytea AS f FROM few GROUP BY ROLLUP (g, h)) s;
+SELECT count(*) AS sets, count(f) AS filters, bool_and(f IS NOT DISTINCT FROM alone(g, h)) AS cube
+FROM (SELECT g, h, bloom_agg(k, 0.01, 300)::bytea AS f FROM few GROUP BY CUBE (g, h)) s;
+SELECT count(*) AS sets, count(f) AS filters, bool_and(f IS NOT DISTINCT FROM alone(g, h)) AS sets
+FROM (SELECT g, h, bloom_agg(k, 0.01, 300)::bytea AS f FROM few GROUP BY GROUPING SETS ((g), (h), ())) s;
+SET enable_hashagg = off;
+SELECT count(*) AS sets, count(f) AS filters, bool_and(f IS NOT DISTINCT FROM alone(g, h)) AS sorted_cube
+FROM (SELECT g, h, bloom_agg(k, 0.01, 300)::bytea AS f FROM few GROUP BY CUBE (g, h)) s;
+RESET enable_hashagg;
+SELECT count(*) AS sets, bloom_agg(k) IS NULL AS empty FROM few WHERE false GROUP BY GROUPING SETS ((), ());
+SELECT g, bloom_cardinality(bloom_agg(k, 0.01, 300)) AS keys FROM few GROUP BY g
+HAVING bloom_agg(k) @> (SELECT min(k) FROM few WHERE g = 3) ORDER BY bloom_cardinality(bloom_agg(k, 0.01, 300)), g;
+DROP FUNCTION alone;
+
+-- Many groups in little memory
+SET work_mem = '64kB';
+SET enable_sort = off;
+SELECT count(*) AS groups, sum(bloom_cardinality(f)) AS keys, bool_and(f @> 2 * g AND f @> (2 * g + 1)) AS found
+FROM (SELECT k / 2 AS g, bloom_agg(k) AS f FROM generate_series(0, 19999) k GROUP BY k / 2) g;
+RESET enable_sort;
+RESET work_mem;
+
+--
+-- Windows: a frame is like a query of its own, and asking for a result in the
+-- middle changes nothing of what comes.
+--
+CREATE FUNCTION between_rows(first bigint, last bigint, fpp float8, expected bigint) RETURNS bytea LANGUAGE sql AS $$
+  SELECT bloom_agg(k, fpp, expected)::bytea FROM few WHERE n BETWEEN first AND last
+$$;
+SELECT count(*) AS rows, max(n) AS last, count(DISTINCT k) AS keys FROM few;
+SELECT count(*) AS frames, count(f1) AS filters,
+  bool_and(f1 IS NOT DISTINCT FROM between_rows(1, n, 0.01, NULL)) AS self_sized,
+  bool_and(f2 IS NOT DISTINCT FROM between_rows(1, n, 0.01, 250)) AS sized,
+  bool_and(f3 IS NOT DISTINCT FROM between_rows(1, n, 0.001, 100000)) AS sparse
+FROM (SELECT n, bloom_agg(k) OVER w::bytea AS f1, bloom_agg(k, 0.01, 250) OVER w::bytea AS f2,
+        bloom_agg(k, 0.001, 100000) OVER w::bytea AS f3
+      FROM few WINDOW w AS (ORDER BY n)) running;
+SELECT count(*) AS frames, count(f) AS filters,
+  bool_and(f IS NOT DISTINCT FROM between_rows(n - 2, n, 0.01, NULL)) AS moving,
+  bool_and(f2 IS NOT DISTINCT FROM between_rows(n - 40, n + 3, 0.01, 30)) AS moving_dense
+FROM (SELECT n, bloom_agg(k) OVER (ORDER BY n ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)::bytea AS f,
+        bloom_agg(k, 0.01, 30) OVER (ORDER BY n ROWS BETWEEN 40 PRECEDING AND 3 FOLLOWING)::bytea AS f2
+      FROM few) moving;
+SELECT count(*) AS frames, count(f) AS filters,
+  bool_and(f IS NOT DISTINCT FROM between_rows(n + 1, 100000, 0.01, 250)) AS following
+FROM (SELECT n, bloom_agg(k, 0.01, 250) OVER (ORDER BY n ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)::bytea AS f
+      FROM few) following;
+SELECT count(*) AS rows, bool_and(f IS NOT DISTINCT FROM (SELECT bloom_agg(k)::bytea FROM few WHERE g = w.g AND h <= w.h)) AS range,
+  bool_and(f2 IS NOT DISTINCT FROM (SELECT bloom_agg(k)::bytea FROM few WHERE g = w.g AND h BETWEEN w.h - 1 AND w.h AND n <> w.n)) AS groups
+FROM (SELECT n, g, h, bloom_agg(k) OVER (PARTITION BY g ORDER BY h)::bytea AS f,
+        bloom_agg(k) OVER (PARTITION BY g ORDER BY h GROUPS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW)::bytea AS f2
+      FROM few) w;
+SELECT count(*) AS rows, bool_and(f IS NOT DISTINCT FROM (SELECT bloom_agg(k)::bytea FROM few WHERE g = w.g AND k % 2 = 0)) AS filtered
+FROM (SELECT g, bloom_agg(k) FILTER (WHERE k % 2 = 0) OVER (PARTITION BY g)::bytea AS f FROM few) w;
+-- beyond what the filter was made for: no key is lost
+SET client_min_messages = error;
+SELECT count(*) AS rows, count(*) FILTER (WHERE NOT f @> k) AS lost, max((bloom_info(f)).layers) > 1 AS layers,
+  count(*) FILTER (WHERE NOT f @> first) AS lost_first
+FROM (SELECT k, bloom_agg(k, 0.01, 5) OVER w AS f, first_value(k) OVER w AS first FROM few WHERE k IS NOT NULL WINDOW w AS (ORDER BY n)) w;
+RESET client_min_messages;
+DROP FUNCTION between_rows;
+
+--
+-- More keys than expected: a warning, once a query
+--
+SELECT (bloom_info(bloom_agg(k, 0.01, 100))).over_capacity FROM generate_series(1, 100) k;
+SELECT (bloom_info(bloom_agg(k, 0.01, 10))).over_capacity FROM generate_series(1, 200) k;
+SET enable_sort = off;
+SELECT count(*) AS groups, bool_and((bloom_info(f)).over_capacity) AS over_capacity
+FROM (SELECT bloom_agg(k, 0.01, 10) AS f FROM generate_series(1, 3) g, generate_series(1, 200) k GROUP BY g) g;
+RESET enable_sort;
+SELECT count(bloom_agg) AS frames FROM (SELECT bloom_agg(k % 200, 0.01, 10) OVER (PARTITION BY k / 200) FROM generate_series(0, 599) k) w;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+-- in parallel the layers, and so the numbers in it, depend on who did what
+SET client_min_messages = error;
+SELECT (bloom_info(f)).over_capacity, found
+FROM (SELECT bloom_agg(k, 0.01, 10) AS f FROM items) a, LATERAL (SELECT bool_and(f @> k) AS found FROM items) b;
+RESET client_min_messages;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET parallel_leader_participation;
+-- but not of a filter that sizes itself
+SELECT (bloom_info(bloom_agg(k))).over_capacity FROM generate_series(1, 10000) k;
+
+--
+-- bloom_agg and repeated bloom_add
+--
+SELECT bloom_empty(0.01, 100) AS empty \gset
+CREATE AGGREGATE add_all(anyelement) (SFUNC = bloom_add, STYPE = bloom, INITCOND = :'empty', PARALLEL = SAFE);
+CREATE AGGREGATE add_all_in_parallel(anyelement)
+  (SFUNC = bloom_add, STYPE = bloom, INITCOND = :'empty', COMBINEFUNC = bloom_union, PARALLEL = SAFE);
+CREATE AGGREGATE add_labels(bloom_key) (SFUNC = bloom_add, STYPE = bloom, INITCOND = :'empty');
+SELECT n, add_all(k)::bytea = bloom_agg(k, 0.01, 100)::bytea AS equal, (bloom_info(add_all(k))).form,
+  bool_and(k = 0 OR f @> k) AS found
+FROM unnest('{0,1,12,13,100}'::int[]) n, generate_series(LEAST(n, 1), n) k,
+  LATERAL (SELECT add_all(i) AS f FROM generate_series(1, n) i) f
+GROUP BY n ORDER BY n;
+SELECT add_all(k)::bytea = :'empty'::bloom::bytea AS nothing FROM items WHERE g = 7;
+SELECT count(*) AS groups, bool_and(f @> g AND f @> (g + 70) AND NOT f @> (g + 1)) AS right
+FROM (SELECT k % 7 AS g, add_all(k) AS f FROM generate_series(0, 699) k GROUP BY k % 7) g;
+SELECT count(*) AS frames, bool_and(f @> n) AS found, bool_and(f::bytea = (SELECT add_all(i)::bytea FROM generate_series(1, n) i)) AS equal
+FROM (SELECT n, add_all(n) OVER (ORDER BY n) AS f FROM generate_series(1, 60) n) w;
+SELECT add_labels('x') @> 'x' AS found FROM generate_series(1, 2);
+SELECT add_all(c) @> 'ABC' AS found, add_all(c ORDER BY c DESC) @> 'd' AS other FROM unnest('{abc,d}'::name[]) c;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT plan_has('SELECT add_all_in_parallel(k) FROM items', 'Partial Aggregate') AS partial;
+SELECT count(*) FILTER (WHERE NOT f @> k) AS lost, count(k) AS keys FROM items, (SELECT add_all_in_parallel(k) AS f FROM items) f;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP AGGREGATE add_all(anyelement);
+DROP AGGREGATE add_all_in_parallel(anyelement);
+DROP AGGREGATE add_labels(bloom_key);
+
+--
+-- Aggregates of one's own from our functions, and our functions elsewhere
+--
+CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_set_agg_finalfn,
+  COMBINEFUNC = bloom_agg_combinefn, SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn, PARALLEL = SAFE);
+SELECT doubled(k, 0.01) @> 1 AS found FROM generate_series(1, 100) k;
+DROP AGGREGATE doubled(anyelement, float8);
+-- the state of another aggregate
+CREATE AGGREGATE confused(anynonarray) (SFUNC = array_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_finalfn);
+SELECT confused(k) FROM generate_series(1, 100) k;
+DROP AGGREGATE confused(anynonarray);
+-- The support functions outside an aggregate: SQL has no value of type
+-- internal, so this takes a superuser who makes them something else.
+SELECT current_setting('data_directory') || '/bloomfilter_regress.copy' AS path \gset
+CREATE TABLE received (f bloom);
+COPY (SELECT bloom_empty()) TO :'path' (FORMAT binary);
+BEGIN;
+ALTER TYPE bloom SET (RECEIVE = bloom_agg_finalfn);
+\set VERBOSITY terse
+COPY received FROM :'path' (FORMAT binary);
+ROLLBACK;
+BEGIN;
+ALTER TYPE bloom SET (RECEIVE = bloom_set_agg_finalfn);
+COPY received FROM :'path' (FORMAT binary);
+ROLLBACK;
+\set VERBOSITY default
+COPY received FROM :'path' (FORMAT binary);
+SELECT count(*) AS received FROM received;
+COPY (SELECT) TO PROGRAM 'rm bloomfilter_regress.copy';
+DROP TABLE received;
+
+DROP FUNCTION images, plan_has;
+DROP TABLE items, few, grouped, parted;

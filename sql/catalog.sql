@@ -1,0 +1,151 @@
+--
+-- CATALOG
+-- What the extension declares, and that every object is declared in full.
+--
+
+-- All that belongs to the extension.
+CREATE VIEW members AS
+  SELECT classid, objid, pg_describe_object(classid, objid, 0) AS object
+  FROM pg_depend
+  WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND
+    refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter');
+
+-- What is wrong with any of it.  VOLATILE and PARALLEL UNSAFE are what a
+-- function gets that says nothing.
+CREATE VIEW offenders AS
+  SELECT object, 'has no comment' AS offence
+  FROM members
+  WHERE COALESCE(obj_description(objid, classid::regclass::name), '') = ''
+  UNION ALL
+  SELECT object, 'is not parallel safe'
+  FROM members JOIN pg_proc p ON objid = p.oid
+  WHERE classid = 'pg_proc'::regclass AND proparallel <> 's'
+  UNION ALL
+  SELECT object, 'is not immutable'
+  FROM members JOIN pg_proc p ON objid = p.oid
+  WHERE classid = 'pg_proc'::regclass AND provolatile <> 'i' AND
+    proname NOT IN ('bloom_key_recv', 'bloom_key_send')
+  UNION ALL
+  SELECT object, 'has no path to serialize its state'
+  FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
+  WHERE classid = 'pg_proc'::regclass AND
+    0 IN (aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn)
+  UNION ALL
+  SELECT object, 'is a predicate without commutator or estimators'
+  FROM members JOIN pg_operator o ON objid = o.oid
+  WHERE classid = 'pg_operator'::regclass AND oprresult = 'bool'::regtype AND
+    0 IN (oprcom, oprrest, oprjoin)
+  UNION ALL
+  SELECT object, 'has the wrong commutator'
+  FROM members JOIN pg_operator o ON objid = o.oid
+    LEFT JOIN pg_operator c ON o.oprcom = c.oid
+  WHERE classid = 'pg_operator'::regclass AND
+    (c.oprleft, c.oprright, c.oprresult, c.oprcom) IS DISTINCT FROM
+    (o.oprright, o.oprleft, o.oprresult, o.oid);
+
+SELECT * FROM offenders ORDER BY object, offence;
+
+-- The view does find what it is meant to find.
+BEGIN;
+CREATE FUNCTION careless(bloom, bloom) RETURNS bool LANGUAGE sql AS 'SELECT true';
+CREATE OPERATOR &&& (FUNCTION = careless, LEFTARG = bloom, RIGHTARG = bloom);
+CREATE AGGREGATE careless_agg(bloom) (SFUNC = bloom_union, STYPE = bloom);
+CREATE CAST (bloom AS jsonb) WITH INOUT;
+ALTER EXTENSION bloomfilter ADD FUNCTION careless(bloom, bloom);
+ALTER EXTENSION bloomfilter ADD OPERATOR &&& (bloom, bloom);
+ALTER EXTENSION bloomfilter ADD AGGREGATE careless_agg(bloom);
+ALTER EXTENSION bloomfilter ADD CAST (bloom AS jsonb);
+SELECT * FROM offenders ORDER BY object COLLATE "C", offence COLLATE "C";
+ROLLBACK;
+
+-- The functions, and how they take NULL.
+SELECT p.oid::regprocedure AS function,
+  pg_get_function_result(p.oid) AS result,
+  CASE provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' END AS volatility,
+  proisstrict AS strict
+FROM members JOIN pg_proc p ON objid = p.oid
+WHERE classid = 'pg_proc'::regclass AND prokind = 'f'
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+-- Named notation is part of the interface.
+SELECT proname AS function, pg_get_function_arguments(p.oid) AS arguments
+FROM members JOIN pg_proc p ON objid = p.oid
+WHERE classid = 'pg_proc'::regclass AND proargnames IS NOT NULL AND proargmodes IS NULL
+ORDER BY proname COLLATE "C", pg_get_function_arguments(p.oid) COLLATE "C";
+
+SELECT p.oid::regprocedure AS function, proargmodes[i] AS mode, proargnames[i] AS column,
+  format_type(proallargtypes[i], NULL) AS type
+FROM members JOIN pg_proc p ON objid = p.oid, generate_subscripts(proargnames, 1) i
+WHERE classid = 'pg_proc'::regclass AND proargmodes IS NOT NULL
+ORDER BY p.oid::regprocedure::text COLLATE "C", i;
+
+-- Final functions leave the state alone ('r'), which windows rely on.
+SELECT aggfnoid::regprocedure AS aggregate, aggtransfn, aggcombinefn,
+  aggserialfn, aggdeserialfn, aggfinalfn, aggfinalmodify AS modify
+FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
+WHERE classid = 'pg_proc'::regclass
+ORDER BY aggfnoid::regprocedure::text COLLATE "C";
+
+SELECT o.oid::regoperator AS operator, oprcode AS function,
+  oprresult::regtype AS result, oprcom::regoperator AS commutator,
+  oprnegate::regoperator AS negator, oprrest AS restrict, oprjoin AS join, oprcanhash AS hashes
+FROM members JOIN pg_operator o ON objid = o.oid
+WHERE classid = 'pg_operator'::regclass
+ORDER BY o.oid::regoperator::text COLLATE "C";
+
+SELECT am.amname AS method, c.opcname AS class, c.opcintype::regtype AS type, c.opcdefault AS default, amvalidate(c.oid) AS valid
+FROM members JOIN pg_opclass c ON objid = c.oid JOIN pg_am am ON c.opcmethod = am.oid
+WHERE classid = 'pg_opclass'::regclass;
+
+-- Storage 'e' is external, alignment 'd' double.
+SELECT typname, typlen, typbyval, typstorage, typalign, typcategory, typdelim,
+  typinput, typoutput, typreceive, typsend
+FROM members JOIN pg_type t ON objid = t.oid
+WHERE classid = 'pg_type'::regclass
+ORDER BY typname COLLATE "C";
+
+-- Casts only when asked for ('e').
+SELECT castsource::regtype AS source, casttarget::regtype AS target,
+  castfunc::regproc AS function, castcontext AS context
+FROM members JOIN pg_cast c ON objid = c.oid
+WHERE classid = 'pg_cast'::regclass
+ORDER BY 1, 2;
+
+-- All kinds of objects that there are, so that none escapes the lists above.
+SELECT classid::regclass AS catalog FROM members GROUP BY classid ORDER BY classid::regclass::text COLLATE "C";
+
+-- The schema may change, also under functions that are in use.
+CREATE SCHEMA elsewhere;
+CREATE TABLE filters AS SELECT bloom_agg(n) AS numbers, bloom_agg(n::text) AS texts
+  FROM generate_series(1, 10) n;
+PREPARE probe AS SELECT numbers @> 7 AS number, texts @> '7' AS text FROM filters;
+EXECUTE probe;
+ALTER EXTENSION bloomfilter SET SCHEMA elsewhere;
+SELECT elsewhere.bloom_contains(numbers, 7) AS number,
+  texts OPERATOR(elsewhere.@>) '7' AS text FROM filters;
+ALTER EXTENSION bloomfilter SET SCHEMA public;
+EXECUTE probe;
+DROP TABLE filters;
+DEALLOCATE probe;
+DROP SCHEMA elsewhere;
+DROP VIEW offenders, members;
+
+-- Nothing is left behind, and an ordinary user who may create objects in the
+-- database may create the extension.
+DROP EXTENSION bloomfilter;
+SELECT count(*) AS left_behind FROM pg_proc WHERE probin LIKE '%bloomfilter%';
+CREATE ROLE regress_bloomfilter_user;
+DO $$
+BEGIN
+  EXECUTE format('GRANT CREATE ON DATABASE %I TO regress_bloomfilter_user', current_database());
+END
+$$;
+GRANT CREATE ON SCHEMA public TO regress_bloomfilter_user;
+SET ROLE regress_bloomfilter_user;
+CREATE EXTENSION bloomfilter;
+SELECT bloom_agg(n) @> 3 AS found FROM generate_series(1, 10) n;
+DROP EXTENSION bloomfilter;
+RESET ROLE;
+DROP OWNED BY regress_bloomfilter_user;
+DROP ROLE regress_bloomfilter_user;
+CREATE EXTENSION bloomfilter;

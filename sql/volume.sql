@@ -1,0 +1,109 @@
+--
+-- VOLUME
+-- A million keys of each of five types: not one is lost, on whatever way they
+-- came into the filter; and the rate of false positives is that asked for.
+--
+
+CREATE UNLOGGED TABLE volume AS
+  SELECT n, 'https://example.org/' || md5 AS t, n * 7919::bigint AS b, md5::uuid AS u, n * 0.025 AS x,
+    to_timestamp(946684800 + n * 61.5::float8) AS z
+  FROM (SELECT n, md5(n::text) AS md5 FROM generate_series(1, 1000000) n) n;
+ANALYZE volume;
+SELECT count(*) AS keys, count(DISTINCT b) AS distinct_keys FROM volume;
+
+-- By aggregate
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE serial AS
+  SELECT bloom_agg(t, 0.01, 1000000) AS t, bloom_agg(b, 0.01, 1000000) AS b, bloom_agg(u, 0.01, 1000000) AS u,
+    bloom_agg(x, 0.01, 1000000) AS x, bloom_agg(z, 0.01, 1000000) AS z FROM volume;
+CREATE TABLE self_sized AS
+  SELECT bloom_agg(t) AS t, bloom_agg(b) AS b, bloom_agg(u) AS u, bloom_agg(x) AS x, bloom_agg(z) AS z FROM volume;
+-- a union of one filter is that filter, here in memory
+SELECT count(*) AS tested,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(t) FROM serial) @> t) AS lost_text,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(b) FROM serial) @> b) AS lost_bigint,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(u) FROM serial) @> u) AS lost_uuid,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(x) FROM serial) @> x) AS lost_numeric,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(z) FROM serial) @> z) AS lost_timestamptz
+FROM volume;
+SELECT count(*) AS tested,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(t) FROM self_sized) @> t) AS lost_text,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(b) FROM self_sized) @> b) AS lost_bigint,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(u) FROM self_sized) @> u) AS lost_uuid,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(x) FROM self_sized) @> x) AS lost_numeric,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(z) FROM self_sized) @> z) AS lost_timestamptz
+FROM volume;
+
+-- By parallel aggregate: the same filters to the byte
+RESET max_parallel_workers_per_gather;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT bloom_agg(t, 0.01, 1000000), bloom_agg(b, 0.01, 1000000) FROM volume;
+SELECT p.t::bytea = s.t::bytea AS text, p.b::bytea = s.b::bytea AS bigint, p.u::bytea = s.u::bytea AS uuid,
+  p.x::bytea = s.x::bytea AS numeric, p.z::bytea = s.z::bytea AS timestamptz
+FROM serial s, (SELECT bloom_agg(t, 0.01, 1000000) AS t, bloom_agg(b, 0.01, 1000000) AS b, bloom_agg(u, 0.01, 1000000) AS u,
+  bloom_agg(x, 0.01, 1000000) AS x, bloom_agg(z, 0.01, 1000000) AS z FROM volume) p;
+SELECT p.t::bytea = s.t::bytea AS text, p.b::bytea = s.b::bytea AS bigint, p.u::bytea = s.u::bytea AS uuid,
+  p.x::bytea = s.x::bytea AS numeric, p.z::bytea = s.z::bytea AS timestamptz
+FROM self_sized s, (SELECT bloom_agg(t) AS t, bloom_agg(b) AS b, bloom_agg(u) AS u, bloom_agg(x) AS x, bloom_agg(z) AS z FROM volume) p;
+RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+
+-- By union of parts: again the same
+CREATE TABLE parts AS
+  SELECT n % 4 AS part, bloom_agg(t, 0.01, 1000000) AS t, bloom_agg(b, 0.01, 1000000) AS b, bloom_agg(u, 0.01, 1000000) AS u,
+    bloom_agg(x, 0.01, 1000000) AS x, bloom_agg(z, 0.01, 1000000) AS z FROM volume GROUP BY n % 4;
+SELECT p.t::bytea = s.t::bytea AS text, p.b::bytea = s.b::bytea AS bigint, p.u::bytea = s.u::bytea AS uuid,
+  p.x::bytea = s.x::bytea AS numeric, p.z::bytea = s.z::bytea AS timestamptz
+FROM serial s, (SELECT bloom_union_agg(t) AS t, bloom_union_agg(b) AS b, bloom_union_agg(u) AS u, bloom_union_agg(x) AS x,
+  bloom_union_agg(z) AS z FROM parts) p;
+SELECT ((p0.t | p1.t) | (p2.t | p3.t))::bytea = s.t::bytea AS operator
+FROM serial s, parts p0, parts p1, parts p2, parts p3 WHERE (p0.part, p1.part, p2.part, p3.part) = (0, 1, 2, 3);
+
+-- By bloom_add, key by key: into 1,000 filters of 1,000 keys
+SELECT bloom_empty(0.01, 1000) AS empty \gset
+CREATE AGGREGATE add_all(anyelement) (SFUNC = bloom_add, STYPE = bloom, INITCOND = :'empty');
+CREATE TABLE added AS
+  SELECT n % 1000 AS part, add_all(t) AS t, add_all(b) AS b, add_all(u) AS u, add_all(x) AS x, add_all(z) AS z FROM volume GROUP BY n % 1000;
+SELECT count(*) AS filters, bool_and((bloom_info(t)).form = 'dense' AND (bloom_info(z)).form = 'dense') AS dense FROM added;
+SET work_mem = '64MB';
+WITH filters AS MATERIALIZED (SELECT part, t | t AS t, b | b AS b, u | u AS u, x | x AS x, z | z AS z FROM added)
+SELECT count(*) AS tested, count(*) FILTER (WHERE NOT a.t @> v.t) AS lost_text, count(*) FILTER (WHERE NOT a.b @> v.b) AS lost_bigint,
+  count(*) FILTER (WHERE NOT a.u @> v.u) AS lost_uuid, count(*) FILTER (WHERE NOT a.x @> v.x) AS lost_numeric,
+  count(*) FILTER (WHERE NOT a.z @> v.z) AS lost_timestamptz
+FROM volume v JOIN filters a ON v.n % 1000 = a.part;
+RESET work_mem;
+-- the aggregate of a part has made the same of it
+SELECT count(*) AS parts, bool_and(a.t::bytea = g.t::bytea AND a.b::bytea = g.b::bytea) AS equal
+FROM added a JOIN (SELECT n % 1000 AS part, bloom_agg(t, 0.01, 1000) AS t, bloom_agg(b, 0.01, 1000) AS b FROM volume
+  WHERE n % 1000 < 100 GROUP BY n % 1000) g USING (part);
+DROP AGGREGATE add_all(anyelement);
+DROP TABLE volume, serial, self_sized, parts, added;
+
+--
+-- The rate: keys that were never added and test positive are at most 1.1
+-- times as many as asked for and three standard deviations, and not much
+-- fewer either, which would be a waste of bits.
+--
+CREATE FUNCTION hits(p float8, n int, expected bigint, probes int) RETURNS bigint LANGUAGE sql AS $$
+  SELECT count(*) FROM generate_series(-probes, -1) k
+  WHERE (SELECT bloom_agg(k, p, expected) FROM generate_series(1, n) k) @> k
+$$;
+SELECT p, n, expected, probes, hits <= 1.1 * p * probes + 3 * sqrt(1.1 * p * probes) AS not_above,
+  hits >= 0.8 * p * probes - 3 * sqrt(p * probes) AS not_far_below
+FROM (VALUES (0.1, 1000, 1000, 100000), (0.1, 100000, NULL, 100000), (0.01, 1000, NULL, 200000), (0.01, 100000, 100000, 200000),
+  (0.01, 1000000, 1000000, 1000000), (0.001, 100000, NULL, 1000000), (0.001, 1000000, 1000000, 1000000),
+  (1e-4, 100000, 100000, 2000000)) v(p, n, expected, probes), hits(p, n, expected, probes);
+-- few keys are kept as they are
+SELECT p, hits(p, 10, expected, 100000) FROM (VALUES (0.1, 10), (0.01, NULL), (0.001, 10)) v(p, expected);
+-- ten times as many keys as expected: at most 2.2 times the rate
+SET client_min_messages = error;
+SELECT p, n, expected, probes, hits <= 2.2 * p * probes AS not_above
+FROM (VALUES (0.1, 10000, 1000, 100000), (0.01, 10000, 1000, 200000), (0.01, 1000000, 100000, 500000),
+  (0.001, 100000, 10000, 1000000)) v(p, n, expected, probes), hits(p, n, expected, probes);
+RESET client_min_messages;
+DROP FUNCTION hits;
