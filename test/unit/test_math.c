@@ -119,7 +119,7 @@ reference_bits(double fpp, int block_log2, bool varying)
 {
 	double		B = ldexp(1, block_log2);
 	double		best = HUGE_VAL;
-	int			middle_k;
+	int			middle_k = 0;
 	double		textbook = reference_textbook(fpp, &middle_k);
 	int			k;
 
