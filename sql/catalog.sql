@@ -3,12 +3,14 @@
 -- What the extension declares, and that every object is declared in full.
 --
 
--- All that belongs to the extension.
+-- All that belongs to the extension.  Array types, which come with their
+-- element types, do in some versions of PostgreSQL.
 CREATE VIEW members AS
   SELECT classid, objid, pg_describe_object(classid, objid, 0) AS object
   FROM pg_depend
   WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e' AND
-    refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter');
+    refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND
+    NOT (classid = 'pg_type'::regclass AND objid IN (SELECT typarray FROM pg_type));
 
 -- What is wrong with any of it.  VOLATILE and PARALLEL UNSAFE are what a
 -- function gets that says nothing.

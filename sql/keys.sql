@@ -401,15 +401,17 @@ GROUP BY literal ORDER BY literal;
 DROP TABLE kinds, probes;
 
 -- A type is known by its bare name, so it may change its schema.  A literal
--- finds the type where the search path leads to it.
+-- finds it wherever it is, whatever the search path, and whatever else has
+-- that name.
 CREATE SCHEMA hidden;
 CREATE TABLE moved AS SELECT bloom_agg('abc'::citext) AS f;
 ALTER EXTENSION citext SET SCHEMA hidden;
 CALL try($$SELECT f @> 'ABC'::hidden.citext FROM moved$$);
 CALL try($$SELECT f @> 'ABC' FROM moved$$);
-SET search_path = public, hidden;
+CALL try($$SELECT f @> 'ABC'::text FROM moved$$);
+CREATE DOMAIN citext AS text;
 CALL try($$SELECT f @> 'ABC' FROM moved$$);
-RESET search_path;
+DROP DOMAIN citext;
 ALTER EXTENSION citext SET SCHEMA public;
 DROP TABLE moved;
 DROP SCHEMA hidden;

@@ -654,11 +654,13 @@ find_text_like_type(const char *name)
 	for (i = 0; i < list->n_members; i++)
 	{
 		HeapTuple	tuple = &list->members[i]->tuple;
-		Oid			type = ((Form_pg_type) GETSTRUCT(tuple))->oid;
+		Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
 
-		if (IsBinaryCoercible(type, TEXTOID))
+		/* A domain of that name would be its base type. */
+		if (type->typtype == TYPTYPE_BASE &&
+			IsBinaryCoercible(type->oid, TEXTOID))
 		{
-			found = type;
+			found = type->oid;
 			break;
 		}
 	}

@@ -261,7 +261,7 @@ test_sized_limit(void)
 static void
 test_unsized_limit(void)
 {
-	const size_t most = BF_MAX_UNSIZED_HASHES;
+	const size_t most = 1 << 22;
 	uint64_t	state = 11;
 	uint64_t   *hashes = hash_list(most + 1, 5);
 	TestHost	host;
@@ -283,10 +283,10 @@ test_unsized_limit(void)
 	finish(&b, &host);
 
 	CHECK(serial.view.nlayers == 0 &&
-		  serial.view.nhashes == BF_MAX_UNSIZED_HASHES,
+		  serial.view.nhashes == most,
 		  "2^22 keys: %d layers, %u hashes", serial.view.nlayers,
 		  serial.view.nhashes);
-	bf_shape_for(0.01, BF_FIRST_UNSIZED_LAYER, &first);
+	bf_shape_for(0.01, 1 << 24, &first);
 	CHECK(more.view.nlayers == 1 &&
 		  more.view.layers[0].shape.nblocks == first.nblocks &&
 		  more.view.layers[0].shape.capacity == first.capacity,

@@ -277,6 +277,7 @@ static void
 test_remembered(void)
 {
 	double		bits[40];
+	double		nearby[40];
 	BfShape		shapes[40];
 	int			round,
 				i;
@@ -299,7 +300,15 @@ test_remembered(void)
 			}
 			CHECK(bits[j] == bf_bits_per_key(fpp), "%g", fpp);
 			CHECK(memcmp(&shapes[j], &shape, sizeof(shape)) == 0, "%g", fpp);
+
+			/* Nor is a rate nearby taken for it. */
+			CHECK(round == 0 || bf_bits_per_key(fpp * 0.999) == nearby[j],
+				  "%g: %.9f, asked in another order %.9f", fpp * 0.999,
+				  bf_bits_per_key(fpp * 0.999), nearby[j]);
 		}
+		for (i = 0; round == 0 && i < 40; i++)
+			nearby[i] = bf_bits_per_key(ratio_of((uint64_t) i, 40, 0.5, 1e-9) *
+										0.999);
 	}
 }
 
