@@ -5,9 +5,9 @@
 --
 
 CREATE UNLOGGED TABLE volume AS
-  SELECT n, 'https://example.org/' || md5 AS t, n * 7919::bigint AS b, md5::uuid AS u, n * 0.025 AS x,
+  SELECT n, 'https://example.org/items/' || n AS t, n * 7919::bigint AS b, lpad(to_hex(n), 32, '0')::uuid AS u, n * 0.025 AS x,
     to_timestamp(946684800 + n * 61.5::float8) AS z
-  FROM (SELECT n, md5(n::text) AS md5 FROM generate_series(1, 1000000) n) n;
+  FROM generate_series(1, 1000000) n;
 ANALYZE volume;
 SELECT count(*) AS keys, count(DISTINCT b) AS distinct_keys FROM volume;
 
