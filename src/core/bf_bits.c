@@ -4,7 +4,7 @@
  *	  Kernels on the blocks of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
- * top bits of hash * G^i modulo 2^64, i = 1 ... k.  Both use the whole hash
+ * top bits of hash * G^i modulo 2^64, i = 1 ... k, G = BF_GOLDEN.  Both use the whole hash
  * from its top down; the positions must not come from what the block leaves
  * over, or folding would move them.
  *
@@ -12,9 +12,6 @@
  */
 #include "bf_bytes.h"
 #include "bf_internal.h"
-
-/* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
-#define G	UINT64_C(0x9E3779B97F4A7C15)
 
 /* Bits tested before a branch: a wrong guess costs more than a few tests. */
 #define GROUP	4
@@ -43,7 +40,7 @@ bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 		left -= group;
 		while (group-- > 0)
 		{
-			x *= G;
+			x *= BF_GOLDEN;
 			all &= (unsigned) block[x >> shift >> 3] >> (x >> shift & 7);
 		}
 		if (!(all & 1))
@@ -67,7 +64,7 @@ bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
 		uint8_t    *byte;
 		unsigned	bit;
 
-		x *= G;
+		x *= BF_GOLDEN;
 		byte = &block[x >> shift >> 3];
 		bit = (unsigned) (x >> shift & 7);
 		added += ~((unsigned) *byte >> bit) & 1;

@@ -280,19 +280,65 @@ add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 	return status;
 }
 
-/* Add all collected hashes to the layers, and forget them. */
+/*
+ * The golden section of n, made coprime to it: steps of this size modulo n
+ * visit all of n places, and at any time those visited are spread evenly.
+ */
+static uint32_t
+scattering_step(uint32_t n)
+{
+	uint32_t	step = (uint32_t) bf_scale(BF_GOLDEN, n);
+
+	for (;; step++)
+	{
+		uint32_t	x = n,
+					y = step;
+
+		while (y > 0)
+		{
+			uint32_t	rest = x % y;
+
+			x = y;
+			y = rest;
+		}
+		if (x <= 1)
+			return step;
+	}
+}
+
+static bool
+layer_has_room(const BfBuildLayer *layer, uint32_t n)
+{
+	return layer->bits_set + (uint64_t) n * layer->shape.k <=
+		layer->bits_full;
+}
+
+/*
+ * Add all collected hashes to the layers, and forget them.  The list is
+ * ascending, and neighbours in it lie in neighbouring blocks: added one after
+ * the other, they would fill a layer without room for all of them from its
+ * first block on, and ruin its rate there.  So they come scattered, unless
+ * one layer is going to take them all in any order.
+ */
 static BfStatus
 move_hashes(BfBuilder *b)
 {
+	uint32_t	n = b->nhashes;
+	uint32_t	step = layer_has_room(&b->layers[b->nlayers - 1], n) ?
+		1 : scattering_step(n);
+	uint64_t	at = 0;
 	uint32_t	i;
 
-	for (i = 0; i < b->nhashes; i++)
+	for (i = 0; i < n; i++)
 	{
-		BfStatus	status = add_to_layers(b, b->hashes[i], b->nhashes - i);
+		BfStatus	status = add_to_layers(b, b->hashes[at], n - i);
 
 		bf_poll(&b->host, i);
 		if (status != BF_OK)
 			return status;
+		at += step;
+		if (at >= n)
+			at -= n;
 	}
 	free_hashes(b);
 	return BF_OK;
@@ -345,30 +391,13 @@ settle_hashes(BfBuilder *b)
 	return b->nhashes > b->max_hashes ? turn_dense(b) : BF_OK;
 }
 
-/*
- * Find room for another hash: by dropping duplicates, which may turn the
- * filter dense, and then by allocating half as much again, but no more than
- * a quarter beyond what the sparse form may hold.
- */
+/* Allocate so much room for hashes, and keep those that are there. */
 static BfStatus
-make_room(BfBuilder *b)
+enlarge(BfBuilder *b, uint32_t room)
 {
-	BfStatus	status = settle_hashes(b);
-	uint32_t	most = b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
-	uint32_t	room;
-	uint64_t   *hashes;
+	uint64_t   *hashes = b->host.alloc(b->host.context,
+									   room * sizeof(uint64_t));
 
-	if (status != BF_OK || b->nlayers > 0)
-		return status;
-
-	room = b->nhashes / 2 > INITIAL_ROOM ?
-		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
-	if (room > most)
-		room = most;
-	if (room <= b->room)
-		return BF_OK;
-
-	hashes = b->host.alloc(b->host.context, room * sizeof(uint64_t));
 	if (hashes == NULL)
 		return BF_NO_MEMORY;
 	if (b->hashes != NULL)
@@ -381,26 +410,44 @@ make_room(BfBuilder *b)
 	return BF_OK;
 }
 
-static BfStatus
-add(BfBuilder *b, uint64_t hash, uint32_t coming)
+/*
+ * Find room for n more hashes: by dropping duplicates, which may turn the
+ * filter dense, and then by allocating half as much again, but no more than
+ * a quarter beyond what the sparse form may hold if that is enough.
+ */
+BfStatus
+bf_builder_reserve(BfBuilder *b, uint32_t n)
 {
-	if (b->nlayers == 0 && b->nhashes == b->room)
-	{
-		BfStatus	status = make_room(b);
+	BfStatus	status;
+	uint32_t	most = b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
+	uint32_t	room;
 
-		if (status != BF_OK)
-			return status;
-	}
-	if (b->nlayers > 0)
-		return add_to_layers(b, hash, coming);
-	b->hashes[b->nhashes++] = hash;
-	return BF_OK;
+	if (b->nlayers > 0 || b->room - b->nhashes >= n)
+		return BF_OK;
+	status = settle_hashes(b);
+	if (status != BF_OK || b->nlayers > 0 || b->room - b->nhashes >= n)
+		return status;
+
+	room = b->nhashes / 2 > INITIAL_ROOM ?
+		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
+	if (room > most)
+		room = most;
+	if (room < b->nhashes + n)
+		room = b->nhashes + n;
+	return enlarge(b, room);
 }
 
 BfStatus
 bf_builder_add(BfBuilder *b, uint64_t hash)
 {
-	return add(b, hash, 1);
+	BfStatus	status = bf_builder_reserve(b, 1);
+
+	if (status != BF_OK)
+		return status;
+	if (b->nlayers > 0)
+		return add_to_layers(b, hash, 1);
+	b->hashes[b->nhashes++] = hash;
+	return BF_OK;
 }
 
 /*
@@ -438,12 +485,18 @@ bf_builder_contains(BfBuilder *b, uint64_t hash)
 double
 bf_builder_cardinality(const BfBuilder *b)
 {
-	double		n = b->nlayers == 0 ? b->nhashes : 0;
+	BfView		view;
 	int			i;
 
+	view.params = b->params;
+	view.nhashes = b->nlayers == 0 ? b->nhashes : 0;
+	view.nlayers = b->nlayers;
 	for (i = 0; i < b->nlayers; i++)
-		n += bf_shape_cardinality(&b->layers[i].shape, b->layers[i].bits_set);
-	return n;
+	{
+		view.layers[i].shape = b->layers[i].shape;
+		view.layers[i].bits_set = b->layers[i].bits_set;
+	}
+	return bf_cardinality(&view);
 }
 
 /*
@@ -462,10 +515,7 @@ bf_builder_has_room(const BfBuilder *b, uint32_t n)
 
 	for (i = 0; i < b->nlayers; i++)
 	{
-		const BfBuildLayer *layer = &b->layers[i];
-
-		if (layer->bits_set + (uint64_t) n * layer->shape.k <=
-			layer->bits_full)
+		if (layer_has_room(&b->layers[i], n))
 			return true;
 	}
 	return false;
@@ -635,6 +685,22 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 	return BF_OK;
 }
 
+/* Take over the hashes of a sparse filter, all at once. */
+static BfStatus
+merge_hashes(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = bf_builder_reserve(b, view->nhashes);
+	uint32_t	i;
+
+	if (status == BF_OK && b->nlayers > 0)
+		status = enlarge(b, view->nhashes);
+	if (status != BF_OK)
+		return status;
+	for (i = 0; i < view->nhashes; i++)
+		b->hashes[b->nhashes++] = bf_load64(view->hashes + 8 * (size_t) i);
+	return b->nlayers > 0 ? move_hashes(b) : BF_OK;
+}
+
 /*
  * Take in all keys of another filter.  The order of its layers is kept where
  * there are no others: then the image that is written is the one that came.
@@ -644,17 +710,13 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 {
 	bool		had_layers = b->nlayers > 0;
 	BfStatus	status = bf_builder_join_params(b, &view->params);
-	uint32_t	i;
+	int			i;
 
-	for (i = 0; status == BF_OK && i < view->nhashes; i++)
-	{
-		bf_poll(&b->host, i);
-		status = add(b, bf_load64(view->hashes + 8 * (size_t) i),
-					 view->nhashes - i);
-	}
+	if (status == BF_OK && view->nhashes > 0)
+		status = merge_hashes(b, view);
 	if (status == BF_OK && view->nlayers > 0)
 		status = merge_exceptions(b, view);
-	for (i = 0; status == BF_OK && i < (uint32_t) view->nlayers; i++)
+	for (i = 0; status == BF_OK && i < view->nlayers; i++)
 		status = merge_layer(b, &view->layers[i]);
 	if (status == BF_OK && view->nlayers > 0)
 	{

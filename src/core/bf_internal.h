@@ -39,6 +39,9 @@ extern void bf_list_merge(uint64_t *list, size_t n,
 extern size_t bf_list_find(const uint64_t *list, size_t n, uint64_t hash);
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
 
+/* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
+#define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
+
 /* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
 static inline uint64_t
 bf_scale(uint64_t hash, uint32_t n)
@@ -67,6 +70,7 @@ bf_shape_equal(const BfShape *x, const BfShape *y)
 extern bool bf_bits_say(const BfView *view, uint64_t hash);
 
 /* bf_builder */
+extern BfStatus bf_builder_reserve(BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add_exception(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_join_params(BfBuilder *b, const BfParams *params);
 

@@ -104,6 +104,8 @@ bf_intersection(BfBuilder *b, const BfHost *host,
 	sparse_first(&x, &y);
 	if (x->nlayers == 0)
 	{
+		/* Where the list turns dense is up to the whole of it. */
+		status = bf_builder_reserve(b, x->nhashes);
 		for (i = 0; status == BF_OK && i < x->nhashes; i++)
 		{
 			uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);

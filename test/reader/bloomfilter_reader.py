@@ -407,8 +407,14 @@ class Filter:
 
     def cardinality(self):
         """Section 9."""
-        return round(len(self.hashes) +
-                     math.fsum(layer.cardinality() for layer in self.layers))
+        n = len(self.hashes)
+        for layer in self.layers:
+            arrived = max(0.5, math.prod(
+                1 - other.current_fpp() for other in self.layers
+                if other.fpp > layer.fpp and
+                math.frexp(other.fpp)[0] == math.frexp(layer.fpp)[0]))
+            n += layer.cardinality() / arrived
+        return round(n)
 
     def current_fpp(self):
         if not self.layers:
@@ -520,12 +526,14 @@ class Filter:
         for key in keys:
             self.add(key)
 
-    def add_hash(self, key_hash, coming=1):
-        key_hash &= MASK
+    def add_hash(self, key_hash):
+        self.add_hashes({key_hash & MASK})
+
+    def add_hashes(self, hashes):
+        self.hashes |= hashes
         if self.layers:
-            self.add_to_layers(key_hash, coming)
+            self.move_hashes()
             return
-        self.hashes.add(key_hash)
         limit = MAX_UNSIZED_HASHES
         if self.expected:
             limit = 4 + size_for(self.fpp, self.expected) // 64
@@ -536,8 +544,12 @@ class Filter:
 
     def move_hashes(self):
         hashes, self.hashes = sorted(self.hashes), set()
-        for i, key_hash in enumerate(hashes):
-            self.add_to_layers(key_hash, len(hashes) - i)
+        n = len(hashes)
+        step = GOLDEN * n >> 64
+        while math.gcd(step, n) > 1:
+            step += 1
+        for i in range(n):
+            self.add_to_layers(hashes[i * step % n], n - i)
 
     def add_to_layers(self, key_hash, coming):
         self.exceptions.discard(key_hash)
@@ -642,9 +654,7 @@ class Filter:
         self.expected = min(max(self.expected, other.expected),
                             most_keys(self.fpp))
 
-        hashes = sorted(other.hashes)
-        for i, key_hash in enumerate(hashes):
-            self.add_hash(key_hash, len(hashes) - i)
+        self.add_hashes(other.hashes)
         if other.layers:
             self.exceptions = {
                 key_hash for key_hash in self.exceptions | other.exceptions
