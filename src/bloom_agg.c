@@ -35,7 +35,12 @@ typedef struct PgBloomState
 	const uint8_t *image;		/* of a received state */
 	size_t		size;
 	BfBuilder	builder;		/* of any other state */
+	int			npending;
+	uint64	   *pending;		/* hashes on their way into bits, or NULL */
 } PgBloomState;
+
+/* Enough work to do while memory is on its way, few enough for its queue. */
+#define MAX_PENDING		32
 
 /* Arguments of bloom_agg behind the key. */
 #define FPP_ARG			2
@@ -81,13 +86,50 @@ make_state(MemoryContext context, const BfParams *params)
 	return state;
 }
 
-/* The builder of a state that this process works on. */
+static void
+add_pending(PgBloomState *state)
+{
+	BfBuilder  *builder = &state->builder;
+	int			i;
+
+	for (i = 0; i < state->npending; i++)
+		pgbloom_check(bf_builder_add(builder, state->pending[i]),
+					  &builder->params, NULL);
+	state->npending = 0;
+}
+
+/* The builder of a state that this process works on, with all its keys. */
 static BfBuilder *
 get_builder(PgBloomState *state)
 {
 	if (state->received)
 		elog(ERROR, "unexpected state of a Bloom filter aggregate");
+	if (state->npending > 0)
+		add_pending(state);
 	return &state->builder;
+}
+
+/*
+ * Add a hash.  Bits of a large filter are not in any cache: they are asked
+ * for and set some rows later.
+ */
+static void
+add_hash(PgBloomState *state, uint64 hash)
+{
+	BfBuilder  *builder = &state->builder;
+
+	if (builder->nlayers == 0)
+	{
+		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
+		return;
+	}
+	if (state->pending == NULL)
+		state->pending = MemoryContextAlloc(builder->host.context,
+											MAX_PENDING * sizeof(uint64));
+	bf_builder_prefetch(builder, hash);
+	state->pending[state->npending++] = hash;
+	if (state->npending == MAX_PENDING)
+		add_pending(state);
 }
 
 static void
@@ -166,14 +208,16 @@ bloom_agg_transfn(PG_FUNCTION_ARGS)
 	}
 	if (state == NULL)
 		state = first_state(fcinfo, context);
-	builder = get_builder(state);
+	if (state->received)
+		elog(ERROR, "unexpected state of a Bloom filter aggregate");
+	builder = &state->builder;
 	check_arguments(fcinfo, &builder->params);
 
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&builder->params, &kind);
 	if (builder->params.kind.code == BF_KIND_NONE)
 		bf_builder_set_kind(builder, &kind);
-	pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
+	add_hash(state, hash);
 	PG_RETURN_POINTER(state);
 }
 

@@ -7,15 +7,48 @@
  */
 #include "bloom.h"
 
+#ifndef WIN32
+#include <sys/mman.h>
+#endif
+
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+/* As much as one entry of the page table maps, where it may be huge. */
+#define HUGE_PAGE_SIZE	((size_t) 2 << 20)
+
+/*
+ * Probes and keys go to random places of a large filter.  With pages of the
+ * usual size, most of them would also have to look for the page's address in
+ * memory, so ask for huge ones; nothing depends on getting them.
+ */
+static void *
+prefer_huge_pages(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	if (memory != NULL && size >= 2 * HUGE_PAGE_SIZE)
+	{
+		char	   *start = (char *) TYPEALIGN(HUGE_PAGE_SIZE, memory);
+		char	   *end = (char *) TYPEALIGN_DOWN(HUGE_PAGE_SIZE,
+												  (char *) memory + size);
+
+		(void) madvise(start, end - start, MADV_HUGEPAGE);
+	}
+#else
+	(void) size;
+#endif
+	return memory;
+}
+
 static void *
 host_alloc(void *context, size_t size)
 {
-	return MemoryContextAllocExtended((MemoryContext) context, size,
-									  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	void	   *memory;
+
+	memory = MemoryContextAllocExtended((MemoryContext) context, size,
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	return prefer_huge_pages(memory, size);
 }
 
 static void
@@ -254,7 +287,7 @@ pgbloom_result(BfBuilder *builder, bool compact)
 
 	pgbloom_check(bf_builder_plan(builder, compact, &plan),
 				  &builder->params, NULL);
-	result = palloc(VARHDRSZ + plan.size);
+	result = prefer_huge_pages(palloc(VARHDRSZ + plan.size), plan.size);
 	SET_VARSIZE(result, VARHDRSZ + plan.size);
 	bf_builder_write(builder, &plan, (uint8_t *) VARDATA(result));
 	return result;

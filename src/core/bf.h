@@ -252,6 +252,7 @@ extern void bf_builder_init(BfBuilder *b, const BfHost *host,
 							const BfParams *params);
 extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
+extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);
 extern bool bf_builder_contains(BfBuilder *b, uint64_t hash);
 extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);

@@ -16,6 +16,9 @@
 /* Bits tested before a branch: a wrong guess costs more than a few tests. */
 #define GROUP	4
 
+#define CACHE_LINE	64
+#define PREFETCHED	(8 * CACHE_LINE)
+
 static size_t
 block_offset(const BfShape *shape, uint64_t hash)
 {
@@ -47,6 +50,27 @@ bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Ask for the cache lines of a block that is going to be written.  More than
+ * a few requests at a time are not served at once.
+ */
+void
+bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
+{
+#ifdef __GNUC__
+	const uint8_t *block = bits + block_offset(shape, hash);
+	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
+	size_t		i;
+
+	for (i = 0; i < size && i < PREFETCHED; i += CACHE_LINE)
+		__builtin_prefetch(block + i, 1);
+#else
+	(void) shape;
+	(void) bits;
+	(void) hash;
+#endif
 }
 
 /* Returns how many bits were not set before. */
@@ -104,6 +128,19 @@ bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
 	return true;
 }
 
+/*
+ * The kernels below walk through whole words: a block is a multiple of 64
+ * bytes.  Compilers make good code of them for any processor, except that
+ * the instruction which counts bits is not in the baseline of x86-64.
+ */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAVE_POPCNT		__builtin_cpu_supports("popcnt")
+#define WITH_POPCNT		__attribute__((target("popcnt")))
+#endif
+
+/* Bytes to walk through between two polls: less than a millisecond. */
+#define STRETCH		((size_t) 1 << 20)
+
 static inline uint64_t
 load_word(const uint8_t *p)
 {
@@ -127,10 +164,8 @@ count_word(uint64_t x)
 #endif
 }
 
-/* The kernels below take whole words: a block is a multiple of 64 bytes. */
-
-uint64_t
-bf_bits_count(const uint8_t *bits, size_t size)
+static inline uint64_t
+count_words(const uint8_t *bits, size_t size)
 {
 	uint64_t	count = 0;
 	size_t		i;
@@ -140,8 +175,8 @@ bf_bits_count(const uint8_t *bits, size_t size)
 	return count;
 }
 
-uint64_t
-bf_bits_count_union(const uint8_t *x, const uint8_t *y, size_t size)
+static inline uint64_t
+count_union_words(const uint8_t *x, const uint8_t *y, size_t size)
 {
 	uint64_t	count = 0;
 	size_t		i;
@@ -151,8 +186,8 @@ bf_bits_count_union(const uint8_t *x, const uint8_t *y, size_t size)
 	return count;
 }
 
-void
-bf_bits_unite(uint8_t *to, const uint8_t *from, size_t size)
+static inline void
+unite_words(uint8_t *to, const uint8_t *from, size_t size)
 {
 	size_t		i;
 
@@ -164,8 +199,8 @@ bf_bits_unite(uint8_t *to, const uint8_t *from, size_t size)
 	}
 }
 
-void
-bf_bits_intersect(uint8_t *to, const uint8_t *with, size_t size)
+static inline void
+intersect_words(uint8_t *to, const uint8_t *with, size_t size)
 {
 	size_t		i;
 
@@ -177,27 +212,126 @@ bf_bits_intersect(uint8_t *to, const uint8_t *with, size_t size)
 	}
 }
 
+#ifdef HAVE_POPCNT
+WITH_POPCNT static uint64_t
+count_by_popcnt(const uint8_t *bits, size_t size)
+{
+	return count_words(bits, size);
+}
+
+WITH_POPCNT static uint64_t
+count_union_by_popcnt(const uint8_t *x, const uint8_t *y, size_t size)
+{
+	return count_union_words(x, y, size);
+}
+#endif
+
+/* Poll, and return the length of the next stretch. */
+static size_t
+next_stretch(const BfHost *host, size_t left)
+{
+	host->poll(host->context);
+	return left < STRETCH ? left : STRETCH;
+}
+
+uint64_t
+bf_bits_count(const uint8_t *bits, size_t size)
+{
+#ifdef HAVE_POPCNT
+	if (HAVE_POPCNT)
+		return count_by_popcnt(bits, size);
+#endif
+	return count_words(bits, size);
+}
+
+uint64_t
+bf_bits_count_union(const BfHost *host, const uint8_t *x, const uint8_t *y,
+					size_t size)
+{
+	uint64_t	count = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_stretch(host, size - at);
+#ifdef HAVE_POPCNT
+		if (HAVE_POPCNT)
+		{
+			count += count_union_by_popcnt(x + at, y + at, n);
+			continue;
+		}
+#endif
+		count += count_union_words(x + at, y + at, n);
+	}
+	return count;
+}
+
+void
+bf_bits_unite(const BfHost *host, uint8_t *to, const uint8_t *from,
+			  size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_stretch(host, size - at);
+		unite_words(to + at, from + at, n);
+	}
+}
+
+void
+bf_bits_intersect(const BfHost *host, uint8_t *to, const uint8_t *with,
+				  size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_stretch(host, size - at);
+		intersect_words(to + at, with + at, n);
+	}
+}
+
+void
+bf_bits_copy(const BfHost *host, uint8_t *to, const uint8_t *from,
+			 size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_stretch(host, size - at);
+		memcpy(to + at, from + at, n);
+	}
+}
+
 /*
  * Write the union of each run of factor blocks as one block.  A key's block
  * number in the folded layer is its old one divided by factor, because
  * floor(floor(hN / 2^64) / f) = floor(h(N/f) / 2^64) where f divides N.
  */
 void
-bf_bits_fold(uint8_t *to, const uint8_t *from, uint32_t nblocks,
-			 uint32_t factor, size_t block_size)
+bf_bits_fold(const BfHost *host, uint8_t *to, const uint8_t *from,
+			 uint32_t nblocks, uint32_t factor, size_t block_size)
 {
-	uint32_t	i,
-				j;
+	uint32_t	i;
 
-	for (i = 0; i < nblocks / factor; i++)
+	for (i = 0; i < nblocks; i++)
 	{
-		memcpy(to, from, block_size);
-		from += block_size;
-		for (j = 1; j < factor; j++)
+		if (i % (STRETCH / block_size) == 0)
+			host->poll(host->context);
+		if (i % factor == 0)
 		{
-			bf_bits_unite(to, from, block_size);
-			from += block_size;
+			if (i > 0)
+				to += block_size;
+			memcpy(to, from, block_size);
 		}
-		to += block_size;
+		else
+			unite_words(to, from, block_size);
+		from += block_size;
 	}
 }

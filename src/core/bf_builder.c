@@ -370,8 +370,7 @@ settle_hashes(BfBuilder *b)
 	{
 		uint64_t   *tail = b->hashes + b->nsorted;
 
-		b->host.poll(b->host.context);
-		bf_list_sort(tail, ntail);
+		bf_list_sort(&b->host, tail, ntail);
 		ntail = bf_list_dedup(tail, ntail);
 		b->nhashes = b->nsorted + (uint32_t) ntail;
 	}
@@ -448,6 +447,18 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 		return add_to_layers(b, hash, 1);
 	b->hashes[b->nhashes++] = hash;
 	return BF_OK;
+}
+
+/*
+ * Prepare for adding a hash after some others: fetching what it needs from
+ * memory takes as long as adding several.
+ */
+void
+bf_builder_prefetch(const BfBuilder *b, uint64_t hash)
+{
+	if (b->nlayers > 0)
+		bf_bits_prefetch(&b->layers[b->nlayers - 1].shape,
+						 b->layers[b->nlayers - 1].bits, hash);
 }
 
 /*
@@ -593,8 +604,7 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 
 		if (!bf_shape_equal(&layer->shape, &other->shape))
 			continue;
-		b->host.poll(b->host.context);
-		set = bf_bits_count_union(layer->bits, other->bits, size);
+		set = bf_bits_count_union(&b->host, layer->bits, other->bits, size);
 		/* A layer within another one is united with it however full. */
 		if (set > layer->bits_full &&
 			set > layer->bits_set && set > other->bits_set)
@@ -607,7 +617,6 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 		}
 	}
 
-	b->host.poll(b->host.context);
 	if (best == NULL)
 	{
 		status = append_layer(b, &other->shape);
@@ -616,7 +625,7 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 		best = &b->layers[b->nlayers - 1];
 		best_set = other->bits_set;
 	}
-	bf_bits_unite(best->bits, other->bits, size);
+	bf_bits_unite(&b->host, best->bits, other->bits, size);
 	best->bits_set = best_set;
 	return BF_OK;
 }
@@ -801,13 +810,12 @@ write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
 	}
 
 	layer = &b->layers[i];
-	b->host.poll(b->host.context);
 	if (layer->shape.nblocks == shape->nblocks)
 	{
-		memcpy(to, layer->bits, bf_shape_size(shape));
+		bf_bits_copy(&b->host, to, layer->bits, bf_shape_size(shape));
 		return layer->bits_set;
 	}
-	bf_bits_fold(to, layer->bits, layer->shape.nblocks,
+	bf_bits_fold(&b->host, to, layer->bits, layer->shape.nblocks,
 				 layer->shape.nblocks / shape->nblocks,
 				 (size_t) 1 << (shape->block_log2 - 3));
 	return bf_bits_count(to, bf_shape_size(shape));

@@ -17,22 +17,28 @@
 /* bf_bits: kernels on the blocks of one layer */
 extern bool bf_bits_contain(const BfShape *shape, const uint8_t *bits,
 							uint64_t hash);
+extern void bf_bits_prefetch(const BfShape *shape, const uint8_t *bits,
+							 uint64_t hash);
 extern unsigned bf_bits_add(const BfShape *shape, uint8_t *bits,
 							uint64_t hash);
 extern bool bf_bits_add_within(const BfShape *shape, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);
 extern uint64_t bf_bits_count(const uint8_t *bits, size_t size);
-extern uint64_t bf_bits_count_union(const uint8_t *x, const uint8_t *y,
-									size_t size);
-extern void bf_bits_unite(uint8_t *to, const uint8_t *from, size_t size);
-extern void bf_bits_intersect(uint8_t *to, const uint8_t *with, size_t size);
-extern void bf_bits_fold(uint8_t *to, const uint8_t *from,
-						 uint32_t nblocks, uint32_t factor,
-						 size_t block_size);
+extern uint64_t bf_bits_count_union(const BfHost *host, const uint8_t *x,
+									const uint8_t *y, size_t size);
+extern void bf_bits_unite(const BfHost *host, uint8_t *to,
+						  const uint8_t *from, size_t size);
+extern void bf_bits_intersect(const BfHost *host, uint8_t *to,
+							  const uint8_t *with, size_t size);
+extern void bf_bits_copy(const BfHost *host, uint8_t *to,
+						 const uint8_t *from, size_t size);
+extern void bf_bits_fold(const BfHost *host, uint8_t *to,
+						 const uint8_t *from, uint32_t nblocks,
+						 uint32_t factor, size_t block_size);
 
 /* bf_list: ascending lists of hashes */
-extern void bf_list_sort(uint64_t *list, size_t n);
+extern void bf_list_sort(const BfHost *host, uint64_t *list, size_t n);
 extern size_t bf_list_dedup(uint64_t *list, size_t n);
 extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);

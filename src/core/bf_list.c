@@ -15,6 +15,9 @@
 /* Below this length, insertion is faster than another pass. */
 #define SHORT_LIST	48
 
+/* From this length on, a pass may take a millisecond. */
+#define MANY		65536
+
 static void
 insertion_sort(uint64_t *list, size_t n)
 {
@@ -36,7 +39,7 @@ insertion_sort(uint64_t *list, size_t n)
  * below (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993).
  */
 static void
-radix_sort(uint64_t *list, size_t n, unsigned shift)
+radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
 {
 	size_t		start[256],
 				end[256];
@@ -44,6 +47,9 @@ radix_sort(uint64_t *list, size_t n, unsigned shift)
 	size_t		i;
 	unsigned	byte;
 
+	/* Now and between two buckets, no hash is in hand: all are in the list. */
+	if (n >= MANY)
+		host->poll(host->context);
 	memset(end, 0, sizeof(end));
 	for (i = 0; i < n; i++)
 		end[list[i] >> shift & 0xFF]++;
@@ -70,6 +76,8 @@ radix_sort(uint64_t *list, size_t n, unsigned shift)
 			}
 			list[start[byte]++] = hash;
 		}
+		if (n >= MANY)
+			host->poll(host->context);
 	}
 
 	if (shift == 0)
@@ -80,18 +88,25 @@ radix_sort(uint64_t *list, size_t n, unsigned shift)
 		size_t		length = end[byte] - position;
 
 		if (length > SHORT_LIST)
-			radix_sort(list + position, length, shift - 8);
+			radix_sort(host, list + position, length, shift - 8);
 		else
 			insertion_sort(list + position, length);
 		position = end[byte];
 	}
 }
 
+/* Sort a list, which may be sorted already. */
 void
-bf_list_sort(uint64_t *list, size_t n)
+bf_list_sort(const BfHost *host, uint64_t *list, size_t n)
 {
+	size_t		i = 1;
+
+	while (i < n && list[i - 1] <= list[i])
+		i++;
+	if (i >= n)
+		return;
 	if (n > SHORT_LIST)
-		radix_sort(list, n, 56);
+		radix_sort(host, list, n, 56);
 	else
 		insertion_sort(list, n);
 }

@@ -122,7 +122,8 @@ bf_intersection(BfBuilder *b, const BfHost *host,
 		status = bf_builder_merge(b, x);
 		if (status == BF_OK)
 		{
-			bf_bits_intersect(b->layers[0].bits, y->layers[0].bits, size);
+			bf_bits_intersect(host, b->layers[0].bits, y->layers[0].bits,
+							  size);
 			b->layers[0].bits_set = bf_bits_count(b->layers[0].bits, size);
 			b->nexceptions = 0;
 			status = keep_exceptions(b, x);
@@ -172,7 +173,7 @@ bf_intersection_cardinality(const BfHost *host, const BfView *x,
 	else if (comparable(x, y))
 	{
 		const BfShape *shape = &x->layers[0].shape;
-		uint64_t	bits_set = bf_bits_count_union(x->layers[0].bits,
+		uint64_t	bits_set = bf_bits_count_union(host, x->layers[0].bits,
 												   y->layers[0].bits,
 												   bf_shape_size(shape));
 

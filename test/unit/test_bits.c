@@ -372,15 +372,21 @@ static void
 test_kernels(void)
 {
 	uint64_t	state = 5;
+	TestHost	host;
 	int			round;
 
+	host_init(&host);
 	for (round = 0; round < 400; round++)
 	{
-		size_t		size = 64 * (1 + random64(&state) % 40);
+		/* A few of them longer than what is done between two polls. */
+		size_t		size = 64 * (1 + random64(&state) %
+								 (round % 40 == 0 ? 40000 : 40));
 		size_t		at = random64(&state) % 8;
 		uint8_t    *x = exactly(at + size);
 		uint8_t    *y = exactly(size);
 		uint8_t    *both = exactly(size);
+		uint8_t    *common = exactly(size);
+		uint8_t    *z = exactly(size);
 		size_t		i;
 
 		for (i = 0; i < at; i++)
@@ -392,21 +398,55 @@ test_kernels(void)
 								   random64(&state) & random64(&state));
 			y[i] = (uint8_t) (round % 5 == 0 ? 255 : random64(&state));
 			both[i] = x[at + i] | y[i];
+			common[i] = x[at + i] & y[i];
 		}
 		CHECK(bf_bits_count(x + at, size) == reference_count(x + at, size),
 			  "%zu bytes", size);
-		CHECK(bf_bits_count_union(x + at, y, size) ==
+		CHECK(bf_bits_count_union(&host.host, x + at, y, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		CHECK(bf_bits_count_union(y, x + at, size) ==
+		CHECK(bf_bits_count_union(&host.host, y, x + at, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		bf_bits_unite(x + at, y, size);
+		bf_bits_copy(&host.host, z, x + at, size);
+		CHECK(memcmp(z, x + at, size) == 0, "copy of %zu bytes", size);
+		bf_bits_intersect(&host.host, z, y, size);
+		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
+			  size);
+		bf_bits_unite(&host.host, x + at, y, size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
 			CHECK(x[i] == 0xEE, "written before the first block");
 		free(x);
 		free(y);
 		free(both);
+		free(common);
+		free(z);
 	}
+}
+
+/* A cancel request waits for a megabyte at most. */
+static void
+test_polls(void)
+{
+	size_t		size = (size_t) 8 << 20;
+	uint8_t    *x = exactly(size);
+	uint8_t    *y = exactly(size);
+	TestHost	host;
+
+	memset(x, 1, size);
+	memset(y, 2, size);
+	host_init(&host);
+	bf_bits_count_union(&host.host, x, y, size);
+	CHECK(host.polls == 8, "counting: %ld", host.polls);
+	bf_bits_unite(&host.host, x, y, size);
+	CHECK(host.polls == 16, "uniting: %ld", host.polls);
+	bf_bits_intersect(&host.host, x, y, size);
+	CHECK(host.polls == 24, "intersecting: %ld", host.polls);
+	bf_bits_copy(&host.host, x, y, size);
+	CHECK(host.polls == 32, "copying: %ld", host.polls);
+	bf_bits_fold(&host.host, x, y, (uint32_t) (size / 64), 4, 64);
+	CHECK(host.polls == 40, "folding: %ld", host.polls);
+	free(x);
+	free(y);
 }
 
 /* A folded layer is the layer that would have been built smaller. */
@@ -438,7 +478,9 @@ test_fold(void)
 			uint8_t    *to = exactly(bf_shape_size(&small));
 			uint8_t    *direct = zeros(bf_shape_size(&small));
 			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
+			TestHost	host;
 
+			host_init(&host);
 			memset(to, 0xA5, bf_shape_size(&small));
 			for (i = 0; i < NEXTREMES + keys; i++)
 			{
@@ -448,8 +490,7 @@ test_fold(void)
 				bf_bits_add(&shape, from, hash);
 				bf_bits_add(&small, direct, hash);
 			}
-			bf_bits_fold(to, from, cases[c].nblocks, cases[c].factor,
-						 (size_t) 1 << log2 >> 3);
+			bf_bits_fold(&host.host, to, from, cases[c].nblocks, cases[c].factor, (size_t) 1 << log2 >> 3);
 			CHECK(memcmp(to, direct, bf_shape_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
 				  cases[c].factor);
@@ -471,7 +512,8 @@ main(void)
 			test_every_bit_counts);
 	tap_run("extreme hashes stay in their block", test_extremes);
 	tap_run("the largest layer", test_largest);
-	tap_run("counting and uniting", test_kernels);
+	tap_run("counting, uniting, intersecting and copying", test_kernels);
+	tap_run("kernels poll", test_polls);
 	tap_run("folding gives what building smaller gives", test_fold);
 	return tap_done();
 }

@@ -107,6 +107,7 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		{0, n / 3, 2 * n / 3, n}, {0, n - n / 10, n - n / 20, n},
 		{0, 0, n, n}
 	};
+	TestHost	host;
 	Image		image,
 				other;
 	size_t		i,
@@ -133,7 +134,8 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		  fpp, (unsigned long long) expected, n);
 	image_free(&other);
 
-	bf_list_sort(hashes, n);
+	host_init(&host);
+	bf_list_sort(&host.host, hashes, n);
 	image_from(&other, fpp, expected, hashes, n, compact);
 	CHECK(image_equal(&image, &other),
 		  "%g, expected %llu, %zu keys: sorted gives other bytes", fpp,
@@ -1072,7 +1074,7 @@ test_poll(void)
 		free(image);
 		finish(&b, &host);
 	}
-	CHECK(at > 8, "polled %ld times", at - 1);
+	CHECK(at > 5, "polled %ld times", at - 1);
 	CHECK(done, "never got to the end");
 	image_free(&part);
 

@@ -108,6 +108,7 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 {
 	uint64_t   *list = guarded(n);
 	uint64_t   *expected = exactly(n * sizeof(uint64_t));
+	TestHost	host;
 	size_t		kept;
 	size_t		distinct;
 	size_t		i;
@@ -116,7 +117,8 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 		list[i] = expected[i] = item(order, i, n, state);
 	qsort(expected, n, sizeof(uint64_t), compare);
 
-	bf_list_sort(list, n);
+	host_init(&host);
+	bf_list_sort(&host.host, list, n);
 	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d", n, (int) order);
 
@@ -160,6 +162,63 @@ test_sort_large(void)
 	for (order = 0; order < ORDERS; order++)
 		sort_and_dedup((Order) order, (size_t) scaled(300000, 30000), &state);
 	sort_and_dedup(RANDOM, (size_t) scaled(3000000, 200000), &state);
+}
+
+typedef struct Sorted
+{
+	const uint64_t *list;
+	size_t		n;
+	uint64_t	sum;
+	long		polls;
+} Sorted;
+
+static uint64_t
+sum_of(const uint64_t *list, size_t n)
+{
+	uint64_t	sum = 0;
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+		sum += list[i] * list[i];
+	return sum;
+}
+
+static void
+poll_sort(void *context)
+{
+	Sorted	   *sorted = context;
+
+	sorted->polls++;
+	CHECK(sum_of(sorted->list, sorted->n) == sorted->sum,
+		  "poll %ld: a hash is missing", sorted->polls);
+}
+
+/* A poll may be the end: then no hash must be lost. */
+static void
+test_sort_polls(void)
+{
+	size_t		n = 300000;
+	uint64_t   *list = exactly(n * sizeof(uint64_t));
+	uint64_t	state = 3;
+	Sorted		sorted = {0};
+	BfHost		host = {0};
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+		list[i] = item(RANDOM, i, n, &state);
+	sorted.list = list;
+	sorted.n = n;
+	sorted.sum = sum_of(list, n);
+	host.poll = poll_sort;
+	host.context = &sorted;
+	bf_list_sort(&host, list, n);
+	CHECK(sorted.polls > 200, "%ld polls", sorted.polls);
+
+	/* What is sorted already is left alone. */
+	sorted.polls = 0;
+	bf_list_sort(&host, list, n);
+	CHECK(sorted.polls == 0, "%ld polls", sorted.polls);
+	free(list);
 }
 
 static void
@@ -287,6 +346,7 @@ main(void)
 	tap_run("sorting and dropping duplicates, all orders and sizes",
 			test_sort);
 	tap_run("sorting long lists", test_sort_large);
+	tap_run("a sort that is left loses no hash", test_sort_polls);
 	tap_run("merging", test_merge);
 	tap_run("searching, with the neighbours of each item", test_search);
 	return tap_done();
