@@ -9,14 +9,15 @@
 
 #ifndef WIN32
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* As much as one entry of the page table maps, where it may be huge. */
-#define HUGE_PAGE_SIZE	((size_t) 2 << 20)
+/* Smaller memory would hold hardly one of the huge pages of x86-64. */
+#define MIN_HUGE		((size_t) 4 << 20)
 
 /*
  * Probes and keys go to random places of a large filter.  With pages of the
@@ -27,13 +28,13 @@ static void *
 prefer_huge_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	if (memory != NULL && size >= 2 * HUGE_PAGE_SIZE)
+	if (memory != NULL && size >= MIN_HUGE)
 	{
-		char	   *start = (char *) TYPEALIGN(HUGE_PAGE_SIZE, memory);
-		char	   *end = (char *) TYPEALIGN_DOWN(HUGE_PAGE_SIZE,
-												  (char *) memory + size);
+		uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
+		uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
+		uintptr_t	end = (uintptr_t) memory + size;
 
-		(void) madvise(start, end - start, MADV_HUGEPAGE);
+		(void) madvise((void *) start, end - start, MADV_HUGEPAGE);
 	}
 #else
 	(void) size;
