@@ -673,6 +673,15 @@ DROP FUNCTION found;
 DROP PROCEDURE set_locale;
 DROP TYPE citextrange, nested, tagged, "t@g", "t@", t, "citext@C", plain;
 
+-- Nor does one take that of arrays of another type.
+CREATE TYPE "int4[]" AS (n int);
+CREATE TYPE "a[[]@@b" AS (n int);
+CALL try($$SELECT bloom_agg('{1}'::int4[]) @> ROW(1)::"int4[]"$$);
+CALL try($$SELECT bloom_agg(ROW(1)::"int4[]") @> '{1}'::int4[]$$);
+CALL try($$SELECT bloom_agg(ROW(1)::"int4[]") @> ROW(1)::"int4[]"$$);
+CALL try($$SELECT bloom_agg(ARRAY[ROW(1)::"a[[]@@b"]) @> ROW(1)::"a[[]@@b"$$);
+DROP TYPE "int4[]", "a[[]@@b";
+
 -- The names of types stand in messages, so they have no control characters.
 CREATE TYPE U&"bell\0007" AS ENUM ('x');
 CREATE TYPE U&"\007F" AS (x int);

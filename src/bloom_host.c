@@ -47,28 +47,31 @@ pgbloom_host(MemoryContext context)
 
 /*
  * Split the name of a kind, which for one of PostgreSQL's hash functions is
- * "type" or "type@locale", with each @ of the type's own doubled.  Returns
- * the type in the encoding of the database; *locale is NULL if there is none.
+ * "type" or "type@locale", with each @ and [ of the type's own doubled.
+ * Returns the type in the encoding of the database; *locale is empty if there
+ * is none.
  */
 static char *
-split_kind_name(const BfKind *kind, char **locale)
+split_kind_name(const BfKind *kind, const char **locale)
 {
 	const char *name = bf_kind_name(kind);
 	char	   *type = pstrdup(pg_any_to_server(name, strlen(name), PG_UTF8));
 	char	   *from = type;
 	char	   *to = type;
 
-	*locale = NULL;
+	*locale = "";
 	if (kind->code != BF_KIND_FOREIGN)
 		return type;
 	for (; *from != '\0'; from++)
 	{
-		if (*from == '@' && *++from != '@')
+		if (*from == '@' && from[1] != '@')
 		{
-			*locale = pstrdup(from);
+			*locale = pstrdup(from + 1);
 			break;
 		}
 		*to++ = *from;
+		if ((*from == '@' || *from == '[') && from[1] == *from)
+			from++;
 	}
 	*to = '\0';
 	return type;
@@ -81,7 +84,7 @@ split_kind_name(const BfKind *kind, char **locale)
 char *
 pgbloom_kind_name(const BfKind *kind)
 {
-	char	   *locale;
+	const char *locale;
 
 	return kind->code != BF_KIND_NONE ? split_kind_name(kind, &locale) : NULL;
 }
@@ -90,28 +93,32 @@ pgbloom_kind_name(const BfKind *kind)
 static char *
 describe_kind(const BfKind *kind)
 {
-	char	   *locale;
+	const char *locale;
 	char	   *type = split_kind_name(kind, &locale);
 
 	return psprintf("%s (%s, %s%s%s)", type,
 					kind->byte_order == BF_LITTLE_ENDIAN ?
 					"little-endian" : "big-endian",
 					pg_encoding_to_char(kind->encoding),
-					locale != NULL ? ", locale " : "",
-					locale != NULL ? locale : "");
+					locale[0] != '\0' ? ", locale " : "", locale);
 }
 
 void
 pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 {
-	char	   *type = pgbloom_kind_name(kind);
-	char	   *other_type = pgbloom_kind_name(other);
+	const char *locale;
+	const char *other_locale;
+	char	   *type = split_kind_name(kind, &locale);
+	char	   *other_type = split_kind_name(other, &other_locale);
+	bool		same_name = strcmp(kind->name, other->name) == 0;
+	bool		same_type = strcmp(type, other_type) == 0;
+	bool		same_locale = strcmp(locale, other_locale) == 0;
 
 	if (kind->code == BF_KIND_FOREIGN && other->code == BF_KIND_FOREIGN &&
-		strcmp(type, other_type) == 0)
+		(same_name || (same_type && !same_locale)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 strcmp(kind->name, other->name) == 0 ?
+				 same_name ?
 				 errmsg("Bloom filter holds keys of type %s hashed on another platform",
 						type) :
 				 errmsg("Bloom filter holds keys of type %s hashed under another locale",

@@ -77,6 +77,18 @@ bloom_key_in(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(PG_GETARG_CSTRING(0)));
 }
 
+/*
+ * Text is hashed as UTF-8, so that it is found in a database of any encoding.
+ * A database without an encoding has only bytes to offer.
+ */
+static bool
+text_is_utf8(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII;
+}
+
 static bool
 is_ascii(const char *string, int length)
 {
@@ -90,19 +102,13 @@ is_ascii(const char *string, int length)
 	return true;
 }
 
-/*
- * Hash a string as UTF-8, so that it is found in a database of any encoding.
- * A database without an encoding has only bytes to offer.
- */
 static uint64
 hash_string(const char *string, int length, uint64 seed)
 {
-	int			encoding = GetDatabaseEncoding();
 	char	   *utf8;
 	uint64		hash;
 
-	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII ||
-		is_ascii(string, length))
+	if (text_is_utf8() || is_ascii(string, length))
 		return bf_hash_bytes(string, length, seed);
 	utf8 = pg_server_to_any(string, length, PG_UTF8);
 	hash = bf_hash_bytes(utf8, strlen(utf8), seed);
@@ -110,6 +116,23 @@ hash_string(const char *string, int length, uint64 seed)
 	return hash;
 }
 
+/* The bytes of a bytea, or of text that is UTF-8; most lie in their row. */
+static uint64
+hash_bytea_key(Datum key, uint64 seed)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(key);
+	struct varlena *flat = value;
+	uint64		hash;
+
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
+		flat = pg_detoast_datum_packed(value);
+	hash = bf_hash_bytes(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), seed);
+	if (flat != value)
+		pfree(flat);
+	return hash;
+}
+
+/* Text in another encoding */
 static uint64
 hash_text_key(Datum key, uint64 seed)
 {
@@ -143,18 +166,6 @@ hash_name_key(Datum key, uint64 seed)
 	const char *string = NameStr(*DatumGetName(key));
 
 	return hash_string(string, strlen(string), seed);
-}
-
-static uint64
-hash_bytea_key(Datum key, uint64 seed)
-{
-	bytea	   *bytes = DatumGetByteaPP(key);
-	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes),
-									 VARSIZE_ANY_EXHDR(bytes), seed);
-
-	if ((Pointer) bytes != DatumGetPointer(key))
-		pfree(bytes);
-	return hash;
 }
 
 static uint64
@@ -521,14 +532,9 @@ normalize_locale(const char *name)
 	{
 		if (*from == '.' || *from == '@')
 			codeset = *from == '.';
-		else if (codeset)
-		{
-			if (*from == '-' || *from == '_')
-				continue;
-			*to++ = pg_tolower((unsigned char) *from);
+		else if (codeset && (*from == '-' || *from == '_'))
 			continue;
-		}
-		*to++ = *from;
+		*to++ = codeset ? pg_ascii_tolower((unsigned char) *from) : *from;
 	}
 	*to = '\0';
 	return result;
@@ -565,8 +571,9 @@ database_locale(void)
 }
 
 /*
- * The name of a foreign kind: "type@locale", or "type" alone.  Each @ of the
- * type's own is doubled, so that no two types get one name.
+ * The name of a foreign kind: "type@locale", or "type" alone, with "[]" after
+ * the type if it is an array.  Each @ and [ of the type's own is doubled, so
+ * that no two types get one name.
  */
 static void
 set_foreign_name(BfKind *kind, Oid type, bool by_locale)
@@ -579,8 +586,8 @@ set_foreign_name(BfKind *kind, Oid type, bool by_locale)
 	initStringInfo(&name);
 	for (; *bare != '\0'; bare++)
 	{
-		if (*bare == '@')
-			appendStringInfoChar(&name, '@');
+		if (*bare == '@' || *bare == '[')
+			appendStringInfoChar(&name, *bare);
 		appendStringInfoChar(&name, *bare);
 	}
 	if (OidIsValid(element))
@@ -671,6 +678,12 @@ is_untyped(Oid type)
 	return function.fn_addr == bloom_key_in;
 }
 
+static PgBloomHashFunction
+text_hash(void)
+{
+	return text_is_utf8() ? hash_bytea_key : hash_text_key;
+}
+
 static PgBloomKeyType *
 make_key_type(Oid type, Oid collation, MemoryContext context)
 {
@@ -688,6 +701,8 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 		{
 			key_type->kind.code = canonical_types[i].kind;
 			key_type->hash = canonical_types[i].hash;
+			if (key_type->hash == hash_text_key)
+				key_type->hash = text_hash();
 			if (type_is_collatable(base))
 				check_collation(collation);
 			return key_type;
@@ -697,7 +712,7 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 	if (is_untyped(base))
 	{
 		key_type->kind.code = BF_KIND_TEXT;
-		key_type->hash = hash_text_key;
+		key_type->hash = text_hash();
 		key_type->untyped = true;
 	}
 	else if (get_typtype(base) == TYPTYPE_ENUM)
@@ -797,7 +812,7 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 	{
 		type->reading = MemoryContextAllocZero(type->context, sizeof(*type));
 		type->reading->kind = *kind;
-		type->reading->hash = hash_text_key;
+		type->reading->hash = text_hash();
 	}
 	else if (kind->code == BF_KIND_FOREIGN)
 	{
@@ -807,6 +822,16 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 										  type->context);
 	}
 	return type->reading != NULL ? type->reading : type;
+}
+
+/* Most kinds have no name, of which the room need not be copied. */
+static inline void
+copy_kind(BfKind *to, const BfKind *from)
+{
+	if (from->namelen == 0)
+		memcpy(to, from, offsetof(BfKind, name) + 1);
+	else
+		*to = *from;
 }
 
 /*
@@ -826,7 +851,7 @@ pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
 		if (!bf_kind_equal(&type->kind, &params->kind))
 			pgbloom_kind_mismatch(&params->kind, &type->kind);
 	}
-	*kind = type->kind;
+	copy_kind(kind, &type->kind);
 	return type->hash != NULL ? type->hash(key, params->seed) :
 		hash_foreign(type, key, params->seed);
 }

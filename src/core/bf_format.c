@@ -104,7 +104,7 @@ bf_kind_equal(const BfKind *a, const BfKind *b)
 		a->byte_order == b->byte_order &&
 		a->encoding == b->encoding &&
 		a->namelen == b->namelen &&
-		memcmp(a->name, b->name, a->namelen) == 0;
+		(a->namelen == 0 || memcmp(a->name, b->name, a->namelen) == 0);
 }
 
 static bool
