@@ -887,6 +887,9 @@ test_utf8(void)
 		}
 		CHECK(bf_valid_kind_name(string, length) == good, "U+%04X is %s",
 			  (unsigned) c, good ? "refused" : "accepted");
+		for (i = 1; i < length; i++)
+			CHECK(!bf_valid_kind_name(string, i), "U+%04X cut off at %d",
+				  (unsigned) c, (int) i);
 	}
 
 	/* 95 printable characters of ASCII; from U+00A0 on; from U+0800 on */
