@@ -112,8 +112,9 @@ typedef enum BfKindCode
 
 /*
  * A kind in full.  The hash function of a BF_KIND_FOREIGN type may depend on
- * the byte order of the machine and on the encoding of the database; keys
- * hashed under one pair are not found under another, so both are recorded.
+ * the byte order of the machine and on the encoding of the database, and that
+ * of some types on its locale; keys hashed under one of them are not found
+ * under another, so all are recorded, the locale at the end of the name.
  */
 typedef struct BfKind
 {
