@@ -242,7 +242,11 @@ FROM (VALUES
   (75, 'exceptions', 'exclusions', 16, '01100000'),
   (76, 'exceptions', 'exclusions', 16, 'ffffffff'),
   (77, 'exceptions descend', 'exclusions', 140, 'ffffffffffffffff'),
-  (78, 'exception, not a hit', 'exclusions', 140, '0000000000000000')
+  (78, 'exception, not a hit', 'exclusions', 140, '0000000000000000'),
+  (79, 'encoding', 'foreign kind', 11, '23'),
+  (80, 'name, DEL', 'labels', 44, '7f'),
+  (81, 'name, C1 control', 'labels', 44, 'c285'),
+  (82, 'name, surrogate', 'labels', 44, 'eda080')
 ) patches (n, what, name, at, bytes)
 ORDER BY n;
 SELECT refusal(overlay(f::bytea PLACING substr(f::bytea, 45, 8) FROM 53)) AS equal_hashes

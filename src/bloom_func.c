@@ -240,10 +240,12 @@ bloom_contains_hash(PG_FUNCTION_ARGS)
 static uint64
 hash_argument(FunctionCallInfo fcinfo, int64 seed)
 {
-	BfParams	params = {0};
+	BfParams	params;
 	BfKind		kind;
 
+	/* Hashing looks at nothing else. */
 	params.seed = (uint64) seed;
+	params.kind.code = BF_KIND_NONE;
 	return pgbloom_key_hash(pgbloom_key_type(fcinfo, 0), PG_GETARG_DATUM(0),
 							&params, &kind);
 }

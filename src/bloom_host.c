@@ -79,62 +79,91 @@ pgbloom_host(MemoryContext context)
 	return host;
 }
 
-static bool
-name_is_utf8(const BfKind *kind)
+/*
+ * Split the name of a kind, which for one of PostgreSQL's hash functions is
+ * "type" or "type@locale", with each @ and [ of the type's own doubled.
+ * Returns the type in the encoding of the database; *locale is empty if there
+ * is none.
+ */
+static char *
+split_kind_name(const BfKind *kind, const char **locale)
 {
-	return pg_encoding_verifymbstr(PG_UTF8, kind->name, kind->namelen) ==
-		kind->namelen;
+	const char *name = bf_kind_name(kind);
+	char	   *type = pstrdup(pg_any_to_server(name, strlen(name), PG_UTF8));
+	char	   *from = type;
+	char	   *to = type;
+
+	*locale = "";
+	if (kind->code != BF_KIND_FOREIGN)
+		return type;
+	for (; *from != '\0'; from++)
+	{
+		if (*from == '@' && from[1] != '@')
+		{
+			*locale = pstrdup(from + 1);
+			break;
+		}
+		*to++ = *from;
+		if ((*from == '@' || *from == '[') && from[1] == *from)
+			from++;
+	}
+	*to = '\0';
+	return type;
 }
 
 /*
- * The name of a key kind in the encoding of the database, for users to read.
+ * The type of a kind's keys in the encoding of the database, for users to
+ * read; NULL as long as the kind is open.
  */
 char *
 pgbloom_kind_name(const BfKind *kind)
 {
-	const char *name = bf_kind_name(kind);
+	const char *locale;
 
-	if (name == NULL)
-		return NULL;
-	if (!name_is_utf8(kind))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("invalid Bloom filter"),
-				 errdetail("The name of its key type is not valid UTF-8."),
-				 errhint("Restore the value from a backup, or build the filter anew.")));
-	return pg_any_to_server(name, strlen(name), PG_UTF8);
+	return kind->code != BF_KIND_NONE ? split_kind_name(kind, &locale) : NULL;
 }
 
-/* Hashes of a foreign kind hold for one byte order and encoding. */
+/* Hashes of a foreign kind hold for one byte order, encoding and locale. */
 static char *
 describe_kind(const BfKind *kind)
 {
-	char	   *name = pgbloom_kind_name(kind);
+	const char *locale;
+	char	   *type = split_kind_name(kind, &locale);
 
-	if (kind->code != BF_KIND_FOREIGN)
-		return name;
-	return psprintf("%s (%s, %s)", name,
+	return psprintf("%s (%s, %s%s%s)", type,
 					kind->byte_order == BF_LITTLE_ENDIAN ?
 					"little-endian" : "big-endian",
-					pg_encoding_to_char(kind->encoding));
+					pg_encoding_to_char(kind->encoding),
+					locale[0] != '\0' ? ", locale " : "", locale);
 }
 
 void
 pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 {
+	const char *locale;
+	const char *other_locale;
+	char	   *type = split_kind_name(kind, &locale);
+	char	   *other_type = split_kind_name(other, &other_locale);
+	bool		same_name = strcmp(kind->name, other->name) == 0;
+	bool		same_type = strcmp(type, other_type) == 0;
+	bool		same_locale = strcmp(locale, other_locale) == 0;
+
 	if (kind->code == BF_KIND_FOREIGN && other->code == BF_KIND_FOREIGN &&
-		strcmp(kind->name, other->name) == 0)
+		(same_name || (same_type && !same_locale)))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 same_name ?
 				 errmsg("Bloom filter holds keys of type %s hashed on another platform",
-						pgbloom_kind_name(kind)),
+						type) :
+				 errmsg("Bloom filter holds keys of type %s hashed under another locale",
+						type),
 				 errdetail("The keys of the filter are %s, those given are %s.",
 						   describe_kind(kind), describe_kind(other)),
 				 errhint("Build the filter anew in this database, or from keys cast to text.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("Bloom filter holds keys of type %s, not of type %s",
-					pgbloom_kind_name(kind), pgbloom_kind_name(other)),
+					type, other_type),
 			 errdetail("Keys of different types hash differently, so the answer would be wrong."),
 			 errhint("Cast the key to the type of the filter's keys.")));
 }
@@ -262,11 +291,6 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 				 errdetail_internal("%s", view.reason),
 				 status == BF_UNKNOWN_VERSION ?
 				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") : 0));
-	if (!name_is_utf8(&view.params.kind))
-		ereturn(escontext, false,
-				(errcode(sqlerrcode),
-				 errmsg("invalid Bloom filter"),
-				 errdetail("The name of its key type is not valid UTF-8.")));
 	return true;
 }
 
@@ -301,6 +325,7 @@ void
 pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 					int64 seed)
 {
+	uint64		n = (uint64) expected;
 	BfShape		shape;
 
 	/* Written so that NaN fails. */
@@ -318,12 +343,12 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 						(long long) expected),
 				 errdetail("The number must be at least 1."),
 				 errhint("Use NULL for a filter that sizes itself.")));
-	if (sized && bf_shape_for(fpp, (uint64_t) expected, &shape) != BF_OK)
+	if (sized && bf_shape_for(fpp, n, &shape) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
 						(long long) expected, fpp,
-						pretty_size(bf_needed_bits(fpp, (uint64_t) expected) / 8)),
+						pretty_size(bf_needed_bits(fpp, n) / 8)),
 				 errdetail("The maximum size of a filter is %s, at this rate enough for %lld keys.",
 						   pretty_size(BF_MAX_BITS / 8.0),
 						   (long long) bf_most_keys(fpp)),
@@ -331,6 +356,6 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 
 	memset(params, 0, sizeof(*params));
 	params->fpp = fpp;
-	params->expected = sized ? (uint64_t) expected : 0;
+	params->expected = sized ? n : 0;
 	params->seed = (uint64_t) seed;
 }

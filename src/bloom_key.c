@@ -9,9 +9,9 @@
  * types are therefore hashed by canonical bytes of our own, which
  * doc/FORMAT.md lists.  Any other type goes through the extended hash
  * function of its hash operator class.  Such hashes may depend on the byte
- * order of the machine and on the encoding of the database, so these are
- * recorded as part of the kind, and types whose hashes do not even survive a
- * dump are refused.
+ * order of the machine, on the encoding of the database and, for types like
+ * citext, on its locale, so these are recorded as part of the kind, and types
+ * whose hashes do not even survive a dump are refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,10 +21,14 @@
 #include <sys/socket.h>
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "access/tupdesc.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "parser/parse_coerce.h"
@@ -58,6 +62,9 @@ struct PgBloomKeyType
 	PgBloomKeyType *reading;	/* what it was last read as */
 };
 
+StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
+				 "a database can have an encoding that the format lacks");
+
 PG_FUNCTION_INFO_V1(bloom_key_in);
 
 /*
@@ -68,6 +75,18 @@ Datum
 bloom_key_in(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(PG_GETARG_CSTRING(0)));
+}
+
+/*
+ * Text is hashed as UTF-8, so that it is found in a database of any encoding.
+ * A database without an encoding has only bytes to offer.
+ */
+static bool
+text_is_utf8(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII;
 }
 
 static bool
@@ -83,19 +102,13 @@ is_ascii(const char *string, int length)
 	return true;
 }
 
-/*
- * Hash a string as UTF-8, so that it is found in a database of any encoding.
- * A database without an encoding has only bytes to offer.
- */
 static uint64
 hash_string(const char *string, int length, uint64 seed)
 {
-	int			encoding = GetDatabaseEncoding();
 	char	   *utf8;
 	uint64		hash;
 
-	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII ||
-		is_ascii(string, length))
+	if (text_is_utf8() || is_ascii(string, length))
 		return bf_hash_bytes(string, length, seed);
 	utf8 = pg_server_to_any(string, length, PG_UTF8);
 	hash = bf_hash_bytes(utf8, strlen(utf8), seed);
@@ -103,6 +116,23 @@ hash_string(const char *string, int length, uint64 seed)
 	return hash;
 }
 
+/* The bytes of a bytea, or of text that is UTF-8; most lie in their row. */
+static uint64
+hash_bytea_key(Datum key, uint64 seed)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(key);
+	struct varlena *flat = value;
+	uint64		hash;
+
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
+		flat = pg_detoast_datum_packed(value);
+	hash = bf_hash_bytes(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), seed);
+	if (flat != value)
+		pfree(flat);
+	return hash;
+}
+
+/* Text in another encoding */
 static uint64
 hash_text_key(Datum key, uint64 seed)
 {
@@ -136,18 +166,6 @@ hash_name_key(Datum key, uint64 seed)
 	const char *string = NameStr(*DatumGetName(key));
 
 	return hash_string(string, strlen(string), seed);
-}
-
-static uint64
-hash_bytea_key(Datum key, uint64 seed)
-{
-	bytea	   *bytes = DatumGetByteaPP(key);
-	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes),
-									 VARSIZE_ANY_EXHDR(bytes), seed);
-
-	if ((Pointer) bytes != DatumGetPointer(key))
-		pfree(bytes);
-	return hash;
 }
 
 static uint64
@@ -353,31 +371,36 @@ refuse_type(Oid type, Oid key_type)
 			 errhint("Cast the key to text.")));
 }
 
-static void check_foreign(Oid type, Oid collation, Oid key_type);
+static bool check_foreign(Oid type, Oid collation, Oid key_type);
 
-static void
+static bool
 check_attributes(TupleDesc descriptor, Oid key_type)
 {
+	bool		by_locale = false;
 	int			i;
 
 	for (i = 0; i < descriptor->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
-		if (!attribute->attisdropped)
+		if (!attribute->attisdropped &&
 			check_foreign(attribute->atttypid, attribute->attcollation,
-						  key_type);
+						  key_type))
+			by_locale = true;
 	}
+	return by_locale;
 }
 
 /*
  * Refuse types whose hashes do not outlive the database, wherever they occur
- * inside the type of a key.
+ * inside the type of a key.  Returns whether there is one that may hash by
+ * the locale of the database: any type of strings that is not PostgreSQL's.
  */
-static void
+static bool
 check_foreign(Oid type, Oid collation, Oid key_type)
 {
 	Oid			part;
+	bool		by_locale = false;
 
 	check_stack_depth();
 	type = getBaseType(type);
@@ -419,24 +442,29 @@ check_foreign(Oid type, Oid collation, Oid key_type)
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
 
-				check_attributes(descriptor, key_type);
+				by_locale = check_attributes(descriptor, key_type);
 				ReleaseTupleDesc(descriptor);
 				break;
 			}
 		case TYPTYPE_RANGE:
-			check_foreign(get_range_subtype(type), get_range_collation(type),
-						  key_type);
+			by_locale = check_foreign(get_range_subtype(type),
+									  get_range_collation(type), key_type);
 			break;
 		case TYPTYPE_MULTIRANGE:
-			check_foreign(get_multirange_range(type), InvalidOid, key_type);
+			by_locale = check_foreign(get_multirange_range(type), InvalidOid,
+									  key_type);
 			break;
 		default:
 			part = get_element_type(type);
 			if (OidIsValid(part))
-				check_foreign(part, collation, key_type);
+				by_locale = check_foreign(part, collation, key_type);
 			else if (type_is_collatable(type))
+			{
 				check_collation(collation);
+				by_locale = type >= FirstNormalObjectId;
+			}
 	}
+	return by_locale;
 }
 
 static uint64
@@ -450,19 +478,27 @@ hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
 }
 
 static void
-set_kind_name(BfKind *kind, const char *name, const char *suffix)
+set_kind_name(BfKind *kind, const char *name)
 {
 	char	   *utf8 = pg_server_to_any(name, strlen(name), PG_UTF8);
-	size_t		length = strlen(utf8) + strlen(suffix);
+	size_t		length = strlen(utf8);
 
 	if (length > BF_MAX_KIND_NAME)
 		ereport(ERROR,
-				(errcode(ERRCODE_NAME_TOO_LONG),
-				 errmsg("name of type \"%s\" is too long for the key of a Bloom filter",
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
 						name),
-				 errdetail("It takes %zu bytes, the maximum is %d.",
-						   length, BF_MAX_KIND_NAME)));
-	snprintf(kind->name, sizeof(kind->name), "%s%s", utf8, suffix);
+				 errdetail("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
+						   length, BF_MAX_KIND_NAME),
+				 errhint("Cast the key to text.")));
+	if (!bf_valid_kind_name(utf8, length))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
+						name),
+				 errdetail("The name of the type contains control characters."),
+				 errhint("Rename the type, or cast the key to text.")));
+	memcpy(kind->name, utf8, length + 1);
 	kind->namelen = (uint8_t) length;
 }
 
@@ -480,13 +516,94 @@ type_name(Oid type)
 	return name;
 }
 
+/*
+ * The name of a locale of libc, with the one spelling of its codeset that
+ * glibc lists: C.utf8 and C.UTF-8 are the same.
+ */
+static char *
+normalize_locale(const char *name)
+{
+	char	   *result = pstrdup(strcmp(name, "POSIX") == 0 ? "C" : name);
+	char	   *to = result;
+	const char *from;
+	bool		codeset = false;
+
+	for (from = result; *from != '\0'; from++)
+	{
+		if (*from == '.' || *from == '@')
+			codeset = *from == '.';
+		else if (codeset && (*from == '-' || *from == '_'))
+			continue;
+		*to++ = codeset ? pg_ascii_tolower((unsigned char) *from) : *from;
+	}
+	*to = '\0';
+	return result;
+}
+
+/* What decides in this database which letters are the same but for case. */
+static char *
+database_locale(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
+										ObjectIdGetDatum(MyDatabaseId));
+	char		provider;
+	Datum		locale;
+	bool		isnull;
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	provider = DatabaseLocaleProvider((Form_pg_database) GETSTRUCT(tuple));
+	locale = SysCacheGetAttr(DATABASEOID, tuple,
+							 provider == COLLPROVIDER_LIBC ?
+							 Anum_pg_database_datctype :
+							 Anum_pg_database_datlocale, &isnull);
+	if (isnull)
+		elog(ERROR, "database %u has no locale", MyDatabaseId);
+	if (provider == COLLPROVIDER_LIBC)
+		name = normalize_locale(DatumGetDatctype(locale));
+	else
+		name = psprintf("%s:%s",
+						provider == COLLPROVIDER_ICU ? "icu" : "builtin",
+						TextDatumGetCString(locale));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/*
+ * The name of a foreign kind: "type@locale", or "type" alone, with "[]" after
+ * the type if it is an array.  Each @ and [ of the type's own is doubled, so
+ * that no two types get one name.
+ */
+static void
+set_foreign_name(BfKind *kind, Oid type, bool by_locale)
+{
+	Oid			element = get_element_type(type);
+	char	   *bare = type_name(OidIsValid(element) ? getBaseType(element) :
+								 type);
+	StringInfoData name;
+
+	initStringInfo(&name);
+	for (; *bare != '\0'; bare++)
+	{
+		if (*bare == '@' || *bare == '[')
+			appendStringInfoChar(&name, *bare);
+		appendStringInfoChar(&name, *bare);
+	}
+	if (OidIsValid(element))
+		appendStringInfoString(&name, "[]");
+	if (by_locale)
+		appendStringInfo(&name, "@%s", database_locale());
+	set_kind_name(kind, name.data);
+}
+
 /* Hash keys of any other type by the function of its operator class. */
 static void
 set_foreign(PgBloomKeyType *key_type, Oid type)
 {
 	TypeCacheEntry *entry;
-	Oid			element = get_element_type(type);
 	BfKind	   *kind = &key_type->kind;
+	bool		by_locale;
 
 	entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
 	if (!OidIsValid(entry->hash_extended_proc))
@@ -496,7 +613,7 @@ set_foreign(PgBloomKeyType *key_type, Oid type)
 						format_type_be(type)),
 				 errdetail("It has no default hash operator class with an extended hash function."),
 				 errhint("Cast the key to a type that has one, for example text.")));
-	check_foreign(type, key_type->collation, type);
+	by_locale = check_foreign(type, key_type->collation, type);
 	fmgr_info_cxt(entry->hash_extended_proc, &key_type->extended_hash,
 				  key_type->context);
 
@@ -507,10 +624,7 @@ set_foreign(PgBloomKeyType *key_type, Oid type)
 	kind->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	kind->encoding = (uint8_t) GetDatabaseEncoding();
-	if (OidIsValid(element))
-		set_kind_name(kind, type_name(getBaseType(element)), "[]");
-	else
-		set_kind_name(kind, type_name(type), "");
+	set_foreign_name(kind, type, by_locale);
 }
 
 static const struct
@@ -564,6 +678,12 @@ is_untyped(Oid type)
 	return function.fn_addr == bloom_key_in;
 }
 
+static PgBloomHashFunction
+text_hash(void)
+{
+	return text_is_utf8() ? hash_bytea_key : hash_text_key;
+}
+
 static PgBloomKeyType *
 make_key_type(Oid type, Oid collation, MemoryContext context)
 {
@@ -581,6 +701,8 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 		{
 			key_type->kind.code = canonical_types[i].kind;
 			key_type->hash = canonical_types[i].hash;
+			if (key_type->hash == hash_text_key)
+				key_type->hash = text_hash();
 			if (type_is_collatable(base))
 				check_collation(collation);
 			return key_type;
@@ -590,14 +712,14 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 	if (is_untyped(base))
 	{
 		key_type->kind.code = BF_KIND_TEXT;
-		key_type->hash = hash_text_key;
+		key_type->hash = text_hash();
 		key_type->untyped = true;
 	}
 	else if (get_typtype(base) == TYPTYPE_ENUM)
 	{
 		key_type->kind.code = BF_KIND_ENUM;
 		key_type->hash = hash_enum_key;
-		set_kind_name(&key_type->kind, type_name(base), "");
+		set_kind_name(&key_type->kind, type_name(base));
 	}
 	else
 		set_foreign(key_type, base);
@@ -671,7 +793,7 @@ find_text_like_type(const char *name)
 /*
  * What a key without a type is taken for beside keys of this kind: the label
  * of an enum value, or a value of a type that is text to all but its own
- * operators, like citext.
+ * operators, like citext.  Otherwise it remains text.
  */
 static PgBloomKeyType *
 read_untyped(PgBloomKeyType *type, const BfKind *kind)
@@ -690,21 +812,26 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 	{
 		type->reading = MemoryContextAllocZero(type->context, sizeof(*type));
 		type->reading->kind = *kind;
-		type->reading->hash = hash_text_key;
-		return type->reading;
+		type->reading->hash = text_hash();
 	}
-	if (kind->code == BF_KIND_FOREIGN)
+	else if (kind->code == BF_KIND_FOREIGN)
 	{
 		found = find_text_like_type(pgbloom_kind_name(kind));
 		if (OidIsValid(found))
-		{
 			type->reading = make_key_type(found, get_typcollation(found),
 										  type->context);
-			if (bf_kind_equal(&type->reading->kind, kind))
-				return type->reading;
-		}
 	}
-	return NULL;
+	return type->reading != NULL ? type->reading : type;
+}
+
+/* Most kinds have no name, of which the room need not be copied. */
+static inline void
+copy_kind(BfKind *to, const BfKind *from)
+{
+	if (from->namelen == 0)
+		memcpy(to, from, offsetof(BfKind, name) + 1);
+	else
+		*to = *from;
 }
 
 /*
@@ -719,15 +846,12 @@ pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
 	if (params->kind.code != BF_KIND_NONE &&
 		!bf_kind_equal(&type->kind, &params->kind))
 	{
-		PgBloomKeyType *reading = NULL;
-
 		if (type->untyped)
-			reading = read_untyped(type, &params->kind);
-		if (reading == NULL)
+			type = read_untyped(type, &params->kind);
+		if (!bf_kind_equal(&type->kind, &params->kind))
 			pgbloom_kind_mismatch(&params->kind, &type->kind);
-		type = reading;
 	}
-	*kind = type->kind;
+	copy_kind(kind, &type->kind);
 	return type->hash != NULL ? type->hash(key, params->seed) :
 		hash_foreign(type, key, params->seed);
 }

@@ -29,6 +29,22 @@
 	} while (0)
 #endif
 
+/*
+ * The locale of a database.  Until 14 it was always one of libc, with a name
+ * of type name; of other providers, the column was renamed in 17.
+ */
+#if PG_VERSION_NUM < 150000
+#define DatabaseLocaleProvider(form)	COLLPROVIDER_LIBC
+#define DatumGetDatctype(datum)			pstrdup(NameStr(*DatumGetName(datum)))
+#define Anum_pg_database_datlocale		Anum_pg_database_datctype
+#else
+#define DatabaseLocaleProvider(form)	((form)->datlocprovider)
+#define DatumGetDatctype(datum)			TextDatumGetCString(datum)
+#if PG_VERSION_NUM < 170000
+#define Anum_pg_database_datlocale		Anum_pg_database_daticulocale
+#endif
+#endif
+
 /* Before 18 the attribute had another name. */
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()

@@ -54,8 +54,14 @@
 /* Known false positives that a filter keeps apart. */
 #define BF_MAX_EXCEPTIONS		4096
 
-/* Longest name of a key kind in bytes: a type's name and "[]". */
-#define BF_MAX_KIND_NAME		79
+/*
+ * Longest name of a key kind in bytes, all that fits the length in an image:
+ * the name of any type, in UTF-8, with "[]" and a locale.
+ */
+#define BF_MAX_KIND_NAME		255
+
+/* PostgreSQL's greatest number of an encoding that a database can have. */
+#define BF_MAX_ENCODING			34
 
 typedef enum BfStatus
 {
@@ -106,8 +112,9 @@ typedef enum BfKindCode
 
 /*
  * A kind in full.  The hash function of a BF_KIND_FOREIGN type may depend on
- * the byte order of the machine and on the encoding of the database; keys
- * hashed under one pair are not found under another, so both are recorded.
+ * the byte order of the machine and on the encoding of the database, and that
+ * of some types on its locale; keys hashed under one of them are not found
+ * under another, so all are recorded, the locale at the end of the name.
  */
 typedef struct BfKind
 {
@@ -239,6 +246,7 @@ extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern const char *bf_kind_name(const BfKind *kind);
 extern bool bf_kind_equal(const BfKind *a, const BfKind *b);
+extern bool bf_valid_kind_name(const char *name, size_t length);
 
 /* bf_filter: questions to an image, and adding in place */
 extern bool bf_contains(const BfView *view, uint64_t hash);

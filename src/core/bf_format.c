@@ -60,6 +60,7 @@ static const uint8_t magic[4] = {'B', 'L', 'M', 'F'};
 static_assert(EXPECTED_AT + 8 == HEADER_SIZE, "header has a gap");
 static_assert((HEADER_SIZE + 4) % 8 == 0, "content is not aligned");
 static_assert(BITS_SET_AT + 8 == ENTRY_SIZE, "directory entry has a gap");
+static_assert(BF_MAX_KIND_NAME == UINT8_MAX, "a length needs to be checked");
 
 /* Names of the kinds that have none of their own; part of no image. */
 static const char *const kind_names[] = {
@@ -103,13 +104,62 @@ bf_kind_equal(const BfKind *a, const BfKind *b)
 		a->byte_order == b->byte_order &&
 		a->encoding == b->encoding &&
 		a->namelen == b->namelen &&
-		memcmp(a->name, b->name, a->namelen) == 0;
+		(a->namelen == 0 || memcmp(a->name, b->name, a->namelen) == 0);
 }
 
 static bool
 kind_has_name(unsigned code)
 {
 	return code == BF_KIND_ENUM || code == BF_KIND_FOREIGN;
+}
+
+/* How many bytes of this string are one character of UTF-8; 0: not valid. */
+static size_t
+utf8_length(const uint8_t *s, size_t left)
+{
+	size_t		length = 1 + (s[0] >= 0x80) + (s[0] >= 0xE0) + (s[0] >= 0xF0);
+	size_t		i;
+
+	/* Continuation bytes, overlong forms, and what is above U+10FFFF */
+	if ((s[0] >= 0x80 && s[0] < 0xC2) || s[0] > 0xF4 || length > left)
+		return 0;
+	for (i = 1; i < length; i++)
+	{
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+	}
+	if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90) ||
+		(s[0] == 0xF4 && s[1] >= 0x90))
+		return 0;
+
+	/* Halves of surrogate pairs */
+	if (s[0] == 0xED && s[1] >= 0xA0)
+		return 0;
+	return length;
+}
+
+static bool
+is_control(const uint8_t *s)
+{
+	return s[0] < ' ' || s[0] == 0x7F || (s[0] == 0xC2 && s[1] < 0xA0);
+}
+
+/* Names are printed in messages, so they are UTF-8 without controls. */
+bool
+bf_valid_kind_name(const char *name, size_t length)
+{
+	const uint8_t *s = (const uint8_t *) name;
+
+	while (length > 0)
+	{
+		size_t		n = utf8_length(s, length);
+
+		if (n == 0 || is_control(s))
+			return false;
+		s += n;
+		length -= n;
+	}
+	return true;
 }
 
 /* Names are padded so that what follows stays aligned. */
@@ -139,8 +189,7 @@ open_kind(const uint8_t *image, BfView *view)
 
 	if (kind->code >= NKIND_NAMES && !kind_has_name(kind->code))
 		return refuse(view, BF_CORRUPT, "The type of its keys is unknown.");
-	if (kind->namelen > BF_MAX_KIND_NAME ||
-		(kind->namelen > 0) != kind_has_name(kind->code))
+	if ((kind->namelen > 0) != kind_has_name(kind->code))
 		return refuse(view, BF_CORRUPT,
 					  "The name of its key type has a wrong length.");
 	if (kind->code == BF_KIND_FOREIGN
@@ -149,19 +198,23 @@ open_kind(const uint8_t *image, BfView *view)
 		: kind->byte_order != 0 || kind->encoding != 0)
 		return refuse(view, BF_CORRUPT,
 					  "The byte order of its keys is unknown.");
+	if (kind->encoding > BF_MAX_ENCODING)
+		return refuse(view, BF_CORRUPT,
+					  "The encoding of its keys is unknown.");
 
 	if (view->size < HEADER_SIZE + padded(kind->namelen))
 		return refuse(view, BF_CORRUPT, "It is shorter than its header.");
-	for (i = 0; i < padded(kind->namelen); i++)
-	{
-		uint8_t		c = image[HEADER_SIZE + i];
-
-		if (i < kind->namelen ? c < ' ' : c != 0)
-			return refuse(view, BF_CORRUPT,
-						  "The name of its key type has wrong characters.");
-	}
 	memcpy(kind->name, image + HEADER_SIZE, kind->namelen);
 	kind->name[kind->namelen] = '\0';
+	if (!bf_valid_kind_name(kind->name, kind->namelen))
+		return refuse(view, BF_CORRUPT,
+					  "The name of its key type has wrong characters.");
+	for (i = kind->namelen; i < padded(kind->namelen); i++)
+	{
+		if (image[HEADER_SIZE + i] != 0)
+			return refuse(view, BF_CORRUPT,
+						  "The padding of a name is not zero.");
+	}
 	return BF_OK;
 }
 

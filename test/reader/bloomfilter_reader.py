@@ -34,6 +34,7 @@ MAX_BITS = 2**32
 SLACK = 4
 MAX_LAYERS = 32
 MAX_EXCEPTIONS = 4096
+MAX_ENCODING = 34
 MAX_UNSIZED_HASHES = 2**22
 FIRST_UNSIZED_LAYER = 2**24
 HEADER = struct.Struct('<4s8BIIQdQ')
@@ -468,18 +469,21 @@ class Filter:
         require(expected <= MAX_BITS, 'expected')
         require(code == 0 or code in KIND_NAMES, 'kind')
         named = code in (ENUM, FOREIGN)
-        require(1 <= namelen <= 79 if named else namelen == 0, 'namelen')
+        require((namelen > 0) == named, 'namelen')
         require(byte_order in (1, 2) if code == FOREIGN else
                 byte_order == encoding == 0, 'byte order or encoding')
+        require(encoding <= MAX_ENCODING, 'encoding')
         at = HEADER.size + namelen + -namelen % 8
         name = image[HEADER.size:HEADER.size + namelen]
-        require(at <= len(image) and min(name, default=32) >= 32 and
-                not any(image[HEADER.size + namelen:at]), 'name')
+        require(at <= len(image), 'shorter than the name')
         try:
-            result = cls(KIND_NAMES.get(code), fpp, expected, seed,
-                         name.decode('utf-8'), byte_order, encoding)
+            name = name.decode('utf-8')
         except UnicodeDecodeError:
             raise FormatError('name is not UTF-8')
+        require(not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name) and
+                not any(image[HEADER.size + namelen:at]), 'name')
+        result = cls(KIND_NAMES.get(code), fpp, expected, seed, name,
+                     byte_order, encoding)
         require(expected <= most_keys(fpp), 'expected')
 
         if form == 0:

@@ -1,6 +1,7 @@
 # Filters survive pg_dump and COPY, to the byte, and every key is still found
 # afterwards: also enum values, whose OIDs are others then, and text in a
-# database of another encoding.
+# database of another encoding.  Keys that hash by the locale of the database
+# are found under the same one; under another one, to ask is an error.
 
 use strict;
 use warnings;
@@ -372,6 +373,56 @@ SELECT sqlstate_of('SELECT f | (SELECT bloom_agg(k) FROM keys_citext)'
 	' FROM filters WHERE kind = ''citext'' AND form = ''dense''')}),
 	'42804',
 	'filters of foreign keys from two encodings cannot be united');
+
+#
+# Another locale: citext hashes in the lower case of the database's.
+#
+SKIP:
+{
+	my $create = q{
+CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'
+	LC_COLLATE 'C' LC_CTYPE 'C.UTF-8'};
+	my ($failed) = $node->psql('postgres', sprintf $create, 'lower');
+
+	skip 'this system has no locale C.UTF-8', 10 if $failed;
+
+	$node->safe_psql('lower', $shift);
+	$node->command_ok(restore('lower', 'custom'), 'restore, C to C.UTF-8');
+	check_restored('lower', 'C to C.UTF-8', 'citext');
+	($status, $out, $err) = $node->psql(
+		'lower', q{
+SELECT f @> U&'Z\00DCRICH 1' FROM filters WHERE kind = 'citext' LIMIT 1});
+	like(
+		$err,
+		qr/citext hashed under another locale\n.*, locale C\), .*, locale C\.utf8\)/,
+		'C to C.UTF-8: the error names both locales');
+
+	$node->safe_psql(
+		'lower', q{
+CREATE TABLE cities AS SELECT bloom_agg(U&'Z\00DCRICH'::citext) AS f});
+	$node->command_ok(
+		[
+			'pg_dump', '--format=custom', '--file', "$dir/lower",
+			'--dbname', $node->connstr('lower')
+		],
+		'pg_dump of a C.UTF-8 database');
+	$node->safe_psql('postgres', sprintf $create, 'same');
+	$node->command_ok(restore('same', 'lower'),
+		'restore, C.UTF-8 to C.UTF-8');
+	is( $node->safe_psql(
+			'same', q{
+SELECT f @> U&'z\00FCrich'::citext, f @> U&'Z\00FCRICH' FROM cities}),
+		't|t',
+		'C.UTF-8 to C.UTF-8: a key of other case is found');
+	create_database($node, 'upper', 'UTF8');
+	$node->command_ok(restore('upper', 'lower'), 'restore, C.UTF-8 to C');
+	is( $node->safe_psql(
+			'upper', q{
+SELECT sqlstate_of('SELECT f @> U&''Z\00DCRICH''::citext FROM cities'),
+	   sqlstate_of('SELECT f @> U&''Z\00DCRICH'' FROM cities')}),
+		'42804|42804',
+		'C.UTF-8 to C: to ask is an error');
+}
 
 #
 # COPY

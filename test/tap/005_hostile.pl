@@ -272,9 +272,11 @@ foreach my $name (sort keys %bases)
 		build_variants(
 			$filter, undef,
 			kind => [ 0 .. 20, 64, 65 ],
-			namelen => [ 0 .. 80 ],
+			namelen => [ 0 .. 255 ],
 			byte_order => [ 2, 3 ],
-			encoding => [ 2 .. 42 ]));
+			encoding => [ 2 .. 34 ]));
+	add('header', 'invalid',
+		build_variants($filter, undef, encoding => [ 35 .. 255 ]));
 
 	# Name of the key type
 	if ($filter->{namelen} > 0)
@@ -282,8 +284,9 @@ foreach my $name (sort keys %bases)
 		my $n = $filter->{namelen};
 
 		# Control characters, and what is not UTF-8
-		foreach my $bad ("\0", "\n", "\x1f", "\x80", "\xff", "\xc3",
-			"\xed\xa0\x80", "\xf8\x88\x80\x80")
+		foreach my $bad ("\0", "\n", "\x1f", "\x7f", "\x80", "\xff", "\xc3",
+			"\xc2\x85", "\xc0\xa0", "\xed\xa0\x80", "\xe0\x9f\xbf",
+			"\xf4\x90\x80\x80", "\xf8\x88\x80\x80")
 		{
 			my $name = $filter->{name};
 
@@ -304,11 +307,11 @@ foreach my $name (sort keys %bases)
 			}
 		}
 		add('name', 'invalid',
-			build_with($filter, { name => 'x' x 80, namelen => 80 }),
 			build_with($filter, { name => 'x' x 256, namelen => 255 }),
 			build_with($filter, { name => '', namelen => 0 }));
 		add('name', 'valid',
-			build_with($filter, { name => 'x' x 79 . "\0", namelen => 79 }));
+			build_with($filter, { name => 'x' x 80, namelen => 80 }),
+			build_with($filter, { name => 'x' x 255 . "\0", namelen => 255 }));
 	}
 
 	# Fields of a layer
@@ -396,7 +399,8 @@ foreach my $i (1 .. 500)
 # Images that no filter of ours looks like, but that are valid: the functions
 # have to get on with them.
 my @names = ('citext', 'jsonb', 'text', 'varchar', '_text', 'text[]', 'record',
-	'cstring', 'colour', 'pg_class', 'x' x 79, "gr\xc3\xb6\xc3\x9fe", ' ', '"');
+	'cstring', 'colour', 'pg_class', 'x' x 255, "gr\xc3\xb6\xc3\x9fe", ' ', '"',
+	'@', '@@', 'citext@', 'citext@C', 'citext@@C', 'citext[]@C', '@' x 255);
 
 sub random_layer
 {
@@ -453,7 +457,7 @@ sub random_filter
 		if ($filter{kind} == 65)
 		{
 			$filter{byte_order} = one_of(1, 2);
-			$filter{encoding} = one_of(0, 6, 8, 255);
+			$filter{encoding} = one_of(0, 6, 8, 34);
 		}
 	}
 	if ($filter{nlayers} == 0)

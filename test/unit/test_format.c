@@ -780,14 +780,14 @@ test_kinds(void)
 
 		try_kind(code, 0, order, 0, canonical);
 		for (namelen = 1; namelen < 256; namelen++)
-			try_kind(code, namelen, order, 0, named && namelen <= 79);
+			try_kind(code, namelen, order, 0, named);
 		for (i = 0; i < 256; i++)
 		{
 			try_kind(code, named ? 5 : 0, i, 0,
 					 foreign ? i == 1 || i == 2 : i == 0 &&
 					 (named || canonical));
 			try_kind(code, named ? 5 : 0, order, i,
-					 foreign || (i == 0 && (named || canonical)));
+					 foreign ? i <= 34 : i == 0 && (named || canonical));
 		}
 	}
 }
@@ -809,10 +809,10 @@ test_names(void)
 		{
 			for (i = 0; i < namelen; i += namelen > 1 ? namelen - 1 : 1)
 			{
-				if (c < ' ')
+				if (c < ' ' || c >= 0x7F)
 					refuse_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
 								  "in a name, character");
-				else if (c < 0x7F)
+				else
 					accept_edited(sample, HEADER + i, 1, c,
 								  "in a name, character");
 			}
@@ -826,6 +826,96 @@ test_names(void)
 			refuse(image, i, BF_CORRUPT, "a name cut off at", i);
 		free(image);
 	}
+}
+
+/* How many of all strings of this many bytes are a name. */
+static uint64_t
+count_names(size_t length)
+{
+	uint64_t	count = 0;
+	uint64_t	value;
+	uint8_t		string[8];
+
+	for (value = 0; value >> (8 * length) == 0; value++)
+	{
+		put(string, value, 8);
+		count += bf_valid_kind_name((const char *) string, length);
+	}
+	return count;
+}
+
+/*
+ * Names are UTF-8 without control characters: every code point has its one
+ * form, and there are as many strings as there are code points.
+ */
+static void
+test_utf8(void)
+{
+	static const uint8_t ends[] = {0, 0x7F, 0x80, 0xBF, 0xC0, 0xFF};
+	uint32_t	c;
+	int			lead,
+				second;
+	size_t		i,
+				j;
+	uint64_t	count = 0;
+
+	for (c = 0; c <= 0x10FFFF; c++)
+	{
+		char		string[4];
+		size_t		length = 0;
+		bool		good = !(c < 0x20 || (c >= 0x7F && c < 0xA0) ||
+							 (c >= 0xD800 && c < 0xE000));
+
+		if (c < 0x80)
+			string[length++] = (char) c;
+		else
+		{
+			if (c < 0x800)
+				string[length++] = (char) (0xC0 | c >> 6);
+			else
+			{
+				if (c < 0x10000)
+					string[length++] = (char) (0xE0 | c >> 12);
+				else
+				{
+					string[length++] = (char) (0xF0 | c >> 18);
+					string[length++] = (char) (0x80 | (c >> 12 & 0x3F));
+				}
+				string[length++] = (char) (0x80 | (c >> 6 & 0x3F));
+			}
+			string[length++] = (char) (0x80 | (c & 0x3F));
+		}
+		CHECK(bf_valid_kind_name(string, length) == good, "U+%04X is %s",
+			  (unsigned) c, good ? "refused" : "accepted");
+		for (i = 1; i < length; i++)
+			CHECK(!bf_valid_kind_name(string, i), "U+%04X cut off at %d",
+				  (unsigned) c, (int) i);
+	}
+
+	/* 95 printable characters of ASCII; from U+00A0 on; from U+0800 on */
+	CHECK(count_names(1) == 95, "of one byte");
+	CHECK(count_names(2) == 95 * 95 + 0x760, "of two bytes");
+	CHECK(count_names(3) == 95 * 95 * 95 + 2 * 95 * 0x760 + 0xF000,
+		  "of three bytes");
+
+	for (lead = 0xF0; lead < 0x100; lead++)
+	{
+		for (second = 0; second < 0x100; second++)
+		{
+			for (i = 0; i < LENGTH(ends); i++)
+			{
+				for (j = 0; j < LENGTH(ends); j++)
+				{
+					uint8_t		string[4] = {
+						(uint8_t) lead, (uint8_t) second, ends[i], ends[j]
+					};
+
+					count += bf_valid_kind_name((char *) string, 4);
+				}
+			}
+		}
+	}
+	CHECK(count == 0x100 * 2 * 2, "of four bytes: %u", (unsigned) count);
 }
 
 static void
@@ -892,7 +982,7 @@ test_longest_name(void)
 		params.kind.code = BF_KIND_ENUM;
 		params.kind.namelen = (uint8_t) namelen;
 		for (i = 0; i < (int) namelen; i++)
-			params.kind.name[i] = (char) ('!' + i);
+			params.kind.name[i] = (char) ('!' + i % 94);
 		host_init(&host);
 		bf_builder_init(&b, &host.host, &params);
 		add_keys(&b, 0, 5 + namelen, 1);
@@ -1184,6 +1274,7 @@ main(void)
 	tap_run("bits set, and the order of hashes", test_content);
 	tap_run("kinds: code, length of name, byte order, encoding", test_kinds);
 	tap_run("names: characters and padding", test_names);
+	tap_run("names: every code point, and no other bytes", test_utf8);
 	tap_run("names and equality of kinds", test_kind_functions);
 	tap_run("names of every length are written and read",
 			test_longest_name);
