@@ -322,28 +322,36 @@ hash_enum_key(Datum key, uint64 seed)
 }
 
 /*
- * Whether deterministic collation makes equal strings equal bytes.
+ * Whether deterministic collation makes equal strings equal bytes.  This and
+ * the following checks raise an error if that is not so, or, with noerror,
+ * return false.
  */
-static void
-check_collation(Oid collation)
+static bool
+check_collation(Oid collation, bool noerror)
 {
+	if (OidIsValid(collation) && get_collation_isdeterministic(collation))
+		return true;
+	if (noerror)
+		return false;
 	if (!OidIsValid(collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_COLLATION),
 				 errmsg("could not determine which collation to use for string hashing"),
 				 errhint("Use the COLLATE clause to set the collation explicitly.")));
-	if (!get_collation_isdeterministic(collation))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("Bloom filters do not support nondeterministic collations"),
-				 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
-						   get_collation_name(collation)),
-				 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("Bloom filters do not support nondeterministic collations"),
+			 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
+					   get_collation_name(collation)),
+			 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	return false;
 }
 
-static void
-refuse_type(Oid type, Oid key_type)
+static bool
+refuse_type(Oid type, Oid key_type, bool noerror)
 {
+	if (noerror)
+		return false;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("type %s cannot be the key of a Bloom filter",
@@ -351,12 +359,13 @@ refuse_type(Oid type, Oid key_type)
 			 errdetail("Values of type %s hash by object identifiers, which do not survive dump and restore.",
 					   format_type_be(type)),
 			 errhint("Cast the key to text.")));
+	return false;
 }
 
-static void check_foreign(Oid type, Oid collation, Oid key_type);
+static bool check_foreign(Oid type, Oid collation, Oid key_type, bool noerror);
 
-static void
-check_attributes(TupleDesc descriptor, Oid key_type)
+static bool
+check_attributes(TupleDesc descriptor, Oid key_type, bool noerror)
 {
 	int			i;
 
@@ -364,18 +373,20 @@ check_attributes(TupleDesc descriptor, Oid key_type)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
-		if (!attribute->attisdropped)
-			check_foreign(attribute->atttypid, attribute->attcollation,
-						  key_type);
+		if (!attribute->attisdropped &&
+			!check_foreign(attribute->atttypid, attribute->attcollation,
+						   key_type, noerror))
+			return false;
 	}
+	return true;
 }
 
 /*
  * Refuse types whose hashes do not outlive the database, wherever they occur
  * inside the type of a key.
  */
-static void
-check_foreign(Oid type, Oid collation, Oid key_type)
+static bool
+check_foreign(Oid type, Oid collation, Oid key_type, bool noerror)
 {
 	Oid			part;
 
@@ -398,44 +409,48 @@ check_foreign(Oid type, Oid collation, Oid key_type)
 #ifdef REGDATABASEOID
 		case REGDATABASEOID:
 #endif
-			refuse_type(type, key_type);
+			return refuse_type(type, key_type, noerror);
 	}
 
 	/* Within a key, a record might be of any type. */
 	if (type == RECORDOID || type == RECORDARRAYOID)
+	{
+		if (noerror)
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
 						format_type_be(key_type)),
 				 errdetail("It contains records of no particular type."),
 				 errhint("Cast the records to a named composite type.")));
+	}
 
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_ENUM:
-			refuse_type(type, key_type);
-			break;
+			return refuse_type(type, key_type, noerror);
 		case TYPTYPE_COMPOSITE:
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
+				bool		fine = check_attributes(descriptor, key_type,
+													noerror);
 
-				check_attributes(descriptor, key_type);
 				ReleaseTupleDesc(descriptor);
-				break;
+				return fine;
 			}
 		case TYPTYPE_RANGE:
-			check_foreign(get_range_subtype(type), get_range_collation(type),
-						  key_type);
-			break;
+			return check_foreign(get_range_subtype(type),
+								 get_range_collation(type), key_type,
+								 noerror);
 		case TYPTYPE_MULTIRANGE:
-			check_foreign(get_multirange_range(type), InvalidOid, key_type);
-			break;
+			return check_foreign(get_multirange_range(type), InvalidOid,
+								 key_type, noerror);
 		default:
 			part = get_element_type(type);
 			if (OidIsValid(part))
-				check_foreign(part, collation, key_type);
-			else if (type_is_collatable(type))
-				check_collation(collation);
+				return check_foreign(part, collation, key_type, noerror);
+			return !type_is_collatable(type) ||
+				check_collation(collation, noerror);
 	}
 }
 
@@ -449,21 +464,27 @@ hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
 	return bf_hash_u64(DatumGetUInt64(hash), seed);
 }
 
-static void
-set_kind_name(BfKind *kind, const char *name, const char *suffix)
+static bool
+set_kind_name(BfKind *kind, const char *name, const char *suffix,
+			  bool noerror)
 {
 	char	   *utf8 = pg_server_to_any(name, strlen(name), PG_UTF8);
 	size_t		length = strlen(utf8) + strlen(suffix);
 
 	if (length > BF_MAX_KIND_NAME)
+	{
+		if (noerror)
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_TOO_LONG),
 				 errmsg("name of type \"%s\" is too long for the key of a Bloom filter",
 						name),
 				 errdetail("It takes %zu bytes, the maximum is %d.",
 						   length, BF_MAX_KIND_NAME)));
+	}
 	snprintf(kind->name, sizeof(kind->name), "%s%s", utf8, suffix);
 	kind->namelen = (uint8_t) length;
+	return true;
 }
 
 /* The bare name, so that a type may change its schema. */
@@ -481,8 +502,8 @@ type_name(Oid type)
 }
 
 /* Hash keys of any other type by the function of its operator class. */
-static void
-set_foreign(PgBloomKeyType *key_type, Oid type)
+static bool
+set_foreign(PgBloomKeyType *key_type, Oid type, bool noerror)
 {
 	TypeCacheEntry *entry;
 	Oid			element = get_element_type(type);
@@ -490,13 +511,18 @@ set_foreign(PgBloomKeyType *key_type, Oid type)
 
 	entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
 	if (!OidIsValid(entry->hash_extended_proc))
+	{
+		if (noerror)
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
 						format_type_be(type)),
 				 errdetail("It has no default hash operator class with an extended hash function."),
 				 errhint("Cast the key to a type that has one, for example text.")));
-	check_foreign(type, key_type->collation, type);
+	}
+	if (!check_foreign(type, key_type->collation, type, noerror))
+		return false;
 	fmgr_info_cxt(entry->hash_extended_proc, &key_type->extended_hash,
 				  key_type->context);
 
@@ -508,9 +534,9 @@ set_foreign(PgBloomKeyType *key_type, Oid type)
 #endif
 	kind->encoding = (uint8_t) GetDatabaseEncoding();
 	if (OidIsValid(element))
-		set_kind_name(kind, type_name(getBaseType(element)), "[]");
-	else
-		set_kind_name(kind, type_name(type), "");
+		return set_kind_name(kind, type_name(getBaseType(element)), "[]",
+							 noerror);
+	return set_kind_name(kind, type_name(type), "", noerror);
 }
 
 static const struct
@@ -549,23 +575,27 @@ static const struct
 	{XID8OID, BF_KIND_XID8, hash_int8_key},
 };
 
-/* Whether this is our type for keys that nobody gave a type. */
-static bool
-is_untyped(Oid type)
+/*
+ * Whether this is the type with our input function.  The extension's types
+ * have no fixed OIDs, may be in any schema and have namesakes in others; what
+ * makes them ours is that this library made their values.
+ */
+bool
+pgbloom_type_is(Oid type, PGFunction input)
 {
-	Oid			input;
+	Oid			typinput;
 	Oid			ioparam;
 	FmgrInfo	function;
 
 	if (type < FirstNormalObjectId || get_typtype(type) != TYPTYPE_BASE)
 		return false;
-	getTypeInputInfo(type, &input, &ioparam);
-	fmgr_info(input, &function);
-	return function.fn_addr == bloom_key_in;
+	getTypeInputInfo(type, &typinput, &ioparam);
+	fmgr_info(typinput, &function);
+	return function.fn_addr == input;
 }
 
 static PgBloomKeyType *
-make_key_type(Oid type, Oid collation, MemoryContext context)
+make_key_type(Oid type, Oid collation, MemoryContext context, bool noerror)
 {
 	PgBloomKeyType *key_type = MemoryContextAllocZero(context,
 													  sizeof(*key_type));
@@ -581,13 +611,14 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 		{
 			key_type->kind.code = canonical_types[i].kind;
 			key_type->hash = canonical_types[i].hash;
-			if (type_is_collatable(base))
-				check_collation(collation);
+			if (type_is_collatable(base) &&
+				!check_collation(collation, noerror))
+				return NULL;
 			return key_type;
 		}
 	}
 
-	if (is_untyped(base))
+	if (pgbloom_type_is(base, bloom_key_in))
 	{
 		key_type->kind.code = BF_KIND_TEXT;
 		key_type->hash = hash_text_key;
@@ -597,10 +628,11 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 	{
 		key_type->kind.code = BF_KIND_ENUM;
 		key_type->hash = hash_enum_key;
-		set_kind_name(&key_type->kind, type_name(base), "");
+		if (!set_kind_name(&key_type->kind, type_name(base), "", noerror))
+			return NULL;
 	}
-	else
-		set_foreign(key_type, base);
+	else if (!set_foreign(key_type, base, noerror))
+		return NULL;
 	return key_type;
 }
 
@@ -613,7 +645,7 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine the data type of the key")));
 	fcinfo->flinfo->fn_extra = make_key_type(type, PG_GET_COLLATION(),
-											 fcinfo->flinfo->fn_mcxt);
+											 fcinfo->flinfo->fn_mcxt, false);
 	return fcinfo->flinfo->fn_extra;
 }
 
@@ -636,6 +668,22 @@ pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 		return fcinfo->flinfo->fn_extra;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
 	return lookup_once(fcinfo, get_base_element_type(array));
+}
+
+/*
+ * The type of keys of this SQL type, for a filter with keys of this kind, or
+ * NULL if they are no keys of such a filter.
+ */
+PgBloomKeyType *
+pgbloom_find_key_type(Oid type, Oid collation, const BfKind *kind)
+{
+	PgBloomKeyType *key_type = make_key_type(type, collation,
+											 CurrentMemoryContext, true);
+
+	if (key_type == NULL ||
+		(kind->code != BF_KIND_NONE && !bf_kind_equal(&key_type->kind, kind)))
+		return NULL;
+	return key_type;
 }
 
 /*
@@ -699,7 +747,7 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 		if (OidIsValid(found))
 		{
 			type->reading = make_key_type(found, get_typcollation(found),
-										  type->context);
+										  type->context, false);
 			if (bf_kind_equal(&type->reading->kind, kind))
 				return type->reading;
 		}
