@@ -154,6 +154,11 @@ SELECT round(rows_expected(query)::numeric, -2) AS expected, query FROM (VALUES
   ('SELECT FROM data WHERE {id: a run} @> url'),
   ('SELECT FROM data WHERE {mood: ok} @> id'),
   ('SELECT FROM data WHERE bloom_contains_hash({id: a run}, hash + 1)'),
+  -- types that cannot be keys at all
+  ('SELECT FROM data WHERE {id: a run} @> to_json(id)'),
+  ('SELECT FROM data WHERE {id: a run} @> id::regclass'),
+  ('SELECT FROM data WHERE {id: a run} @> ARRAY[mood]'),
+  ('SELECT FROM data WHERE {id: a run} @> ROW(id, mood)'),
   -- joins
   ('SELECT FROM data, (VALUES (bloom_empty()), (bloom_empty()) OFFSET 0) v(f) WHERE f @> id'),
   ('SELECT FROM data, (VALUES (bloom_empty()), (bloom_empty()) OFFSET 0) v(f) WHERE id <@ f'),
