@@ -90,8 +90,13 @@ SELECT 'mood: others', bloom_agg(m) FROM unnest('{sad,happy}'::mood[]) m UNION A
 SELECT 'sparse: a third', bloom_agg(sparse) FROM data WHERE sparse % 3 = 0 UNION ALL
 SELECT 'sparse: all', bloom_agg(sparse) FROM data UNION ALL
 SELECT 'rare: the most common', bloom_agg(rare) FROM data WHERE rare < 110 UNION ALL
+SELECT 'rare: all', bloom_agg(rare) FROM data UNION ALL
 SELECT 'list: some', bloom_agg(list) FROM data WHERE list[1] = 2 UNION ALL
 SELECT 'id: none', bloom_empty();
+
+-- The bounds of a histogram and no other key: the worst case of a pattern.
+INSERT INTO filters SELECT 'url: bounds', bloom_agg(u)
+  FROM unnest((SELECT histogram_bounds::text::text[] FROM pg_stats WHERE tablename = 'data' AND attname = 'url')) u;
 
 SELECT name, judge('data', split_part(name, ':', 1), name) FROM filters ORDER BY name COLLATE "C";
 
@@ -163,7 +168,8 @@ SELECT round(rows_expected(query)::numeric, -2) AS expected, query FROM (VALUES
   ('SELECT FROM data, (VALUES (bloom_empty()), (bloom_empty()) OFFSET 0) v(f) WHERE f @> id'),
   ('SELECT FROM data, (VALUES (bloom_empty()), (bloom_empty()) OFFSET 0) v(f) WHERE id <@ f'),
   ('SELECT FROM data, (VALUES (bloom_empty()), (bloom_empty()) OFFSET 0) v(f) WHERE bloom_contains(f, id)'),
-  ('SELECT FROM data, (VALUES (1), (2) OFFSET 0) v(i) WHERE {id: a run} @> (id + i)')
+  ('SELECT FROM data, (VALUES (1), (2) OFFSET 0) v(i) WHERE {id: a run} @> (id + i)'),
+  ('SELECT FROM data, (VALUES (1), (2) OFFSET 0) v(i) WHERE bloom_contains({id: a run}, id + i)')
 ) q(query);
 -- The execution does report it.
 SELECT FROM data WHERE filter('id: a run') @> url;
@@ -270,10 +276,14 @@ CREATE DOMAIN strange.bloom AS bytea;
 CREATE FUNCTION strange.f(int, text) RETURNS bool LANGUAGE sql IMMUTABLE COST 10000 AS 'SELECT $1 > 0 AND $2 > '''' OR random() < 0';
 CREATE FUNCTION strange.f(bytea, bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
+CREATE FUNCTION strange.f(bigint, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
+CREATE FUNCTION strange.f(bigint, bytea) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(bloom, bloom) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(strange.filter, bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1::bloom @> $2 OR random() < 0';
 CREATE OPERATOR strange.@@@ (LEFTARG = int, RIGHTARG = text, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
 CREATE OPERATOR strange.@@@ (LEFTARG = bytea, RIGHTARG = bigint, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
+CREATE OPERATOR strange.@@@ (LEFTARG = bigint, RIGHTARG = int, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
+CREATE OPERATOR strange.@@@ (LEFTARG = bigint, RIGHTARG = bytea, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
 CREATE OPERATOR strange.@@@ (RIGHTARG = bigint, FUNCTION = strange.f, RESTRICT = bloom_contsel);
 CREATE OPERATOR strange.@@@ (LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
 CREATE OPERATOR strange.@@@ (LEFTARG = strange.filter, RIGHTARG = bigint, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
@@ -286,6 +296,7 @@ CREATE FUNCTION strange.bytes(bytea, bigint) RETURNS bool LANGUAGE plpgsql IMMUT
 SELECT round(rows_expected('SELECT FROM data WHERE ' || condition)::numeric, -1) AS expected, condition FROM (VALUES
   ('id::int OPERATOR(strange.@@@) ''text'''), ('1 OPERATOR(strange.@@@) url'),
   ('''x''::bytea OPERATOR(strange.@@@) id'), ('{id: a run}::bytea OPERATOR(strange.@@@) id'),
+  ('id OPERATOR(strange.@@@) 5'), ('id OPERATOR(strange.@@@) {id: a run}::bytea'),
   ('''x''::strange.bloom OPERATOR(strange.@@@) id'),
   ('OPERATOR(strange.@@@) id'), ('{id: a run} OPERATOR(strange.@@@) filter(url)'),
   ('{id: a run}::strange.filter OPERATOR(strange.@@@) id'),
