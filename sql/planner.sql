@@ -313,8 +313,8 @@ RESET client_min_messages;
 -- Cost
 --
 
--- Cheap conditions come first, expensive ones last, and of two filters that
--- whose probes wait less for memory.
+-- Cheap conditions come first, expensive ones last, and of two filters the
+-- one whose probes wait less for memory.
 CREATE FUNCTION slow(bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 1000 AS 'BEGIN RETURN $1 > 0; END';
 INSERT INTO filters SELECT 'id: very large', bloom_agg(i, 0.01, 1000000) FROM generate_series(1, 250000) i;
 CREATE FUNCTION order_of(condition text, first text, second text) RETURNS text LANGUAGE plpgsql AS $$
@@ -335,7 +335,7 @@ SELECT order_of('bloom_contains({id: a run}, id) AND uniform > 5', 'uniform', 'b
 CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE sql AS $$ SELECT plan_of(query)::text LIKE '%"Parallel Aware": true%' $$;
 SET max_parallel_workers_per_gather = 2;
 SET min_parallel_table_scan_size = 0;
-SET parallel_setup_cost = 100;
+SET parallel_setup_cost = 150;
 SELECT is_parallel(query), query FROM (VALUES
   ('SELECT count(*) FROM data'),
   ('SELECT count(*) FROM data WHERE uniform > 5'),

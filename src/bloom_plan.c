@@ -77,22 +77,26 @@ is_filter(Node *node)
 	return pgbloom_type_is(getBaseType(exprType(node)), bloom_in);
 }
 
-/* Tell a filter from a key, which may come in either order. */
+/* Tell the filter from the key, which may come in either order. */
 static bool
 tell_apart(List *args, Node **filter, Node **key)
 {
-	Node	   *left;
-	Node	   *right;
+	bool		in_order;
 
 	if (list_length(args) != 2)
 		return false;
-	left = linitial(args);
-	right = lsecond(args);
-	*filter = is_filter(left) ? left : right;
-	*key = is_filter(left) ? right : left;
-	return is_filter(*filter) && !is_filter(*key);
+	in_order = is_filter(linitial(args));
+	*filter = in_order ? linitial(args) : lsecond(args);
+	*key = in_order ? lsecond(args) : linitial(args);
+
+	/* A filter may be a key, but then it is not known which is which. */
+	return is_filter(lsecond(args)) != in_order;
 }
 
+/*
+ * Look up a value of the column.  Where its hash function raises an error,
+ * the execution of the query would do so, too.
+ */
 static bool
 contains(const Question *question, Datum value)
 {
@@ -184,8 +188,9 @@ is_random(const Question *question, AttStatsSlot *histogram,
 }
 
 /*
- * The bound of the shares that may well have led to so many hits of n: that
- * of Wilson's score interval, z standard deviations above or below.
+ * The largest share, or with a negative z the smallest, that may well have
+ * led to so many hits of n: the bound of Wilson's score interval, z standard
+ * deviations away.
  */
 static double
 likely_share(double hits, double n, double z)
@@ -336,10 +341,13 @@ estimate(PlannerInfo *root, Oid function, List *args, Oid collation,
 		examine_variable(root, key, varRelid, &question.column);
 		if (find_values_type(&question, question.column.vartype, collation,
 							 hashes))
-			selectivity = share_of_rows(&question,
-										statistic_proc_security_check(&question.column,
-																	  function),
-										hashes, collation);
+		{
+			bool		readable =
+				statistic_proc_security_check(&question.column, function);
+
+			selectivity = share_of_rows(&question, readable, hashes,
+										collation);
+		}
 		ReleaseVariableStats(question.column);
 	}
 	if ((Pointer) image != DatumGetPointer(constant->constvalue))
