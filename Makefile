@@ -29,6 +29,7 @@ OBJS = $(CORE_OBJS) \
 	src/bloom_info.o \
 	src/bloom_io.o \
 	src/bloom_key.o \
+	src/bloom_plan.o \
 	src/bloom_set.o
 
 # A name that postgres exports, too, must not be bound to postgres.

@@ -11,22 +11,22 @@ CREATE TYPE bloom;
 
 CREATE FUNCTION bloom_in(cstring) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5000;
 COMMENT ON FUNCTION bloom_in(cstring) IS 'I/O';
 
 CREATE FUNCTION bloom_out(bloom) RETURNS cstring
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 3000;
 COMMENT ON FUNCTION bloom_out(bloom) IS 'I/O';
 
 CREATE FUNCTION bloom_recv(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_recv(internal) IS 'I/O';
 
 CREATE FUNCTION bloom_send(bloom) RETURNS bytea
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
 
 -- Filters do not compress, and are read by slices.
@@ -43,7 +43,7 @@ COMMENT ON TYPE bloom IS 'Bloom filter: a set of keys that may have false positi
 
 CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_from_bytea(bytea) IS
 	'the filter with this image (doc/FORMAT.md); error 22P03 if it is not a valid one';
 
@@ -113,7 +113,7 @@ CREATE FUNCTION bloom_empty(
 	seed bigint DEFAULT 0)
 	RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_empty(float8, bigint, bigint) IS
 	'an empty filter. fpp: false-positive rate, 1e-9 to 0.5. expected: number of distinct keys to size it for, at least 1; NULL: it sizes itself. seed: of the key hash; filters to be united need the same. Errors: 22023 out of range, 22004 fpp or seed NULL, 54000 larger than 512 MB';
 
@@ -143,7 +143,7 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
 	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
 
@@ -153,13 +153,13 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
 	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
 	'the filter with all elements of an array added, which copies it once; NULL elements are skipped. NULL for NULL. Errors: as of bloom_add';
@@ -168,15 +168,42 @@ COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
 -- Membership
 --
 
+-- Estimators read statistics, so they are not immutable.
+CREATE FUNCTION bloom_contsel(internal, oid, internal, integer) RETURNS float8
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_contsel(internal, oid, internal, integer) IS
+	'restriction selectivity of operators that ask whether a filter contains a key';
+
+CREATE FUNCTION bloom_contjoinsel(internal, oid, internal, smallint, internal) RETURNS float8
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_contjoinsel(internal, oid, internal, smallint, internal) IS
+	'join selectivity of operators that ask whether a filter contains a key';
+
+CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_contains_support(internal) IS
+	'planner support for bloom_contains';
+
+CREATE FUNCTION bloom_contains_hash_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_contains_hash_support(internal) IS
+	'planner support for bloom_contains_hash';
+
 CREATE FUNCTION bloom_contains(filter bloom, key anyelement) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains(bloom, anyelement) IS
 	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
 
 CREATE FUNCTION bloom_contained_by(key anyelement, filter bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contained_by'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contained_by(anyelement, bloom) IS
 	'implementation of <@ operator: bloom_contains with its arguments exchanged';
 
@@ -185,8 +212,8 @@ CREATE OPERATOR @> (
 	LEFTARG = bloom,
 	RIGHTARG = anyelement,
 	COMMUTATOR = <@,
-	RESTRICT = contsel,
-	JOIN = contjoinsel
+	RESTRICT = bloom_contsel,
+	JOIN = bloom_contjoinsel
 );
 COMMENT ON OPERATOR @> (bloom, anyelement) IS 'filter probably contains key';
 
@@ -195,20 +222,22 @@ CREATE OPERATOR <@ (
 	LEFTARG = anyelement,
 	RIGHTARG = bloom,
 	COMMUTATOR = @>,
-	RESTRICT = contsel,
-	JOIN = contjoinsel
+	RESTRICT = bloom_contsel,
+	JOIN = bloom_contjoinsel
 );
 COMMENT ON OPERATOR <@ (anyelement, bloom) IS 'key is probably contained in filter';
 
 CREATE FUNCTION bloom_contains(filter bloom, key bloom_key) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains(bloom, bloom_key) IS
 	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
 
 CREATE FUNCTION bloom_contained_by(key bloom_key, filter bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contained_by'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contained_by(bloom_key, bloom) IS
 	'implementation of <@ operator: bloom_contains with its arguments exchanged';
 
@@ -217,8 +246,8 @@ CREATE OPERATOR @> (
 	LEFTARG = bloom,
 	RIGHTARG = bloom_key,
 	COMMUTATOR = <@,
-	RESTRICT = contsel,
-	JOIN = contjoinsel
+	RESTRICT = bloom_contsel,
+	JOIN = bloom_contjoinsel
 );
 COMMENT ON OPERATOR @> (bloom, bloom_key) IS 'filter probably contains key';
 
@@ -227,8 +256,8 @@ CREATE OPERATOR <@ (
 	LEFTARG = bloom_key,
 	RIGHTARG = bloom,
 	COMMUTATOR = @>,
-	RESTRICT = contsel,
-	JOIN = contjoinsel
+	RESTRICT = bloom_contsel,
+	JOIN = bloom_contjoinsel
 );
 COMMENT ON OPERATOR <@ (bloom_key, bloom) IS 'key is probably contained in filter';
 
@@ -252,13 +281,13 @@ COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
 	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
 	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
 
@@ -268,13 +297,13 @@ COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
 
 CREATE FUNCTION bloom_hash(key anyelement, seed bigint DEFAULT 0) RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloom_hash'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_hash(anyelement, bigint) IS
 	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
 
 CREATE FUNCTION bloom_hash(key bloom_key, seed bigint DEFAULT 0) RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloom_hash'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
 	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
 
@@ -287,19 +316,20 @@ COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
 
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
+	SUPPORT bloom_contains_hash_support;
 COMMENT ON FUNCTION bloom_contains_hash(bloom, bigint) IS
 	'bloom_contains for the key of this hash, which has to be made by bloom_hash with the seed of the filter from a key of the type of its keys. NULL for NULL';
 
 CREATE FUNCTION bloom_shard(key anyelement, shards int) RETURNS int
 	AS 'MODULE_PATHNAME', 'bloom_shard'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_shard(anyelement, int) IS
 	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
 
 CREATE FUNCTION bloom_shard(key bloom_key, shards int) RETURNS int
 	AS 'MODULE_PATHNAME', 'bloom_shard'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_shard(bloom_key, int) IS
 	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
 
@@ -347,12 +377,12 @@ COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_eq(bloom, bloom) IS 'implementation of = operator';
 
 CREATE FUNCTION bloom_ne(bloom, bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_ne(bloom, bloom) IS 'implementation of <> operator';
 
 CREATE OPERATOR = (
@@ -381,12 +411,12 @@ COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 
 CREATE FUNCTION bloom_hashvalue(bloom) RETURNS int
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_hashvalue(bloom) IS 'hash of a filter as a value';
 
 CREATE FUNCTION bloom_hashvalue_extended(bloom, bigint) RETURNS bigint
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_hashvalue_extended(bloom, bigint) IS
 	'hash of a filter as a value';
 
@@ -435,7 +465,7 @@ CREATE FUNCTION bloom_info(
 	OUT over_capacity boolean,
 	OUT excluded int)
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_info(bloom) IS
 	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, whether more keys came than one layer holds, and the number of excluded keys. NULL for NULL';
 
@@ -451,13 +481,13 @@ CREATE FUNCTION bloom_sizing(
 	OUT textbook_bits bigint,
 	OUT textbook_hashes int)
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_sizing(float8, bigint) IS
 	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter. NULL for NULL. Errors: 22023 out of range';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_compact(bloom) IS
 	'the smallest filter that keeps the rate asked for: an unsized one is sized for the keys it holds, an oversized one becomes the filter that would have been built at the smaller size. NULL for NULL';
 
@@ -467,49 +497,49 @@ COMMENT ON FUNCTION bloom_compact(bloom) IS
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 2;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) IS
 	'transition function of bloom_agg';
 
@@ -539,25 +569,25 @@ COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS
 
 CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
 	'serialization function of all aggregates of bloomfilter';
 
 CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
 	'deserialization function of all aggregates of bloomfilter';
 
 CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
 	'final function of bloom_agg';
 
 CREATE FUNCTION bloom_set_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_set_agg_finalfn(internal) IS
 	'final function of bloom_union_agg and bloom_intersection_agg';
 

@@ -12,8 +12,8 @@ CREATE VIEW members AS
     refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND
     NOT (classid = 'pg_type'::regclass AND objid IN (SELECT typarray FROM pg_type));
 
--- What is wrong with any of it.  VOLATILE and PARALLEL UNSAFE are what a
--- function gets that says nothing.
+-- What is wrong with any of it.  VOLATILE, PARALLEL UNSAFE and, in C, COST 1
+-- are what a function gets that says nothing.
 CREATE VIEW offenders AS
   SELECT object, 'has no comment' AS offence
   FROM members
@@ -26,7 +26,12 @@ CREATE VIEW offenders AS
   SELECT object, 'is not immutable'
   FROM members JOIN pg_proc p ON objid = p.oid
   WHERE classid = 'pg_proc'::regclass AND provolatile <> 'i' AND
-    proname NOT IN ('bloom_key_recv', 'bloom_key_send')
+    proname NOT IN ('bloom_key_recv', 'bloom_key_send', 'bloom_contsel', 'bloom_contjoinsel')
+  UNION ALL
+  SELECT object, 'has no cost'
+  FROM members JOIN pg_proc p ON objid = p.oid
+  WHERE classid = 'pg_proc'::regclass AND prokind = 'f' AND procost = 1 AND
+    proname !~ '^bloom_key_|_support$|^bloom_cont(join)?sel$|^bloom_to_bytea$'
   UNION ALL
   SELECT object, 'has no path to serialize its state'
   FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
@@ -37,6 +42,26 @@ CREATE VIEW offenders AS
   FROM members JOIN pg_operator o ON objid = o.oid
   WHERE classid = 'pg_operator'::regclass AND oprresult = 'bool'::regtype AND
     0 IN (oprcom, oprrest, oprjoin)
+  UNION ALL
+  SELECT object, 'has the wrong estimators'
+  FROM members JOIN pg_operator o ON objid = o.oid
+  WHERE classid = 'pg_operator'::regclass AND oprresult = 'bool'::regtype AND 0 NOT IN (oprrest, oprjoin) AND
+    (oprname, oprrest::text, oprjoin::text) NOT IN (('=', 'eqsel', 'eqjoinsel'), ('<>', 'neqsel', 'neqjoinsel'),
+      ('@>', 'bloom_contsel', 'bloom_contjoinsel'), ('<@', 'bloom_contsel', 'bloom_contjoinsel'))
+  UNION ALL
+  -- A function's estimate comes from its support function, an operator's not.
+  SELECT object, 'is estimated otherwise than its operator'
+  FROM members JOIN pg_proc p ON objid = p.oid JOIN pg_operator o ON oprcode = p.oid
+  WHERE classid = 'pg_proc'::regclass AND
+    (oprrest::text = 'bloom_contsel') <> (prosupport::text = 'bloom_contains_support')
+  UNION ALL
+  SELECT object, 'takes part in equality without a negator'
+  FROM members JOIN pg_operator o ON objid = o.oid
+    LEFT JOIN pg_operator n ON o.oprnegate = n.oid
+  WHERE classid = 'pg_operator'::regclass AND
+    (o.oprname IN ('=', '<>') OR o.oprnegate <> 0) AND
+    (n.oprleft, n.oprright, n.oprresult, n.oprnegate) IS DISTINCT FROM
+    (o.oprleft, o.oprright, o.oprresult, o.oid)
   UNION ALL
   SELECT object, 'has the wrong commutator'
   FROM members JOIN pg_operator o ON objid = o.oid
@@ -50,21 +75,25 @@ SELECT * FROM offenders ORDER BY object, offence;
 -- The view does find what it is meant to find.
 BEGIN;
 CREATE FUNCTION careless(bloom, bloom) RETURNS bool LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION careless(bloom) RETURNS int LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'byteaoctetlen';
 CREATE OPERATOR &&& (FUNCTION = careless, LEFTARG = bloom, RIGHTARG = bloom);
+CREATE OPERATOR <> (FUNCTION = bloom_contains, LEFTARG = bloom, RIGHTARG = bloom_key, RESTRICT = eqsel, JOIN = eqjoinsel);
 CREATE AGGREGATE careless_agg(bloom) (SFUNC = bloom_union, STYPE = bloom);
 CREATE CAST (bloom AS jsonb) WITH INOUT;
 ALTER EXTENSION bloomfilter ADD FUNCTION careless(bloom, bloom);
+ALTER EXTENSION bloomfilter ADD FUNCTION careless(bloom);
 ALTER EXTENSION bloomfilter ADD OPERATOR &&& (bloom, bloom);
+ALTER EXTENSION bloomfilter ADD OPERATOR <> (bloom, bloom_key);
 ALTER EXTENSION bloomfilter ADD AGGREGATE careless_agg(bloom);
 ALTER EXTENSION bloomfilter ADD CAST (bloom AS jsonb);
 SELECT * FROM offenders ORDER BY object COLLATE "C", offence COLLATE "C";
 ROLLBACK;
 
--- The functions, and how they take NULL.
+-- The functions, how they take NULL, and what the planner knows of them.
 SELECT p.oid::regprocedure AS function,
   pg_get_function_result(p.oid) AS result,
   CASE provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' END AS volatility,
-  proisstrict AS strict
+  proisstrict AS strict, procost AS cost, CASE WHEN prosupport <> 0 THEN prosupport END AS support
 FROM members JOIN pg_proc p ON objid = p.oid
 WHERE classid = 'pg_proc'::regclass AND prokind = 'f'
 ORDER BY p.oid::regprocedure::text COLLATE "C";

@@ -5,8 +5,8 @@
  *
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
- * bloom_array (many keys), bloom_set (two filters), bloom_info and
- * bloom_agg.  They use bloom_key (from a datum to kind and hash),
+ * bloom_array (many keys), bloom_set (two filters), bloom_info, bloom_agg
+ * and, for the planner, bloom_plan.  They use bloom_key (from a datum to kind and hash),
  * bloom_expanded (filters that are changed where they lie), bloom_host
  * (memory, values and errors) and the core.
  *
@@ -55,9 +55,12 @@ extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
 								const uint64 *hashes, int n);
 
 /* bloom_key.c */
+extern bool pgbloom_type_is(Oid type, PGFunction input);
 extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);
 extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
 											int argno);
+extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
+											 const BfKind *kind);
 extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 							   const BfParams *params, BfKind *kind);
 

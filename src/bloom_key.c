@@ -340,28 +340,36 @@ hash_enum_key(Datum key, uint64 seed)
 }
 
 /*
- * Whether deterministic collation makes equal strings equal bytes.
+ * Whether deterministic collation makes equal strings equal bytes.  This and
+ * the following checks raise an error if that is not so, or, with noerror,
+ * return false.
  */
-static void
-check_collation(Oid collation)
+static bool
+check_collation(Oid collation, bool noerror)
 {
+	if (OidIsValid(collation) && get_collation_isdeterministic(collation))
+		return true;
+	if (noerror)
+		return false;
 	if (!OidIsValid(collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_COLLATION),
 				 errmsg("could not determine which collation to use for string hashing"),
 				 errhint("Use the COLLATE clause to set the collation explicitly.")));
-	if (!get_collation_isdeterministic(collation))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("Bloom filters do not support nondeterministic collations"),
-				 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
-						   get_collation_name(collation)),
-				 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("Bloom filters do not support nondeterministic collations"),
+			 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
+					   get_collation_name(collation)),
+			 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	return false;
 }
 
-static void
-refuse_type(Oid type, Oid key_type)
+static bool
+refuse_type(Oid type, Oid key_type, bool noerror)
 {
+	if (noerror)
+		return false;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("type %s cannot be the key of a Bloom filter",
@@ -369,14 +377,16 @@ refuse_type(Oid type, Oid key_type)
 			 errdetail("Values of type %s hash by object identifiers, which do not survive dump and restore.",
 					   format_type_be(type)),
 			 errhint("Cast the key to text.")));
+	return false;
 }
 
-static bool check_foreign(Oid type, Oid collation, Oid key_type);
+static bool check_foreign(Oid type, Oid collation, Oid key_type,
+						  bool *by_locale, bool noerror);
 
 static bool
-check_attributes(TupleDesc descriptor, Oid key_type)
+check_attributes(TupleDesc descriptor, Oid key_type, bool *by_locale,
+				 bool noerror)
 {
-	bool		by_locale = false;
 	int			i;
 
 	for (i = 0; i < descriptor->natts; i++)
@@ -384,23 +394,24 @@ check_attributes(TupleDesc descriptor, Oid key_type)
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
 		if (!attribute->attisdropped &&
-			check_foreign(attribute->atttypid, attribute->attcollation,
-						  key_type))
-			by_locale = true;
+			!check_foreign(attribute->atttypid, attribute->attcollation,
+						   key_type, by_locale, noerror))
+			return false;
 	}
-	return by_locale;
+	return true;
 }
 
 /*
  * Refuse types whose hashes do not outlive the database, wherever they occur
- * inside the type of a key.  Returns whether there is one that may hash by
- * the locale of the database: any type of strings that is not PostgreSQL's.
+ * inside the type of a key.  *by_locale is set where there is one that may
+ * hash by the locale of the database: any type of strings that is not
+ * PostgreSQL's.
  */
 static bool
-check_foreign(Oid type, Oid collation, Oid key_type)
+check_foreign(Oid type, Oid collation, Oid key_type, bool *by_locale,
+			  bool noerror)
 {
 	Oid			part;
-	bool		by_locale = false;
 
 	check_stack_depth();
 	type = getBaseType(type);
@@ -421,50 +432,53 @@ check_foreign(Oid type, Oid collation, Oid key_type)
 #ifdef REGDATABASEOID
 		case REGDATABASEOID:
 #endif
-			refuse_type(type, key_type);
+			return refuse_type(type, key_type, noerror);
 	}
 
 	/* Within a key, a record might be of any type. */
 	if (type == RECORDOID || type == RECORDARRAYOID)
+	{
+		if (noerror)
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
 						format_type_be(key_type)),
 				 errdetail("It contains records of no particular type."),
 				 errhint("Cast the records to a named composite type.")));
+	}
 
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_ENUM:
-			refuse_type(type, key_type);
-			break;
+			return refuse_type(type, key_type, noerror);
 		case TYPTYPE_COMPOSITE:
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
+				bool		fine = check_attributes(descriptor, key_type,
+													by_locale, noerror);
 
-				by_locale = check_attributes(descriptor, key_type);
 				ReleaseTupleDesc(descriptor);
-				break;
+				return fine;
 			}
 		case TYPTYPE_RANGE:
-			by_locale = check_foreign(get_range_subtype(type),
-									  get_range_collation(type), key_type);
-			break;
+			return check_foreign(get_range_subtype(type),
+								 get_range_collation(type), key_type,
+								 by_locale, noerror);
 		case TYPTYPE_MULTIRANGE:
-			by_locale = check_foreign(get_multirange_range(type), InvalidOid,
-									  key_type);
-			break;
+			return check_foreign(get_multirange_range(type), InvalidOid,
+								 key_type, by_locale, noerror);
 		default:
 			part = get_element_type(type);
 			if (OidIsValid(part))
-				by_locale = check_foreign(part, collation, key_type);
-			else if (type_is_collatable(type))
-			{
-				check_collation(collation);
-				by_locale = type >= FirstNormalObjectId;
-			}
+				return check_foreign(part, collation, key_type, by_locale,
+									 noerror);
+			if (!type_is_collatable(type))
+				return true;
+			if (type >= FirstNormalObjectId)
+				*by_locale = true;
+			return check_collation(collation, noerror);
 	}
-	return by_locale;
 }
 
 static uint64
@@ -477,12 +491,15 @@ hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
 	return bf_hash_u64(DatumGetUInt64(hash), seed);
 }
 
-static void
-set_kind_name(BfKind *kind, const char *name)
+static bool
+set_kind_name(BfKind *kind, const char *name, bool noerror)
 {
 	char	   *utf8 = pg_server_to_any(name, strlen(name), PG_UTF8);
 	size_t		length = strlen(utf8);
 
+	if (noerror &&
+		(length > BF_MAX_KIND_NAME || !bf_valid_kind_name(utf8, length)))
+		return false;
 	if (length > BF_MAX_KIND_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -500,6 +517,7 @@ set_kind_name(BfKind *kind, const char *name)
 				 errhint("Rename the type, or cast the key to text.")));
 	memcpy(kind->name, utf8, length + 1);
 	kind->namelen = (uint8_t) length;
+	return true;
 }
 
 /* The bare name, so that a type may change its schema. */
@@ -575,8 +593,8 @@ database_locale(void)
  * the type if it is an array.  Each @ and [ of the type's own is doubled, so
  * that no two types get one name.
  */
-static void
-set_foreign_name(BfKind *kind, Oid type, bool by_locale)
+static bool
+set_foreign_name(BfKind *kind, Oid type, bool by_locale, bool noerror)
 {
 	Oid			element = get_element_type(type);
 	char	   *bare = type_name(OidIsValid(element) ? getBaseType(element) :
@@ -594,26 +612,31 @@ set_foreign_name(BfKind *kind, Oid type, bool by_locale)
 		appendStringInfoString(&name, "[]");
 	if (by_locale)
 		appendStringInfo(&name, "@%s", database_locale());
-	set_kind_name(kind, name.data);
+	return set_kind_name(kind, name.data, noerror);
 }
 
 /* Hash keys of any other type by the function of its operator class. */
-static void
-set_foreign(PgBloomKeyType *key_type, Oid type)
+static bool
+set_foreign(PgBloomKeyType *key_type, Oid type, bool noerror)
 {
 	TypeCacheEntry *entry;
 	BfKind	   *kind = &key_type->kind;
-	bool		by_locale;
+	bool		by_locale = false;
 
 	entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
 	if (!OidIsValid(entry->hash_extended_proc))
+	{
+		if (noerror)
+			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
 						format_type_be(type)),
 				 errdetail("It has no default hash operator class with an extended hash function."),
 				 errhint("Cast the key to a type that has one, for example text.")));
-	by_locale = check_foreign(type, key_type->collation, type);
+	}
+	if (!check_foreign(type, key_type->collation, type, &by_locale, noerror))
+		return false;
 	fmgr_info_cxt(entry->hash_extended_proc, &key_type->extended_hash,
 				  key_type->context);
 
@@ -624,7 +647,7 @@ set_foreign(PgBloomKeyType *key_type, Oid type)
 	kind->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	kind->encoding = (uint8_t) GetDatabaseEncoding();
-	set_foreign_name(kind, type, by_locale);
+	return set_foreign_name(kind, type, by_locale, noerror);
 }
 
 static const struct
@@ -663,19 +686,23 @@ static const struct
 	{XID8OID, BF_KIND_XID8, hash_int8_key},
 };
 
-/* Whether this is our type for keys that nobody gave a type. */
-static bool
-is_untyped(Oid type)
+/*
+ * Whether this is the type with our input function.  The extension's types
+ * have no fixed OIDs, may be in any schema and have namesakes in others; what
+ * makes them ours is that this library made their values.
+ */
+bool
+pgbloom_type_is(Oid type, PGFunction input)
 {
-	Oid			input;
+	Oid			typinput;
 	Oid			ioparam;
 	FmgrInfo	function;
 
 	if (type < FirstNormalObjectId || get_typtype(type) != TYPTYPE_BASE)
 		return false;
-	getTypeInputInfo(type, &input, &ioparam);
-	fmgr_info(input, &function);
-	return function.fn_addr == bloom_key_in;
+	getTypeInputInfo(type, &typinput, &ioparam);
+	fmgr_info(typinput, &function);
+	return function.fn_addr == input;
 }
 
 static PgBloomHashFunction
@@ -685,7 +712,7 @@ text_hash(void)
 }
 
 static PgBloomKeyType *
-make_key_type(Oid type, Oid collation, MemoryContext context)
+make_key_type(Oid type, Oid collation, MemoryContext context, bool noerror)
 {
 	PgBloomKeyType *key_type = MemoryContextAllocZero(context,
 													  sizeof(*key_type));
@@ -703,13 +730,14 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 			key_type->hash = canonical_types[i].hash;
 			if (key_type->hash == hash_text_key)
 				key_type->hash = text_hash();
-			if (type_is_collatable(base))
-				check_collation(collation);
+			if (type_is_collatable(base) &&
+				!check_collation(collation, noerror))
+				return NULL;
 			return key_type;
 		}
 	}
 
-	if (is_untyped(base))
+	if (pgbloom_type_is(base, bloom_key_in))
 	{
 		key_type->kind.code = BF_KIND_TEXT;
 		key_type->hash = text_hash();
@@ -719,10 +747,11 @@ make_key_type(Oid type, Oid collation, MemoryContext context)
 	{
 		key_type->kind.code = BF_KIND_ENUM;
 		key_type->hash = hash_enum_key;
-		set_kind_name(&key_type->kind, type_name(base));
+		if (!set_kind_name(&key_type->kind, type_name(base), noerror))
+			return NULL;
 	}
-	else
-		set_foreign(key_type, base);
+	else if (!set_foreign(key_type, base, noerror))
+		return NULL;
 	return key_type;
 }
 
@@ -735,7 +764,7 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine the data type of the key")));
 	fcinfo->flinfo->fn_extra = make_key_type(type, PG_GET_COLLATION(),
-											 fcinfo->flinfo->fn_mcxt);
+											 fcinfo->flinfo->fn_mcxt, false);
 	return fcinfo->flinfo->fn_extra;
 }
 
@@ -758,6 +787,22 @@ pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 		return fcinfo->flinfo->fn_extra;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
 	return lookup_once(fcinfo, get_base_element_type(array));
+}
+
+/*
+ * The type of keys of this SQL type, for a filter with keys of this kind, or
+ * NULL if they are no keys of such a filter.
+ */
+PgBloomKeyType *
+pgbloom_find_key_type(Oid type, Oid collation, const BfKind *kind)
+{
+	PgBloomKeyType *key_type = make_key_type(type, collation,
+											 CurrentMemoryContext, true);
+
+	if (key_type == NULL ||
+		(kind->code != BF_KIND_NONE && !bf_kind_equal(&key_type->kind, kind)))
+		return NULL;
+	return key_type;
 }
 
 /*
@@ -819,7 +864,7 @@ read_untyped(PgBloomKeyType *type, const BfKind *kind)
 		found = find_text_like_type(pgbloom_kind_name(kind));
 		if (OidIsValid(found))
 			type->reading = make_key_type(found, get_typcollation(found),
-										  type->context);
+										  type->context, false);
 	}
 	return type->reading != NULL ? type->reading : type;
 }
