@@ -38,6 +38,8 @@ extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);
 extern size_t bf_list_find(const uint64_t *list, size_t n, uint64_t hash);
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
+extern bool bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
+									  BfRead read, void *context);
 
 /* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
 static inline uint64_t
@@ -47,6 +49,13 @@ bf_scale(uint64_t hash, uint32_t n)
 	uint64_t	high = (hash >> 32) * n;
 
 	return (high + (low >> 32)) >> 32;
+}
+
+/* Where the block of a key begins in its layer. */
+static inline size_t
+bf_block_at(const BfShape *shape, uint64_t hash)
+{
+	return (size_t) bf_scale(hash, shape->nblocks) << (shape->block_log2 - 3);
 }
 
 /* bf_math */
