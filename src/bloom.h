@@ -18,6 +18,7 @@
 
 #include "postgres.h"
 
+#include "access/table.h"
 #include "fmgr.h"
 #include "nodes/nodes.h"
 
@@ -45,7 +46,7 @@ typedef struct PgBloomFilter
 	const BfView *view;			/* any other */
 	PgBloomKept *parts;			/* not NULL: the view is that of a front, */
 	const struct varlena *pointer;	/* this is the TOAST pointer, */
-	struct RelationData *toast; /* and this its table, once opened */
+	Relation	toast;			/* and this its table, once opened */
 } PgBloomFilter;
 
 /* Only what SQL calls is seen from outside the library. */
@@ -53,6 +54,7 @@ typedef struct PgBloomFilter
 #pragma GCC visibility push(hidden)
 #endif
 
+/* What this call site keeps. */
 static inline PgBloomSite *
 pgbloom_site(FunctionCallInfo fcinfo)
 {
@@ -62,6 +64,14 @@ pgbloom_site(FunctionCallInfo fcinfo)
 		function->fn_extra = MemoryContextAllocZero(function->fn_mcxt,
 													sizeof(PgBloomSite));
 	return function->fn_extra;
+}
+
+/* No more questions in this call. */
+static inline void
+pgbloom_filter_close(PgBloomFilter *filter)
+{
+	if (filter->toast != NULL)
+		table_close(filter->toast, AccessShareLock);
 }
 
 /* bloom_host.c */
@@ -87,7 +97,6 @@ extern void pgbloom_filter_open(FunctionCallInfo fcinfo, int argno,
 								PgBloomFilter *filter);
 extern bool pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash);
 extern bool pgbloom_filter_expect(PgBloomFilter *filter, int nkeys);
-extern void pgbloom_filter_close(PgBloomFilter *filter);
 extern void pgbloom_describe(Datum filter, BfView *view);
 
 /* bloom_expanded.c */

@@ -25,7 +25,6 @@
 #include "bloom.h"
 
 #include "access/detoast.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
@@ -40,8 +39,8 @@
 /* What a slice costs, in chunks of a value that is read as a whole. */
 #define SLICE_COST	3
 
-/* A filter of fewer chunks is read as a whole at once. */
-#define SMALL_COST	(2 * SLICE_COST)
+/* A filter of fewer chunks costs less as a whole than its front and a block. */
+#define SMALL_CHUNKS	(2 * SLICE_COST)
 
 /* A filter that is stored out of line. */
 typedef struct Stored
@@ -52,13 +51,13 @@ typedef struct Stored
 	struct varlena *whole;
 	MemoryContext context;		/* of the whole, nothing else in it */
 	Size		charged;		/* its part of PgBloomKept.charged */
-	uint64		spent;			/* on slices */
+	uint64		spent;			/* on slices of it */
 } Stored;
 
 struct PgBloomKept
 {
 	BfView		view;			/* of the filter asked last, which is */
-	Stored	   *current;		/* either this, */
+	Stored	   *current;		/* either this one, */
 	const uint8_t *plain;		/* or one in memory, with its image here, */
 	uint8_t		front[BF_MAX_FRONT];	/* which begins like this */
 	size_t		front_size;
@@ -67,7 +66,8 @@ struct PgBloomKept
 	LocalTransactionId lxid;	/* and seen in this transaction */
 	HTAB	   *stored;
 	dlist_head	recent;			/* the one asked last comes first */
-	Size		charged;
+	Size		charged;		/* for all of them */
+	uint64		run;			/* spent since the current one came */
 
 	struct varlena *compressed; /* a value that was compressed in its row */
 	struct varlena *decompressed;
@@ -110,7 +110,7 @@ charge(PgBloomKept *kept, Stored *stored)
 	Size		size = sizeof(Stored);
 
 	if (stored->whole == NULL)
-		size += BF_MAX_FRONT;
+		size += bf_header_size(&kept->view.params, kept->view.nlayers);
 	else if (kept->view.size <= memory_limit())
 		size += kept->view.size;
 	kept->charged += size - stored->charged;
@@ -127,9 +127,8 @@ charge(PgBloomKept *kept, Stored *stored)
 }
 
 /*
- * Another filter is going to be asked.  One that does not fit into memory
- * beside it is not kept, and has to start over with paying for slices: only
- * a run of keys is worth to read it as a whole.
+ * Another filter is going to be asked.  What does not fit into memory beside
+ * it is not kept.
  */
 static void
 leave(PgBloomKept *kept)
@@ -138,13 +137,9 @@ leave(PgBloomKept *kept)
 
 	kept->current = NULL;
 	kept->plain = NULL;
-	if (stored != NULL && kept->view.size > memory_limit())
-	{
-		if (stored->whole != NULL)
-			drop(kept, stored);
-		else
-			stored->spent = 0;
-	}
+	if (stored != NULL && stored->whole != NULL &&
+		kept->view.size > memory_limit())
+		drop(kept, stored);
 }
 
 static void
@@ -237,6 +232,7 @@ read_part(void *context, size_t at, size_t length)
 	PgBloomFilter *filter = context;
 
 	filter->parts->current->spent += SLICE_COST;
+	filter->parts->run += SLICE_COST;
 	return read_slice(filter, at, length);
 }
 
@@ -279,11 +275,20 @@ keep_whole(PgBloomFilter *filter)
 	filter->parts = NULL;
 }
 
-/* What it costs to read the current filter as a whole. */
-static uint64
-whole_cost(const PgBloomKept *kept)
+/*
+ * Whether to read the current filter as a whole, which replaces slices of
+ * this cost in the next step and more of them later.  Others are driven out
+ * of memory only if this one has been paid for in one run: where many are
+ * asked in turn, none would be there when its turn comes again.
+ */
+static bool
+is_whole_cheaper(const PgBloomKept *kept, uint64 cost)
 {
-	return kept->view.size / CHUNK_SIZE + 1;
+	uint64		whole = kept->view.size / CHUNK_SIZE + 1;
+
+	return kept->run + cost > whole ||
+		(kept->current->spent + cost > whole &&
+		 kept->charged + kept->view.size <= memory_limit());
 }
 
 /* Make the acquaintance of a stored filter. */
@@ -298,7 +303,7 @@ add_stored(PgBloomKept *kept, PgBloomFilter *filter,
 	Stored	   *stored;
 
 	if (VARATT_EXTERNAL_IS_COMPRESSED(*pointer) ||
-		size < SMALL_COST * CHUNK_SIZE)
+		size < SMALL_CHUNKS * CHUNK_SIZE)
 		whole = read_whole(kept, filter->pointer, &context);
 	else
 	{
@@ -317,7 +322,7 @@ add_stored(PgBloomKept *kept, PgBloomFilter *filter,
 	stored->whole = whole;
 	stored->context = context;
 	stored->charged = 0;
-	stored->spent = SLICE_COST;
+	stored->spent = kept->run = SLICE_COST;
 	return stored;
 }
 
@@ -339,6 +344,7 @@ open_stored(PgBloomKept *kept, PgBloomFilter *filter)
 	}
 
 	leave(kept);
+	kept->run = 0;
 	filter->parts = kept;
 	stored = hash_search(kept->stored, &pointer, HASH_FIND, NULL);
 	if (stored == NULL)
@@ -424,7 +430,7 @@ pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash)
 		return bf_builder_contains(filter->builder, hash);
 	if (kept != NULL)
 	{
-		if (kept->current->spent < whole_cost(kept))
+		if (!is_whole_cheaper(kept, SLICE_COST))
 			return bf_contains_by_parts(filter->view, hash, read_part,
 										filter);
 		keep_whole(filter);
@@ -443,18 +449,9 @@ pgbloom_filter_expect(PgBloomFilter *filter, int nkeys)
 
 	if (kept == NULL)
 		return false;
-	if (kept->current->spent + (uint64) nkeys * SLICE_COST >=
-		whole_cost(kept))
+	if (is_whole_cheaper(kept, (uint64) nkeys * SLICE_COST))
 		keep_whole(filter);
 	return filter->parts != NULL;
-}
-
-/* No more keys in this call. */
-void
-pgbloom_filter_close(PgBloomFilter *filter)
-{
-	if (filter->toast != NULL)
-		table_close(filter->toast, AccessShareLock);
 }
 
 /*

@@ -189,6 +189,7 @@ open_layers(const uint8_t *front, size_t directory, BfView *view)
 		shape->fpp = bf_load_double(entry + L_FPP_AT);
 		layer->bits_set = bf_load64(entry + BITS_SET_AT);
 		layer->at = at;
+		layer->bits = NULL;
 
 		if (shape->block_log2 < BF_MIN_BLOCK_LOG2 ||
 			shape->block_log2 > BF_MAX_BLOCK_LOG2)
