@@ -122,6 +122,17 @@ FROM every e JOIN plain p USING (form, n, storage);
 -- Values in memory that come to lie where another one lay
 SELECT count(*) AS asked, count(*) FILTER (WHERE bloom_add(bloom_empty(0.01, NULL, i % 3), i) @> i) AS found FROM generate_series(1, 1000) i;
 
+-- Values compressed to the same size, one after the other
+CREATE TABLE alike (s int, f bloom);
+ALTER TABLE alike ALTER f SET STORAGE main;
+INSERT INTO alike SELECT s, bloom_agg(CASE WHEN i > 20 THEN i * 1000 ELSE s * 100 + i END, 0.1, 12000) &
+    bloom_agg(CASE WHEN i > 20 THEN -i * 1000 ELSE s * 100 + i END, 0.1, 12000)
+  FROM generate_series(1, 60) s, generate_series(1, 1000) i GROUP BY s;
+SELECT count(*) AS filters, count(DISTINCT pg_column_size(f)) < 60 AS of_equal_size, bool_and(pg_column_compression(f) IS NOT NULL) AS compressed
+  FROM alike;
+SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM (
+  SELECT f, s * 100 + i AS k FROM alike, generate_series(1, 20) i ORDER BY i, pg_column_size(f), s OFFSET 0) a;
+
 -- Filters of another seed or kind at one call site, and keys that are not of
 -- the filter's kind
 CREATE TABLE kinds (id int, f bloom);
@@ -345,6 +356,6 @@ SELECT answer, count(*) FROM (
 GROUP BY answer ORDER BY answer;
 
 DROP VIEW every;
-DROP TABLE filters, stored, s_main, s_extended, s_external, answers, kinds, big, changing, keys, forged, forged_small;
+DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, changing, keys, forged, forged_small;
 DROP FUNCTION exclude_all, ask_once, buffers, is_parallel, numbers, count_in, changes, forge, sqlstate_of, survive;
 DROP PROCEDURE across;
