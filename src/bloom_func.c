@@ -183,13 +183,13 @@ contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
 	PgBloomKeyType *type = pgbloom_key_type(fcinfo, key_argno);
 	PgBloomFilter filter;
+	uint64		hash;
 	bool		found;
 
 	pgbloom_filter_open(fcinfo, filter_argno, &filter);
-	found = pgbloom_filter_contains(&filter,
-									pgbloom_key_hash(type,
-													 PG_GETARG_DATUM(key_argno),
-													 filter.params, NULL));
+	hash = pgbloom_key_hash(type, PG_GETARG_DATUM(key_argno), filter.params,
+							NULL);
+	found = pgbloom_filter_contains(&filter, hash);
 	pgbloom_filter_close(&filter);
 	return found;
 }

@@ -8,9 +8,10 @@
  * One that is stored out of line is asked by slices at first: its front,
  * which the call site remembers, and then the block of the key.  When the
  * slices of one value have cost as much as it costs to read all of it, it is
- * read as a whole and kept.  This never costs more than twice of what would
- * have been best, had the number of keys been known (the ski-rental problem).
- * What is stored compressed cannot be read in slices, and is kept at once.
+ * read as a whole and kept.  While there is memory for it, this costs at most
+ * twice of what would have been best, had the number of keys been known (the
+ * ski-rental problem).  What is stored compressed cannot be read in slices,
+ * and is kept at once.
  *
  * What is kept belongs to the call site.  It is found by its TOAST pointer:
  * values of TOAST tables are never changed, and while the transaction lasts
@@ -39,7 +40,7 @@
 /* What a slice costs, in chunks of a value that is read as a whole. */
 #define SLICE_COST	3
 
-/* A filter of fewer chunks costs less as a whole than its front and a block. */
+/* A filter of fewer chunks costs less than two slices of it. */
 #define SMALL_CHUNKS	(2 * SLICE_COST)
 
 /* A filter that is stored out of line. */
@@ -62,7 +63,7 @@ struct PgBloomKept
 	uint8_t		front[BF_MAX_FRONT];	/* which begins like this */
 	size_t		front_size;
 
-	MemoryContext context;		/* of all that is stored */
+	MemoryContext context;		/* of all that is stored, or NULL */
 	LocalTransactionId lxid;	/* and seen in this transaction */
 	HTAB	   *stored;
 	dlist_head	recent;			/* the one asked last comes first */
@@ -75,6 +76,7 @@ struct PgBloomKept
 	/* A slice with its length word. */
 	union
 	{
+		int32		alignment;
 		struct varlena value;
 		char		bytes[VARHDRSZ + BF_MAX_PART];
 	}			slice;
@@ -151,7 +153,12 @@ forget_all(PgBloomKept *kept)
 	kept->lxid = InvalidLocalTransactionId;
 	kept->charged = 0;
 	dlist_init(&kept->recent);
-	MemoryContextReset(kept->context);
+	if (kept->context == NULL)
+		kept->context = AllocSetContextCreate(GetMemoryChunkContext(kept),
+											  "stored Bloom filters",
+											  ALLOCSET_SMALL_SIZES);
+	else
+		MemoryContextReset(kept->context);
 
 	memset(&control, 0, sizeof(control));
 	control.keysize = sizeof(struct varatt_external);
@@ -184,10 +191,10 @@ open_plain(PgBloomKept *kept, const struct varlena *value)
 
 /*
  * A value that is compressed in its row has nothing to be known by but its
- * bytes; it is no larger than a page.
+ * bytes, of which there is less than a page.  One of them is kept.
  */
 static struct varlena *
-decompress(FunctionCallInfo fcinfo, PgBloomKept *kept, struct varlena *value)
+decompress(PgBloomKept *kept, struct varlena *value)
 {
 	MemoryContext old;
 
@@ -201,7 +208,7 @@ decompress(FunctionCallInfo fcinfo, PgBloomKept *kept, struct varlena *value)
 		pfree(kept->decompressed);
 	}
 
-	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(kept));
 	kept->decompressed = detoast_attr(value);
 	kept->compressed = palloc(VARSIZE_ANY(value));
 	memcpy(kept->compressed, value, VARSIZE_ANY(value));
@@ -237,8 +244,8 @@ read_part(void *context, size_t at, size_t length)
 }
 
 /*
- * Read all of a value into a memory context of its own, which is
- * kept only if that succeeds.
+ * Read all of a value into a memory context of its own, which is kept only if
+ * that succeeds.
  */
 static struct varlena *
 read_whole(PgBloomKept *kept, const struct varlena *pointer,
@@ -365,18 +372,6 @@ open_stored(PgBloomKept *kept, PgBloomFilter *filter)
 		filter->parts = NULL;
 }
 
-static PgBloomKept *
-make_kept(FunctionCallInfo fcinfo)
-{
-	MemoryContext context = fcinfo->flinfo->fn_mcxt;
-	PgBloomKept *kept = MemoryContextAllocZero(context, sizeof(*kept));
-
-	kept->context = AllocSetContextCreate(context, "stored Bloom filters",
-										  ALLOCSET_SMALL_SIZES);
-	kept->lxid = InvalidLocalTransactionId;
-	return kept;
-}
-
 /* Make a filter argument ready to be asked. */
 void
 pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
@@ -396,7 +391,8 @@ pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
 	}
 
 	if (kept == NULL)
-		kept = site->kept = make_kept(fcinfo);
+		kept = site->kept = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+												   sizeof(*kept));
 	filter->view = &kept->view;
 	filter->params = &kept->view.params;
 
@@ -413,7 +409,7 @@ pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
 		open_stored(kept, filter);
 	}
 	else if (VARATT_IS_COMPRESSED(value))
-		open_plain(kept, decompress(fcinfo, kept, value));
+		open_plain(kept, decompress(kept, value));
 	else if (VARATT_IS_EXTERNAL(value))
 		open_plain(kept, detoast_attr(value));
 	else
