@@ -309,7 +309,8 @@ add_stored(PgBloomKept *kept, PgBloomFilter *filter,
 	uint8_t    *front = NULL;
 	Stored	   *stored;
 
-	if (VARATT_EXTERNAL_IS_COMPRESSED(*pointer) ||
+	/* The first is VARATT_EXTERNAL_IS_COMPRESSED, of which clang warns. */
+	if (size + VARHDRSZ < (size_t) pointer->va_rawsize ||
 		size < SMALL_CHUNKS * CHUNK_SIZE)
 		whole = read_whole(kept, filter->pointer, &context);
 	else
