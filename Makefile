@@ -30,7 +30,8 @@ OBJS = $(CORE_OBJS) \
 	src/bloom_io.o \
 	src/bloom_key.o \
 	src/bloom_plan.o \
-	src/bloom_set.o
+	src/bloom_set.o \
+	src/bloom_stored.o
 
 # A name that postgres exports, too, must not be bound to postgres.
 SHLIB_LINK += -Wl,-Bsymbolic -lm

@@ -6,9 +6,10 @@
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
  * bloom_array (many keys), bloom_set (two filters), bloom_info, bloom_agg
- * and, for the planner, bloom_plan.  They use bloom_key (from a datum to kind and hash),
- * bloom_expanded (filters that are changed where they lie), bloom_host
- * (memory, values and errors) and the core.
+ * and, for the planner, bloom_plan.  They use bloom_stored (filters that are
+ * only asked), bloom_key (from a datum to kind and hash), bloom_expanded
+ * (filters that are changed where they lie), bloom_host (memory, values and
+ * errors) and the core.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,7 @@
 
 #include "postgres.h"
 
+#include "access/table.h"
 #include "fmgr.h"
 #include "nodes/nodes.h"
 
@@ -26,14 +28,57 @@
 /* What a call site knows about the type of its keys. */
 typedef struct PgBloomKeyType PgBloomKeyType;
 
+/* What it keeps of the filters that it has asked. */
+typedef struct PgBloomKept PgBloomKept;
+
+/* What fn_extra points to. */
+typedef struct PgBloomSite
+{
+	PgBloomKeyType *key_type;	/* NULL until it is looked up */
+	PgBloomKept *kept;			/* NULL until a filter is asked */
+} PgBloomSite;
+
+/* A filter that is only asked, wherever it is. */
+typedef struct PgBloomFilter
+{
+	const BfParams *params;
+	BfBuilder  *builder;		/* an expanded one, or NULL */
+	const BfView *view;			/* any other */
+	PgBloomKept *parts;			/* not NULL: the view is that of a front, */
+	const struct varlena *pointer;	/* this is the TOAST pointer, */
+	Relation	toast;			/* and this its table, once opened */
+} PgBloomFilter;
+
 /* Only what SQL calls is seen from outside the library. */
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif
 
+/* What this call site keeps. */
+static inline PgBloomSite *
+pgbloom_site(FunctionCallInfo fcinfo)
+{
+	FmgrInfo   *function = fcinfo->flinfo;
+
+	if (function->fn_extra == NULL)
+		function->fn_extra = MemoryContextAllocZero(function->fn_mcxt,
+													sizeof(PgBloomSite));
+	return function->fn_extra;
+}
+
+/* No more questions in this call. */
+static inline void
+pgbloom_filter_close(PgBloomFilter *filter)
+{
+	if (filter->toast != NULL)
+		table_close(filter->toast, AccessShareLock);
+}
+
 /* bloom_host.c */
 extern BfHost pgbloom_host(MemoryContext context);
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
+extern void pgbloom_open_front(const uint8_t *front, size_t size,
+							   BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
 extern void pgbloom_load(BfBuilder *builder, const BfHost *host,
@@ -46,6 +91,13 @@ extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
 pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
 											  const BfKind *other);
+
+/* bloom_stored.c */
+extern void pgbloom_filter_open(FunctionCallInfo fcinfo, int argno,
+								PgBloomFilter *filter);
+extern bool pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash);
+extern bool pgbloom_filter_expect(PgBloomFilter *filter, int nkeys);
+extern void pgbloom_describe(Datum filter, BfView *view);
 
 /* bloom_expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);

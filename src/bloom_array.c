@@ -11,7 +11,6 @@
 
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_add_all);
@@ -111,28 +110,65 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(result);
 }
 
+/* A key on its way to a filter. */
+typedef struct Question
+{
+	uint64		hash;
+	int			key;			/* its number in the array */
+} Question;
+
+static int
+compare_questions(const void *a, const void *b)
+{
+	const Question *x = a;
+	const Question *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static Question *
+make_questions(FunctionCallInfo fcinfo, const Keys *keys,
+			   const PgBloomFilter *filter)
+{
+	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	Question   *questions = palloc(keys->n * sizeof(Question));
+	int			i;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		questions[i].hash = pgbloom_key_hash(type, keys->values[i],
+											 filter->params, NULL);
+		questions[i].key = i;
+	}
+	return questions;
+}
+
 /* Whether there is a key of which bloom_contains says what is wanted. */
 static bool
 exists(FunctionCallInfo fcinfo, bool wanted)
 {
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
-	BfView		view;
+	PgBloomFilter filter;
 	Keys		keys;
+	Question   *questions;
+	bool		found = false;
 	int			i;
 
-	pgbloom_open(PG_GETARG_VARLENA_PP(0), &view);
+	pgbloom_filter_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
-	for (i = 0; i < keys.n; i++)
+	questions = make_questions(fcinfo, &keys, &filter);
+	if (pgbloom_filter_expect(&filter, keys.n))
+		qsort(questions, keys.n, sizeof(Question), compare_questions);
+	for (i = 0; i < keys.n && !found; i++)
 	{
-		BfKind		kind;
-		uint64		hash = pgbloom_key_hash(type, keys.values[i],
-											&view.params, &kind);
-
 		CHECK_FOR_INTERRUPTS();
-		if (bf_contains(&view, hash) == wanted)
-			return true;
+		found = pgbloom_filter_contains(&filter,
+										questions[i].hash) == wanted;
 	}
-	return false;
+	pgbloom_filter_close(&filter);
+	return found;
 }
 
 Datum
@@ -154,36 +190,35 @@ bloom_contains_all(PG_FUNCTION_ARGS)
 Datum
 bloom_new_keys(PG_FUNCTION_ARGS)
 {
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
-	BfView		view;
+	PgBloomFilter filter;
 	Keys		keys;
-	HASHCTL		control;
-	HTAB	   *seen;
+	Question   *questions;
+	bool	   *is_new;
 	int			nnew = 0;
 	int			i;
 
-	pgbloom_open(PG_GETARG_VARLENA_PP(0), &view);
+	pgbloom_filter_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
-	memset(&control, 0, sizeof(control));
-	control.keysize = control.entrysize = sizeof(uint64);
-	control.hcxt = CurrentMemoryContext;
-	seen = hash_create("new keys of bloomfilter", keys.n, &control,
-					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	questions = make_questions(fcinfo, &keys, &filter);
+	pgbloom_filter_expect(&filter, keys.n);
+
+	/* Equal keys are neighbours then, the first of them in front. */
+	qsort(questions, keys.n, sizeof(Question), compare_questions);
+	is_new = palloc0(keys.n);
 	for (i = 0; i < keys.n; i++)
 	{
-		BfKind		kind;
-		uint64		hash = pgbloom_key_hash(type, keys.values[i],
-											&view.params, &kind);
-		bool		repeated;
-
 		CHECK_FOR_INTERRUPTS();
-		if (bf_contains(&view, hash))
-			continue;
-		hash_search(seen, &hash, HASH_ENTER, &repeated);
-		if (!repeated)
+		if (i == 0 || questions[i].hash != questions[i - 1].hash)
+			is_new[questions[i].key] =
+				!pgbloom_filter_contains(&filter, questions[i].hash);
+	}
+	pgbloom_filter_close(&filter);
+
+	for (i = 0; i < keys.n; i++)
+	{
+		if (is_new[i])
 			keys.values[nnew++] = keys.values[i];
 	}
-	hash_destroy(seen);
 	PG_RETURN_ARRAYTYPE_P(construct_array(keys.values, nnew, keys.type,
 										  keys.typlen, keys.typbyval,
 										  keys.typalign));

@@ -181,26 +181,16 @@ bloom_exclude(PG_FUNCTION_ARGS)
 static bool
 contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
-	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(filter_argno));
 	PgBloomKeyType *type = pgbloom_key_type(fcinfo, key_argno);
-	Datum		key = PG_GETARG_DATUM(key_argno);
-	struct varlena *filter;
-	BfView		view;
-	BfKind		kind;
+	PgBloomFilter filter;
 	uint64		hash;
 	bool		found;
 
-	if (builder != NULL)
-	{
-		hash = pgbloom_key_hash(type, key, &builder->params, &kind);
-		return bf_builder_contains(builder, hash);
-	}
-
-	filter = PG_GETARG_VARLENA_PP(filter_argno);
-	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(type, key, &view.params, &kind);
-	found = bf_contains(&view, hash);
-	PG_FREE_IF_COPY(filter, filter_argno);
+	pgbloom_filter_open(fcinfo, filter_argno, &filter);
+	hash = pgbloom_key_hash(type, PG_GETARG_DATUM(key_argno), filter.params,
+							NULL);
+	found = pgbloom_filter_contains(&filter, hash);
+	pgbloom_filter_close(&filter);
 	return found;
 }
 
@@ -220,19 +210,12 @@ bloom_contained_by(PG_FUNCTION_ARGS)
 Datum
 bloom_contains_hash(PG_FUNCTION_ARGS)
 {
-	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
-	uint64		hash = (uint64) PG_GETARG_INT64(1);
-	struct varlena *filter;
-	BfView		view;
+	PgBloomFilter filter;
 	bool		found;
 
-	if (builder != NULL)
-		PG_RETURN_BOOL(bf_builder_contains(builder, hash));
-
-	filter = PG_GETARG_VARLENA_PP(0);
-	pgbloom_open(filter, &view);
-	found = bf_contains(&view, hash);
-	PG_FREE_IF_COPY(filter, 0);
+	pgbloom_filter_open(fcinfo, 0, &filter);
+	found = pgbloom_filter_contains(&filter, (uint64) PG_GETARG_INT64(1));
+	pgbloom_filter_close(&filter);
 	PG_RETURN_BOOL(found);
 }
 
@@ -241,13 +224,12 @@ static uint64
 hash_argument(FunctionCallInfo fcinfo, int64 seed)
 {
 	BfParams	params;
-	BfKind		kind;
 
 	/* Hashing looks at nothing else. */
 	params.seed = (uint64) seed;
 	params.kind.code = BF_KIND_NONE;
 	return pgbloom_key_hash(pgbloom_key_type(fcinfo, 0), PG_GETARG_DATUM(0),
-							&params, &kind);
+							&params, NULL);
 }
 
 Datum

@@ -254,16 +254,9 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 	}
 }
 
-/*
- * Look into a stored filter.  It was validated when it came in, so whatever
- * is wrong with it now is corruption, or the work of a newer version.
- */
-void
-pgbloom_open(const struct varlena *filter, BfView *view)
+static void
+check_opened(BfStatus status, const BfView *view)
 {
-	BfStatus	status = bf_open((const uint8_t *) VARDATA_ANY(filter),
-								 VARSIZE_ANY_EXHDR(filter), view);
-
 	if (status != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
@@ -272,6 +265,24 @@ pgbloom_open(const struct varlena *filter, BfView *view)
 				 status == BF_UNKNOWN_VERSION ?
 				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") :
 				 errhint("Restore the value from a backup, or build the filter anew.")));
+}
+
+/*
+ * Look into a stored filter.  It was validated when it came in, so whatever
+ * is wrong with it now is corruption, or the work of a newer version.
+ */
+void
+pgbloom_open(const struct varlena *filter, BfView *view)
+{
+	check_opened(bf_open((const uint8_t *) VARDATA_ANY(filter),
+						 VARSIZE_ANY_EXHDR(filter), view), view);
+}
+
+/* The same where only the front of the image is at hand. */
+void
+pgbloom_open_front(const uint8_t *front, size_t size, BfView *view)
+{
+	check_opened(bf_open_front(front, size, view), view);
 }
 
 /*

@@ -30,17 +30,16 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 
 	if (builder != NULL)
 		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
-	pgbloom_open(PG_GETARG_VARLENA_PP(0), &view);
+	pgbloom_describe(PG_GETARG_DATUM(0), &view);
 	PG_RETURN_INT64((int64) rint(bf_cardinality(&view)));
 }
 
 Datum
 bloom_fpp(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
 	BfView		view;
 
-	pgbloom_open(filter, &view);
+	pgbloom_describe(PG_GETARG_DATUM(0), &view);
 	PG_RETURN_FLOAT8(bf_current_fpp(&view));
 }
 
@@ -75,7 +74,6 @@ bloom_info(PG_FUNCTION_ARGS)
 		BITS_SET, FILL, CARDINALITY, CURRENT_FPP, BYTES, OVER_CAPACITY,
 		EXCLUDED, NCOLUMNS
 	};
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
 	BfView		view;
 	TupleDesc	descriptor;
 	Datum		values[NCOLUMNS];
@@ -85,7 +83,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	int			i;
 
 	descriptor = row_type(fcinfo, NCOLUMNS);
-	pgbloom_open(filter, &view);
+	pgbloom_describe(PG_GETARG_DATUM(0), &view);
 	for (i = 0; i < view.nlayers; i++)
 	{
 		bits += bf_shape_bits(&view.layers[i].shape);

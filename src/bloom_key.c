@@ -759,21 +759,25 @@ make_key_type(Oid type, Oid collation, MemoryContext context, bool noerror)
 static PgBloomKeyType *
 lookup_once(FunctionCallInfo fcinfo, Oid type)
 {
+	PgBloomSite *site = pgbloom_site(fcinfo);
+
 	if (!OidIsValid(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine the data type of the key")));
-	fcinfo->flinfo->fn_extra = make_key_type(type, PG_GET_COLLATION(),
-											 fcinfo->flinfo->fn_mcxt, false);
-	return fcinfo->flinfo->fn_extra;
+	site->key_type = make_key_type(type, PG_GET_COLLATION(),
+								   fcinfo->flinfo->fn_mcxt, false);
+	return site->key_type;
 }
 
 /* The type of the key that is an argument. */
 PgBloomKeyType *
 pgbloom_key_type(FunctionCallInfo fcinfo, int argno)
 {
-	if (fcinfo->flinfo->fn_extra != NULL)
-		return fcinfo->flinfo->fn_extra;
+	PgBloomSite *site = pgbloom_site(fcinfo);
+
+	if (site->key_type != NULL)
+		return site->key_type;
 	return lookup_once(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, argno));
 }
 
@@ -781,10 +785,11 @@ pgbloom_key_type(FunctionCallInfo fcinfo, int argno)
 PgBloomKeyType *
 pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 {
+	PgBloomSite *site = pgbloom_site(fcinfo);
 	Oid			array;
 
-	if (fcinfo->flinfo->fn_extra != NULL)
-		return fcinfo->flinfo->fn_extra;
+	if (site->key_type != NULL)
+		return site->key_type;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
 	return lookup_once(fcinfo, get_base_element_type(array));
 }
@@ -880,9 +885,9 @@ copy_kind(BfKind *to, const BfKind *from)
 }
 
 /*
- * Hash a key for a filter with these parameters.  *kind receives the kind
- * that the filter has with this key in it; a key of another kind than the
- * filter's is an error.
+ * Hash a key for a filter with these parameters.  *kind, unless it is NULL,
+ * receives the kind that the filter has with this key in it; a key of another
+ * kind than the filter's is an error.
  */
 uint64
 pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
@@ -896,7 +901,8 @@ pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
 		if (!bf_kind_equal(&type->kind, &params->kind))
 			pgbloom_kind_mismatch(&params->kind, &type->kind);
 	}
-	copy_kind(kind, &type->kind);
+	if (kind != NULL)
+		copy_kind(kind, &type->kind);
 	return type->hash != NULL ? type->hash(key, params->seed) :
 		hash_foreign(type, key, params->seed);
 }

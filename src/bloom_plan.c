@@ -101,12 +101,11 @@ static bool
 contains(const Question *question, Datum value)
 {
 	const BfView *view = &question->view;
-	BfKind		kind;
 
 	if (question->key_type == NULL)
 		return bf_contains(view, (uint64) DatumGetInt64(value));
 	return bf_contains(view, pgbloom_key_hash(question->key_type, value,
-											  &view->params, &kind));
+											  &view->params, NULL));
 }
 
 /*

@@ -50,6 +50,13 @@
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* The local id of the transaction, the same in all of its statements. */
+#if PG_VERSION_NUM >= 170000
+#define MY_LOCAL_TRANSACTION_ID (MyProc->vxid.lxid)
+#else
+#define MY_LOCAL_TRANSACTION_ID (MyProc->lxid)
+#endif
+
 /* From 18 on, PL/pgSQL lets functions change its variables where they lie. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_MODIFY_IN_PLACE

@@ -12,7 +12,9 @@
  * An image is used in two ways:
  *
  * - BfView reads it where it lies: bf_open() checks header and directory,
- *	 bf_contains() and the accessors answer from the bytes.
+ *	 bf_contains() and the accessors answer from the bytes.  Where only these
+ *	 first bytes are at hand, bf_open_front() and bf_contains_by_parts() take
+ *	 their place.
  * - BfBuilder is a filter under construction: it takes hashes and views in
  *	 any order and writes one canonical image at the end.
  *
@@ -62,6 +64,9 @@
 
 /* PostgreSQL's greatest number of an encoding that a database can have. */
 #define BF_MAX_ENCODING			34
+
+/* Header and directory of an image take at most this many bytes. */
+#define BF_MAX_FRONT			1324
 
 typedef enum BfStatus
 {
@@ -151,16 +156,21 @@ typedef struct BfViewLayer
 {
 	BfShape		shape;
 	uint64_t	bits_set;
-	const uint8_t *bits;
+	size_t		at;				/* offset of the bits in the image */
+	const uint8_t *bits;		/* NULL in the view of a front */
 } BfViewLayer;
 
-/* An image where it lies; valid as long as the image is. */
+/*
+ * An image where it lies; valid as long as the image is.  In the view of a
+ * front, all pointers into the image are NULL.
+ */
 typedef struct BfView
 {
 	const uint8_t *image;
-	size_t		size;
+	size_t		size;			/* of the whole image */
 	const char *reason;			/* why bf_open or bf_validate refused it */
 	BfParams	params;
+	size_t		list_at;		/* offset of the hashes or exceptions */
 	uint32_t	nhashes;		/* of the sparse form */
 	const uint8_t *hashes;		/* little-endian, ascending */
 	int			nlayers;		/* 0: sparse form */
@@ -168,6 +178,14 @@ typedef struct BfView
 	uint32_t	nexceptions;	/* of the dense form */
 	const uint8_t *exceptions;	/* hashes, little-endian, ascending */
 } BfView;
+
+/*
+ * Returns a part of an image that is not at hand as a whole, valid until the
+ * next one is read; at most BF_MAX_PART bytes.
+ */
+typedef const uint8_t *(*BfRead) (void *context, size_t at, size_t length);
+
+#define BF_MAX_PART		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
 
 /*
  * What the core needs from its surroundings.  alloc returns NULL when there
@@ -242,6 +260,8 @@ extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
 
 /* bf_format: images */
 extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
+extern BfStatus bf_open_front(const uint8_t *front, size_t size,
+							  BfView *view);
 extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern const char *bf_kind_name(const BfKind *kind);
@@ -250,6 +270,8 @@ extern bool bf_valid_kind_name(const char *name, size_t length);
 
 /* bf_filter: questions to an image, and adding in place */
 extern bool bf_contains(const BfView *view, uint64_t hash);
+extern bool bf_contains_by_parts(const BfView *view, uint64_t hash,
+								 BfRead read, void *context);
 extern double bf_cardinality(const BfView *view);
 extern double bf_current_fpp(const BfView *view);
 extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,

@@ -19,18 +19,10 @@
 #define CACHE_LINE	64
 #define PREFETCHED	(8 * CACHE_LINE)
 
-static size_t
-block_offset(const BfShape *shape, uint64_t hash)
-{
-	uint64_t	block = bf_scale(hash, shape->nblocks);
-
-	return (size_t) block << (shape->block_log2 - 3);
-}
-
 bool
 bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 {
-	const uint8_t *block = bits + block_offset(shape, hash);
+	const uint8_t *block = bits + bf_block_at(shape, hash);
 	unsigned	shift = 64 - shape->block_log2;
 	unsigned	left = shape->k;
 	uint64_t	x = hash;
@@ -60,7 +52,7 @@ void
 bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 {
 #ifdef __GNUC__
-	const uint8_t *block = bits + block_offset(shape, hash);
+	const uint8_t *block = bits + bf_block_at(shape, hash);
 	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
 	size_t		i;
 
@@ -77,7 +69,7 @@ bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 unsigned
 bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
 {
-	uint8_t    *block = bits + block_offset(shape, hash);
+	uint8_t    *block = bits + bf_block_at(shape, hash);
 	unsigned	shift = 64 - shape->block_log2;
 	unsigned	left;
 	unsigned	added = 0;
@@ -108,7 +100,7 @@ bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
 {
 	uint8_t		before[1 << (BF_MAX_BLOCK_LOG2 - 3)];
 	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
-	uint8_t    *block = bits + block_offset(shape, hash);
+	uint8_t    *block = bits + bf_block_at(shape, hash);
 	unsigned	added;
 
 	if (*bits_set + shape->k <= full)

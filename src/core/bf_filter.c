@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * bf_filter.c
- *	  Questions to an image where it lies, and adding to it in place.
+ *	  Questions to an image where it lies or comes from in parts, and adding
+ *	  to it in place.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,6 +38,39 @@ bf_contains(const BfView *view, uint64_t hash)
 	if (view->nlayers == 0)
 		return bf_list_contains(view->hashes, view->nhashes, hash);
 	return bf_bits_say(view, hash) && !is_exception(view, hash);
+}
+
+/*
+ * The same for an image of which only the front is at hand.  The last layer
+ * is the largest and holds most keys, so it is asked first.
+ */
+bool
+bf_contains_by_parts(const BfView *view, uint64_t hash,
+					 BfRead read, void *context)
+{
+	int			i;
+
+	if (view->nlayers == 0)
+		return bf_list_contains_by_parts(view->list_at, view->nhashes, hash,
+										 read, context);
+
+	for (i = view->nlayers - 1; i >= 0; i--)
+	{
+		const BfViewLayer *layer = &view->layers[i];
+		BfShape		block = layer->shape;
+
+		/* A block by itself is a layer of one block. */
+		block.nblocks = 1;
+		if (bf_bits_contain(&block,
+							read(context,
+								 layer->at + bf_block_at(&layer->shape, hash),
+								 bf_shape_size(&block)),
+							hash))
+			return !bf_list_contains_by_parts(view->list_at,
+											  view->nexceptions, hash,
+											  read, context);
+	}
+	return false;
 }
 
 /*

@@ -12,6 +12,7 @@
  *
  * bf_open() checks all that can be known from header, directory and length,
  * which makes every later access safe; each use of a filter pays for it.
+ * bf_open_front() does the same where the rest of an image is elsewhere.
  * bf_validate() adds what takes a walk through the content and is for bytes
  * that come from outside.
  *
@@ -58,6 +59,9 @@
 static const uint8_t magic[4] = {'B', 'L', 'M', 'F'};
 
 static_assert(EXPECTED_AT + 8 == HEADER_SIZE, "header has a gap");
+static_assert(HEADER_SIZE + (BF_MAX_KIND_NAME + 7) / 8 * 8 +
+			  BF_MAX_LAYERS * ENTRY_SIZE == BF_MAX_FRONT,
+			  "BF_MAX_FRONT is wrong");
 static_assert((HEADER_SIZE + 4) % 8 == 0, "content is not aligned");
 static_assert(BITS_SET_AT + 8 == ENTRY_SIZE, "directory entry has a gap");
 static_assert(BF_MAX_KIND_NAME == UINT8_MAX, "a length needs to be checked");
@@ -177,15 +181,15 @@ refuse(BfView *view, BfStatus status, const char *reason)
 }
 
 static BfStatus
-open_kind(const uint8_t *image, BfView *view)
+open_kind(const uint8_t *front, BfView *view)
 {
 	BfKind	   *kind = &view->params.kind;
 	size_t		i;
 
-	kind->code = image[KIND_AT];
-	kind->namelen = image[NAMELEN_AT];
-	kind->byte_order = image[BYTE_ORDER_AT];
-	kind->encoding = image[ENCODING_AT];
+	kind->code = front[KIND_AT];
+	kind->namelen = front[NAMELEN_AT];
+	kind->byte_order = front[BYTE_ORDER_AT];
+	kind->encoding = front[ENCODING_AT];
 
 	if (kind->code >= NKIND_NAMES && !kind_has_name(kind->code))
 		return refuse(view, BF_CORRUPT, "The type of its keys is unknown.");
@@ -204,14 +208,14 @@ open_kind(const uint8_t *image, BfView *view)
 
 	if (view->size < HEADER_SIZE + padded(kind->namelen))
 		return refuse(view, BF_CORRUPT, "It is shorter than its header.");
-	memcpy(kind->name, image + HEADER_SIZE, kind->namelen);
+	memcpy(kind->name, front + HEADER_SIZE, kind->namelen);
 	kind->name[kind->namelen] = '\0';
 	if (!bf_valid_kind_name(kind->name, kind->namelen))
 		return refuse(view, BF_CORRUPT,
 					  "The name of its key type has wrong characters.");
 	for (i = kind->namelen; i < padded(kind->namelen); i++)
 	{
-		if (image[HEADER_SIZE + i] != 0)
+		if (front[HEADER_SIZE + i] != 0)
 			return refuse(view, BF_CORRUPT,
 						  "The padding of a name is not zero.");
 	}
@@ -219,10 +223,11 @@ open_kind(const uint8_t *image, BfView *view)
 }
 
 static BfStatus
-open_layers(const uint8_t *entry, BfView *view)
+open_layers(const uint8_t *front, size_t directory, BfView *view)
 {
+	const uint8_t *entry = front + directory;
+	size_t		at = directory + (size_t) view->nlayers * ENTRY_SIZE;
 	uint64_t	total = 0;
-	const uint8_t *bits = entry + (size_t) view->nlayers * ENTRY_SIZE;
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++, entry += ENTRY_SIZE)
@@ -236,7 +241,8 @@ open_layers(const uint8_t *entry, BfView *view)
 		shape->capacity = bf_load64(entry + CAPACITY_AT);
 		shape->fpp = bf_load_double(entry + L_FPP_AT);
 		layer->bits_set = bf_load64(entry + BITS_SET_AT);
-		layer->bits = bits;
+		layer->at = at;
+		layer->bits = NULL;
 
 		if (shape->block_log2 < BF_MIN_BLOCK_LOG2 ||
 			shape->block_log2 > BF_MAX_BLOCK_LOG2)
@@ -262,50 +268,53 @@ open_layers(const uint8_t *entry, BfView *view)
 						  "The number of set bits of a layer is out of range.");
 
 		total += bf_shape_bits(shape);
-		bits += bf_shape_size(shape);
+		at += bf_shape_size(shape);
 	}
 
-	view->exceptions = bits;
-	if (view->size !=
-		(size_t) (bits - view->image) + 8 * (size_t) view->nexceptions)
+	view->list_at = at;
+	if (view->size != at + 8 * (size_t) view->nexceptions)
 		return refuse(view, BF_CORRUPT,
 					  "Its length does not match its layers.");
 	return BF_OK;
 }
 
 /*
- * Look at an image.  On any status but BF_OK, view->reason says in words
- * what is wrong, and nothing else in the view may be used.
+ * Look at an image of which only the first bytes are at hand: BF_MAX_FRONT
+ * of them, or as many as its header and directory are known to take, or all.
+ * The view tells where everything lies, but has no pointers to it.
+ *
+ * On any status but BF_OK, view->reason says in words what is wrong, and
+ * nothing else in the view may be used.
  */
 BfStatus
-bf_open(const uint8_t *image, size_t size, BfView *view)
+bf_open_front(const uint8_t *front, size_t size, BfView *view)
 {
-	const uint8_t *content;
+	size_t		content;
 	size_t		left;
 	BfStatus	status;
 
-	view->image = image;
+	view->image = NULL;
 	view->size = size;
 	view->reason = NULL;
 	view->hashes = NULL;
 	view->exceptions = NULL;
 
-	if (size < VERSION_AT + 1 || memcmp(image, magic, sizeof(magic)) != 0)
+	if (size < VERSION_AT + 1 || memcmp(front, magic, sizeof(magic)) != 0)
 		return refuse(view, BF_CORRUPT, "It is not a Bloom filter.");
-	if (image[VERSION_AT] != VERSION)
+	if (front[VERSION_AT] != VERSION)
 		return refuse(view, BF_UNKNOWN_VERSION,
 					  "Its format version is unknown.");
 	if (size < HEADER_SIZE)
 		return refuse(view, BF_CORRUPT, "It is shorter than its header.");
-	if (image[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
+	if (front[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
 		return refuse(view, BF_UNKNOWN_VERSION,
 					  "Its hashing scheme is unknown.");
-	if (image[FORM_AT] != FORM_SPARSE && image[FORM_AT] != FORM_DENSE)
+	if (front[FORM_AT] != FORM_SPARSE && front[FORM_AT] != FORM_DENSE)
 		return refuse(view, BF_CORRUPT, "Its form is unknown.");
 
-	view->params.seed = bf_load64(image + SEED_AT);
-	view->params.fpp = bf_load_double(image + FPP_AT);
-	view->params.expected = bf_load64(image + EXPECTED_AT);
+	view->params.seed = bf_load64(front + SEED_AT);
+	view->params.fpp = bf_load_double(front + FPP_AT);
+	view->params.expected = bf_load64(front + EXPECTED_AT);
 	/* Written so that NaN fails. */
 	if (!(view->params.fpp >= BF_FPP_MIN && view->params.fpp <= BF_FPP_MAX))
 		return refuse(view, BF_CORRUPT,
@@ -313,17 +322,17 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	if (view->params.expected > BF_MAX_BITS)
 		return refuse(view, BF_CORRUPT,
 					  "Its number of expected keys is out of range.");
-	status = open_kind(image, view);
+	status = open_kind(front, view);
 	if (status != BF_OK)
 		return status;
 
-	content = image + HEADER_SIZE + padded(view->params.kind.namelen);
-	left = size - (size_t) (content - image);
-	view->nhashes = bf_load32(image + NHASHES_AT);
-	view->nlayers = image[NLAYERS_AT];
-	view->nexceptions = bf_load32(image + NEXCEPTIONS_AT);
+	content = HEADER_SIZE + padded(view->params.kind.namelen);
+	left = size - content;
+	view->nhashes = bf_load32(front + NHASHES_AT);
+	view->nlayers = front[NLAYERS_AT];
+	view->nexceptions = bf_load32(front + NEXCEPTIONS_AT);
 
-	if (image[FORM_AT] == FORM_SPARSE)
+	if (front[FORM_AT] == FORM_SPARSE)
 	{
 		if (view->nlayers != 0)
 			return refuse(view, BF_CORRUPT,
@@ -334,7 +343,7 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 		if (left % 8 != 0 || left / 8 != view->nhashes)
 			return refuse(view, BF_CORRUPT,
 						  "Its length does not match the number of hashes.");
-		view->hashes = content;
+		view->list_at = content;
 		return BF_OK;
 	}
 
@@ -348,7 +357,26 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 					  "Its number of exceptions is out of range.");
 	if (left < (size_t) view->nlayers * ENTRY_SIZE)
 		return refuse(view, BF_CORRUPT, "It is shorter than its directory.");
-	return open_layers(content, view);
+	return open_layers(front, content, view);
+}
+
+/* Look at an image that is at hand as a whole. */
+BfStatus
+bf_open(const uint8_t *image, size_t size, BfView *view)
+{
+	BfStatus	status = bf_open_front(image, size, view);
+	int			i;
+
+	if (status != BF_OK)
+		return status;
+	view->image = image;
+	if (view->nlayers == 0)
+		view->hashes = image + view->list_at;
+	else
+		view->exceptions = image + view->list_at;
+	for (i = 0; i < view->nlayers; i++)
+		view->layers[i].bits = image + view->layers[i].at;
+	return BF_OK;
 }
 
 static bool

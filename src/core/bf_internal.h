@@ -44,6 +44,8 @@ extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);
 extern size_t bf_list_find(const uint64_t *list, size_t n, uint64_t hash);
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
+extern bool bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
+									  BfRead read, void *context);
 
 /* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
 #define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
@@ -56,6 +58,13 @@ bf_scale(uint64_t hash, uint32_t n)
 	uint64_t	high = (hash >> 32) * n;
 
 	return (high + (low >> 32)) >> 32;
+}
+
+/* Where the block of a key begins in its layer. */
+static inline size_t
+bf_block_at(const BfShape *shape, uint64_t hash)
+{
+	return (size_t) bf_scale(hash, shape->nblocks) << (shape->block_log2 - 3);
 }
 
 /* bf_math */

@@ -13,10 +13,16 @@
 #include "bf_internal.h"
 
 /* Below this length, insertion is faster than another pass. */
-#define SHORT_LIST	48
+#define SHORT_LIST		48
 
 /* From this length on, a pass may take a millisecond. */
-#define MANY		65536
+#define MANY			65536
+
+/* Hashes in one part of a list that is read in parts. */
+#define PART			128
+
+/* Parts that are looked for by interpolation before the rest is halved. */
+#define INTERPOLATIONS	6
 
 static void
 insertion_sort(uint64_t *list, size_t n)
@@ -180,6 +186,62 @@ bf_list_contains(const uint8_t *list, size_t n, uint64_t hash)
 		}
 		else
 			n = half;
+	}
+	return false;
+}
+
+/*
+ * The same in a list of which parts are read one at a time, from offset at
+ * on.  Hashes are spread evenly, so interpolation finds the right part of
+ * millions in two or three reads.  A list that somebody made up is halved
+ * from some turn on, as in any binary search.
+ */
+bool
+bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
+						  BfRead read, void *context)
+{
+	size_t		low = 0;
+	size_t		high = n;
+	uint64_t	below = 0;			/* no hash from low on is less */
+	uint64_t	above = UINT64_MAX; /* and none before high is more */
+	int			turn;
+
+	for (turn = 0; low < high; turn++)
+	{
+		size_t		length = high - low;
+		size_t		start = low;
+		const uint8_t *part;
+		uint64_t	first;
+		uint64_t	last;
+
+		if (length > PART)
+		{
+			double		fraction = 0.5;
+
+			if (turn < INTERPOLATIONS)
+				fraction = (double) (hash - below) / (double) (above - below);
+			start += (size_t) (fraction * (double) length);
+			start = start - low < PART / 2 ? low : start - PART / 2;
+			if (start > high - PART)
+				start = high - PART;
+			length = PART;
+		}
+
+		part = read(context, at + 8 * start, 8 * length);
+		first = bf_load64(part);
+		last = bf_load64(part + 8 * (length - 1));
+		if (hash < first)
+		{
+			high = start;
+			above = first;
+		}
+		else if (hash > last)
+		{
+			low = start + length;
+			below = last;
+		}
+		else
+			return bf_list_contains(part, length, hash);
 	}
 	return false;
 }
