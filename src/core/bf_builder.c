@@ -390,7 +390,7 @@ sort_hashes(BfBuilder *b)
 	return BF_OK;
 }
 
-/* The same; too many of them turn dense. */
+/* Sort the hashes, drop duplicates; too many of them turn dense. */
 static BfStatus
 settle_hashes(BfBuilder *b)
 {
