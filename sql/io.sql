@@ -115,8 +115,21 @@ CALL try($$SELECT 'QkxN'::bloom$$);
 CALL try($$SELECT 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='::bloom$$);
 CALL try($$SELECT repeat('A', 1000000)::bloom$$);
 CALL try($$SELECT repeat('=', 1000)::bloom$$);
--- base64 with line breaks, as other programs write it
-CALL try($$SELECT encode(f::bytea, 'base64')::bloom FROM filters WHERE name = 'dense'$$);
+-- base64 with line breaks and other white space, as encode() and people write it
+SELECT count(*) AS filters, bool_and(encode(f::bytea, 'base64')::bloom::text = f::text) AS encoded,
+  bool_and(regexp_replace(f::text, '(.)', E' \\1\t\r\n', 'g')::bloom::text = f::text) AS spaced
+FROM filters;
+CALL try($$SELECT replace(f::text, 'A', E'A\u00a0')::bloom FROM filters WHERE name = 'dense'$$);
+-- text longer than what is decoded at a time; something after the padding, in what comes next
+CREATE TEMP TABLE long AS SELECT bloom_agg(i, 0.01, 300000) AS f FROM generate_series(1, 60000) i;
+SELECT length(f::text) > 262144 AS long, f::text = replace(encode(f::bytea, 'base64'), E'\n', '') AS text,
+  f::text::bloom = f AS read, encode(f::bytea, 'base64')::bloom = f AS read_encoded
+FROM long;
+CALL try($$SELECT (left(f::text, 262142) || '==' || f::text)::bloom FROM long$$);
+CALL try($$SELECT (left(f::text, 262142) || '==' || E' \n')::bloom FROM long$$);
+CALL try($$SELECT (left(f::text, 262144) || '=')::bloom FROM long$$);
+CALL try($$SELECT (f::text || ' %')::bloom FROM long$$);
+DROP TABLE long;
 -- base64 of a filter with another end
 CALL try($$SELECT left(f::text, -1)::bloom FROM filters WHERE name = 'empty'$$);
 CALL try($$SELECT left(f::text, -4)::bloom FROM filters WHERE name = 'empty'$$);

@@ -38,34 +38,23 @@ typedef struct PgBloomExpanded
 
 PG_FUNCTION_INFO_V1(bloom_add_support);
 
-static void
-plan_image(ExpandedObjectHeader *header, BfPlan *plan)
-{
-	BfBuilder  *builder = &((PgBloomExpanded *) header)->builder;
-
-	pgbloom_check(bf_builder_plan(builder, false, plan), &builder->params,
-				  NULL);
-}
-
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
-	BfPlan		plan;
+	BfBuilder  *builder = &((PgBloomExpanded *) header)->builder;
+	size_t		size;
 
-	plan_image(header, &plan);
-	return VARHDRSZ + plan.size;
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	return VARHDRSZ + size;
 }
 
 static void
 flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 {
-	BfPlan		plan;
-
-	plan_image(header, &plan);
-	if (size != VARHDRSZ + plan.size)
+	if (size != get_flat_size(header))
 		elog(ERROR, "unexpected size of an expanded Bloom filter");
 	SET_VARSIZE(result, size);
-	bf_builder_write(&((PgBloomExpanded *) header)->builder, &plan,
+	bf_builder_write(&((PgBloomExpanded *) header)->builder,
 					 (uint8_t *) VARDATA(result));
 }
 
@@ -179,7 +168,7 @@ pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
 {
 	BfBuilder  *builder = pgbloom_expanded(filter);
 	PgBloomExpanded *copy;
-	BfPlan		plan;
+	size_t		size;
 	int			nnew = 0;
 	int			i;
 
@@ -213,8 +202,7 @@ pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
 					  NULL);
 
 	/* Sort hashes, drop the duplicates, turn dense if it is time. */
-	pgbloom_check(bf_builder_plan(builder, false, &plan), &builder->params,
-				  NULL);
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	return EOHPGetRWDatum(&copy->header);
 }
 

@@ -318,14 +318,25 @@ pgbloom_load(BfBuilder *builder, const BfHost *host, const BfView *view)
 struct varlena *
 pgbloom_result(BfBuilder *builder, bool compact)
 {
-	BfPlan		plan;
+	BfBuilder	smaller;
+	bool		found = false;
+	size_t		size;
 	struct varlena *result;
 
-	pgbloom_check(bf_builder_plan(builder, compact, &plan),
-				  &builder->params, NULL);
-	result = prefer_huge_pages(palloc(VARHDRSZ + plan.size), plan.size);
-	SET_VARSIZE(result, VARHDRSZ + plan.size);
-	bf_builder_write(builder, &plan, (uint8_t *) VARDATA(result));
+	if (compact)
+		pgbloom_check(bf_builder_compact(builder, &smaller, &found),
+					  &builder->params, NULL);
+	if (found)
+	{
+		result = pgbloom_result(&smaller, false);
+		bf_builder_free(&smaller);
+		return result;
+	}
+
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	result = prefer_huge_pages(palloc(VARHDRSZ + size), size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+	bf_builder_write(builder, (uint8_t *) VARDATA(result));
 	return result;
 }
 

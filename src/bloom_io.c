@@ -12,6 +12,7 @@
 
 #include "common/base64.h"
 #include "libpq/pqformat.h"
+#include "miscadmin.h"
 
 PG_MODULE_MAGIC;
 
@@ -21,6 +22,75 @@ PG_FUNCTION_INFO_V1(bloom_recv);
 PG_FUNCTION_INFO_V1(bloom_send);
 PG_FUNCTION_INFO_V1(bloom_from_bytea);
 PG_FUNCTION_INFO_V1(bloom_to_bytea);
+
+/*
+ * Text is coded in stretches of so many characters, between which a query
+ * can be cancelled: the largest takes seconds.
+ */
+#define STRETCH			(256 * 1024)
+#define STRETCH_BYTES	(STRETCH / 4 * 3)
+
+/*
+ * Copy the next characters of a text that are not white, as many as make a
+ * stretch; returns their number.
+ */
+static int
+skip_white(const char **text, const char *end, char *stretch)
+{
+	const char *at = *text;
+	int			n = 0;
+
+	for (; at < end && n < STRETCH; at++)
+	{
+		if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r')
+			stretch[n++] = *at;
+	}
+	*text = at;
+	return n;
+}
+
+/*
+ * Decode base64, which may have white space anywhere, as decode() takes it.
+ * Returns the number of bytes, or -1 if it is something else.
+ */
+static int
+decode_text(const char *text, int length, char *bytes, int room)
+{
+	const char *end = text + length;
+	char	   *stretch = NULL;
+	bool		complete = false;
+	int			size = 0;
+
+	while (text < end)
+	{
+		int			nchars = Min((int) (end - text), STRETCH);
+		int			nroom = Min(room - size, STRETCH_BYTES);
+		int			nbytes;
+
+		CHECK_FOR_INTERRUPTS();
+		nbytes = pg_b64_decode((const void *) text, nchars,
+							   (void *) (bytes + size), nroom);
+		if (nbytes >= 0)
+			text += nchars;
+		else
+		{
+			if (stretch == NULL)
+				stretch = palloc(STRETCH);
+			nchars = skip_white(&text, end, stretch);
+			nbytes = pg_b64_decode((const void *) stretch, nchars,
+								   (void *) (bytes + size), nroom);
+		}
+
+		/* Nothing may follow a stretch that is padded. */
+		if (nbytes < 0 || (complete && nchars > 0))
+			return -1;
+		complete = complete || nbytes < nchars / 4 * 3;
+		size += nbytes;
+	}
+	if (stretch != NULL)
+		pfree(stretch);
+	return size;
+}
 
 Datum
 bloom_in(PG_FUNCTION_ARGS)
@@ -34,8 +104,7 @@ bloom_in(PG_FUNCTION_ARGS)
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
 	result = palloc((Size) VARHDRSZ + room);
-	size = pg_b64_decode((const void *) text, length,
-						 (void *) VARDATA(result), room);
+	size = decode_text(text, length, VARDATA(result), room);
 	if (size < 0)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
@@ -53,15 +122,25 @@ Datum
 bloom_out(PG_FUNCTION_ARGS)
 {
 	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	const char *bytes = VARDATA_ANY(filter);
 	int			size = (int) VARSIZE_ANY_EXHDR(filter);
 	int			room = pg_b64_enc_len(size);
 	char	   *text = palloc((Size) room + 1);
-	int			length;
+	int			length = 0;
+	int			done;
 
-	length = pg_b64_encode((const void *) VARDATA_ANY(filter), size,
-						   (void *) text, room);
-	if (length < 0)
-		elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
+	for (done = 0; done < size; done += STRETCH_BYTES)
+	{
+		int			nchars;
+
+		CHECK_FOR_INTERRUPTS();
+		nchars = pg_b64_encode((const void *) (bytes + done),
+							   Min(size - done, STRETCH_BYTES),
+							   (void *) (text + length), room - length);
+		if (nchars < 0)
+			elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
+		length += nchars;
+	}
 	text[length] = '\0';
 	PG_RETURN_CSTRING(text);
 }

@@ -225,15 +225,6 @@ typedef struct BfBuilder
 	uint64_t   *exceptions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
 } BfBuilder;
 
-/* The image that a builder is going to write. */
-typedef struct BfPlan
-{
-	size_t		size;			/* bytes */
-	uint64_t	expected;		/* keys, to be recorded; 0: sizes itself */
-	int			nlayers;		/* 0: sparse form */
-	BfShape		shapes[BF_MAX_LAYERS];
-} BfPlan;
-
 /* None of what follows is for other libraries of the same process. */
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
@@ -288,9 +279,10 @@ extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
-extern BfStatus bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan);
-extern void bf_builder_write(const BfBuilder *b, const BfPlan *plan,
-							 uint8_t *image);
+extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
+								   bool *found);
+extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
+extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
 extern void bf_builder_free(BfBuilder *b);
 
 /* bf_set: operations on two filters */

@@ -360,9 +360,9 @@ turn_dense(BfBuilder *b)
 	return status;
 }
 
-/* Sort the hashes and drop duplicates; too many of them turn dense. */
+/* Sort the hashes and drop duplicates. */
 static BfStatus
-settle_hashes(BfBuilder *b)
+sort_hashes(BfBuilder *b)
 {
 	size_t		ntail = b->nhashes - b->nsorted;
 
@@ -387,7 +387,18 @@ settle_hashes(BfBuilder *b)
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
-	return b->nhashes > b->max_hashes ? turn_dense(b) : BF_OK;
+	return BF_OK;
+}
+
+/* Sort the hashes, drop duplicates; too many of them turn dense. */
+static BfStatus
+settle_hashes(BfBuilder *b)
+{
+	BfStatus	status = sort_hashes(b);
+
+	if (status == BF_OK && b->nhashes > b->max_hashes)
+		status = turn_dense(b);
+	return status;
 }
 
 /* Allocate so much room for hashes, and keep those that are there. */
@@ -410,30 +421,50 @@ enlarge(BfBuilder *b, uint32_t room)
 }
 
 /*
- * Find room for n more hashes: by dropping duplicates, which may turn the
- * filter dense, and then by allocating half as much again, but no more than
- * a quarter beyond what the sparse form may hold if that is enough.
+ * Hashes that may be collected before the list is settled: a quarter more
+ * than the sparse form may hold, so that few duplicates do not cause many
+ * sorts.  The first layer takes all of them, so it is the same one, however
+ * many of them there are when it comes.
+ */
+static uint32_t
+most_unsettled(const BfBuilder *b)
+{
+	return b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
+}
+
+/*
+ * Allocate room for n more hashes: half as much again as there is, but no
+ * more than may be collected if that is enough.
+ */
+static BfStatus
+make_room(BfBuilder *b, uint32_t n)
+{
+	uint32_t	most = most_unsettled(b);
+	uint32_t	room = b->nhashes / 2 > INITIAL_ROOM ?
+		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
+
+	if (room > most)
+		room = most;
+	if (room < b->nhashes + n)
+		room = b->nhashes + n;
+	return enlarge(b, room);
+}
+
+/*
+ * Find room for n more hashes, by dropping duplicates if that will do; too
+ * many distinct ones turn dense.
  */
 BfStatus
 bf_builder_reserve(BfBuilder *b, uint32_t n)
 {
 	BfStatus	status;
-	uint32_t	most = b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
-	uint32_t	room;
 
 	if (b->nlayers > 0 || b->room - b->nhashes >= n)
 		return BF_OK;
 	status = settle_hashes(b);
 	if (status != BF_OK || b->nlayers > 0 || b->room - b->nhashes >= n)
 		return status;
-
-	room = b->nhashes / 2 > INITIAL_ROOM ?
-		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
-	if (room > most)
-		room = most;
-	if (room < b->nhashes + n)
-		room = b->nhashes + n;
-	return enlarge(b, room);
+	return make_room(b, n);
 }
 
 BfStatus
@@ -670,6 +701,17 @@ sort_layers(BfBuilder *b)
 }
 
 /*
+ * Turn dense now if a sort would.  This is put off as long as it makes no
+ * difference.
+ */
+static BfStatus
+catch_up(BfBuilder *b)
+{
+	return b->nlayers == 0 && b->nhashes > b->max_hashes ?
+		settle_hashes(b) : BF_OK;
+}
+
+/*
  * Take over the parameters of another filter.  Of different ones, a result
  * records the smaller rate and the larger number of expected keys.
  */
@@ -685,6 +727,9 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 		return status;
 	if (b->params.fpp > params->fpp || b->params.expected < params->expected)
 	{
+		status = catch_up(b);
+		if (status != BF_OK)
+			return status;
 		if (b->params.fpp > params->fpp)
 			b->params.fpp = params->fpp;
 		if (b->params.expected < params->expected)
@@ -698,11 +743,17 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 static BfStatus
 merge_hashes(BfBuilder *b, const BfView *view)
 {
-	BfStatus	status = bf_builder_reserve(b, view->nhashes);
+	BfStatus	status = BF_OK;
 	uint32_t	i;
 
-	if (status == BF_OK && b->nlayers > 0)
+	if (b->nlayers > 0)
 		status = enlarge(b, view->nhashes);
+	else if (b->room - b->nhashes < view->nhashes)
+	{
+		status = sort_hashes(b);
+		if (status == BF_OK && b->room - b->nhashes < view->nhashes)
+			status = make_room(b, view->nhashes);
+	}
 	if (status != BF_OK)
 		return status;
 	for (i = 0; i < view->nhashes; i++)
@@ -711,42 +762,168 @@ merge_hashes(BfBuilder *b, const BfView *view)
 }
 
 /*
- * Take in all keys of another filter.  The order of its layers is kept where
- * there are no others: then the image that is written is the one that came.
+ * Take in the layers of a dense filter.  Their order is kept where there are
+ * no others: then the image that is written is the one that came.
+ */
+static BfStatus
+merge_layers(BfBuilder *b, const BfView *view)
+{
+	bool		had_layers = b->nlayers > 0;
+	BfStatus	status = merge_exceptions(b, view);
+	int			i;
+
+	for (i = 0; status == BF_OK && i < view->nlayers; i++)
+		status = merge_layer(b, &view->layers[i]);
+	if (status == BF_OK)
+		status = sort_hashes(b);
+	if (status != BF_OK)
+		return status;
+	if (had_layers)
+		sort_layers(b);
+	return move_hashes(b);
+}
+
+/*
+ * Take in all keys of another filter.  Where a list that has become too long
+ * can wait, it does: not for layers, not for other parameters, and not for
+ * more hashes than the first layer is sure to take.
  */
 BfStatus
 bf_builder_merge(BfBuilder *b, const BfView *view)
 {
-	bool		had_layers = b->nlayers > 0;
-	BfStatus	status = bf_builder_join_params(b, &view->params);
-	int			i;
+	BfStatus	status = BF_OK;
 
+	if (view->nlayers > 0 ||
+		(uint64_t) b->nhashes + view->nhashes > most_unsettled(b))
+		status = catch_up(b);
+	if (status == BF_OK)
+		status = bf_builder_join_params(b, &view->params);
+	if (status == BF_OK && view->nlayers > 0)
+		return merge_layers(b, view);
 	if (status == BF_OK && view->nhashes > 0)
 		status = merge_hashes(b, view);
-	if (status == BF_OK && view->nlayers > 0)
-		status = merge_exceptions(b, view);
-	for (i = 0; status == BF_OK && i < view->nlayers; i++)
-		status = merge_layer(b, &view->layers[i]);
-	if (status == BF_OK && view->nlayers > 0)
+	return status;
+}
+
+/*
+ * Fold a layer as far as it goes, and take it in.  With the bits that are
+ * left, the number of its keys is reckoned anew: it is not quite the same.
+ */
+static BfStatus
+merge_folded(BfBuilder *b, const BfBuildLayer *layer)
+{
+	BfViewLayer folded = {layer->shape, layer->bits_set, 0, layer->bits};
+	uint8_t    *bits = NULL;
+	BfShape		shape;
+	BfStatus	status;
+
+	while (bf_shape_fold(&folded.shape, folded.bits_set, &shape))
 	{
-		if (had_layers)
-			sort_layers(b);
-		status = move_hashes(b);
+		uint8_t    *smaller = b->host.alloc(b->host.context,
+											bf_shape_size(&shape));
+
+		if (smaller != NULL)
+			bf_bits_fold(&b->host, smaller, folded.bits,
+						 folded.shape.nblocks,
+						 folded.shape.nblocks / shape.nblocks,
+						 (size_t) 1 << (shape.block_log2 - 3));
+		if (bits != NULL)
+			b->host.free(b->host.context, bits);
+		if (smaller == NULL)
+			return BF_NO_MEMORY;
+		bits = smaller;
+		folded.shape = shape;
+		folded.bits_set = bf_bits_count(bits, bf_shape_size(&shape));
+		folded.bits = bits;
+	}
+
+	status = merge_layer(b, &folded);
+	if (bits != NULL)
+		b->host.free(b->host.context, bits);
+	return status;
+}
+
+static BfStatus
+fold_layers(BfBuilder *to, const BfBuilder *b)
+{
+	BfStatus	status = BF_OK;
+	uint32_t	i;
+
+	for (i = 0; status == BF_OK && i < (uint32_t) b->nlayers; i++)
+		status = merge_folded(to, &b->layers[i]);
+	for (i = 0; status == BF_OK && i < b->nexceptions; i++)
+		status = bf_builder_add_exception(to, b->exceptions[i]);
+	if (status == BF_OK)
+		sort_layers(to);
+	return status;
+}
+
+/* Turn a settled list into a layer for just its number of hashes. */
+static BfStatus
+pack_hashes(BfBuilder *to, const BfBuilder *b, const BfShape *shape)
+{
+	BfStatus	status = append_layer(to, shape);
+	uint32_t	i;
+
+	for (i = 0; status == BF_OK && i < b->nhashes; i++)
+	{
+		bf_poll(&b->host, i);
+		to->layers[0].bits_set += bf_bits_add(shape, to->layers[0].bits,
+											  b->hashes[i]);
 	}
 	return status;
 }
 
 /*
- * Decide on the image to write.  This settles the builder, but changes
- * nothing that could be told from outside: more keys may follow.
- *
- * A compact image is the smallest one that keeps the rate: hashes go into a
- * layer for just their number if that is smaller than they are, and each
- * layer is folded to what it holds.  A sized filter is then one that was
- * asked for with the smaller size, to the byte.
+ * Build the smallest filter that keeps the rate, if it is not b itself:
+ * hashes go into a layer for just their number if that is smaller than they
+ * are, and each layer is folded to what it holds.  A sized filter of one
+ * layer is then one that was asked for with the smaller size, to the byte.
+ * A filter that was made so cannot be made smaller again.  More keys may
+ * come to b.
  */
 BfStatus
-bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
+bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
+{
+	BfParams	params = b->params;
+	BfShape		shape;
+	BfStatus	status = BF_OK;
+	int			i;
+
+	if (b->nlayers == 0)
+		status = settle_hashes(b);
+	*found = false;
+	if (status != BF_OK)
+		return status;
+
+	if (b->nlayers == 0)
+		*found = b->nhashes > 0 &&
+			bf_shape_for(params.fpp, b->nhashes, &shape) == BF_OK &&
+			dense_size(&params, &shape) < sparse_size(&params, b->nhashes);
+	for (i = 0; i < b->nlayers && !*found; i++)
+		*found = bf_shape_fold(&b->layers[i].shape, b->layers[i].bits_set,
+							   &shape);
+	if (!*found)
+		return BF_OK;
+
+	bf_builder_init(smaller, &b->host, &params);
+	status = b->nlayers > 0 ? fold_layers(smaller, b) :
+		pack_hashes(smaller, b, &shape);
+	if (status != BF_OK)
+		bf_builder_free(smaller);
+	else if (params.expected > 0 && b->nlayers == 0)
+		smaller->params.expected = b->nhashes;
+	else if (params.expected > 0 && b->nlayers == 1)
+		smaller->params.expected = smaller->layers[0].shape.capacity;
+	return status;
+}
+
+/*
+ * Settle what is to be written, and tell the size of its image.  This changes
+ * nothing that could be told from outside: more keys may follow.
+ */
+BfStatus
+bf_builder_plan(BfBuilder *b, size_t *size)
 {
 	BfStatus	status = BF_OK;
 	int			i;
@@ -756,69 +933,16 @@ bf_builder_plan(BfBuilder *b, bool compact, BfPlan *plan)
 	if (status != BF_OK)
 		return status;
 
-	plan->expected = b->params.expected;
-	plan->nlayers = b->nlayers;
-	for (i = 0; i < b->nlayers; i++)
-	{
-		plan->shapes[i] = b->layers[i].shape;
-		if (compact &&
-			bf_shape_fold(&b->layers[i].shape, b->layers[i].bits_set,
-						  &plan->shapes[i]) &&
-			plan->expected > 0 && b->nlayers == 1)
-			plan->expected = plan->shapes[i].capacity;
-	}
-
-	if (compact && b->nlayers == 0 && b->nhashes > 0 &&
-		bf_shape_for(b->params.fpp, b->nhashes, &plan->shapes[0]) == BF_OK &&
-		dense_size(&b->params, &plan->shapes[0]) <
-		sparse_size(&b->params, b->nhashes))
-	{
-		plan->nlayers = 1;
-		if (plan->expected > 0)
-			plan->expected = b->nhashes;
-	}
-
-	if (plan->nlayers == 0)
-		plan->size = sparse_size(&b->params, b->nhashes);
+	if (b->nlayers == 0)
+		*size = sparse_size(&b->params, b->nhashes);
 	else
 	{
-		plan->size = bf_header_size(&b->params, plan->nlayers);
-		for (i = 0; i < plan->nlayers; i++)
-			plan->size += bf_shape_size(&plan->shapes[i]);
-		plan->size += 8 * (size_t) b->nexceptions;
+		*size = bf_header_size(&b->params, b->nlayers) +
+			8 * (size_t) b->nexceptions;
+		for (i = 0; i < b->nlayers; i++)
+			*size += bf_shape_size(&b->layers[i].shape);
 	}
 	return BF_OK;
-}
-
-/* Write the blocks of one planned layer; returns how many bits are set. */
-static uint64_t
-write_blocks(const BfBuilder *b, const BfShape *shape, int i, uint8_t *to)
-{
-	const BfBuildLayer *layer;
-	uint64_t	bits_set = 0;
-	uint32_t	j;
-
-	if (b->nlayers == 0)
-	{
-		memset(to, 0, bf_shape_size(shape));
-		for (j = 0; j < b->nhashes; j++)
-		{
-			bf_poll(&b->host, j);
-			bits_set += bf_bits_add(shape, to, b->hashes[j]);
-		}
-		return bits_set;
-	}
-
-	layer = &b->layers[i];
-	if (layer->shape.nblocks == shape->nblocks)
-	{
-		bf_bits_copy(&b->host, to, layer->bits, bf_shape_size(shape));
-		return layer->bits_set;
-	}
-	bf_bits_fold(&b->host, to, layer->bits, layer->shape.nblocks,
-				 layer->shape.nblocks / shape->nblocks,
-				 (size_t) 1 << (shape->block_log2 - 3));
-	return bf_bits_count(to, bf_shape_size(shape));
 }
 
 static void
@@ -830,28 +954,26 @@ write_list(uint8_t *to, const uint64_t *list, uint32_t n)
 		bf_store64(to + 8 * (size_t) i, list[i]);
 }
 
-/* Write the planned image: plan->size bytes. */
+/* Write the image: as many bytes as were planned. */
 void
-bf_builder_write(const BfBuilder *b, const BfPlan *plan, uint8_t *image)
+bf_builder_write(const BfBuilder *b, uint8_t *image)
 {
-	BfParams	params = b->params;
 	uint8_t    *entry;
-	uint8_t    *content = image + bf_header_size(&params, plan->nlayers);
-	uint32_t	i;
+	uint8_t    *content = image + bf_header_size(&b->params, b->nlayers);
+	int			i;
 
-	params.expected = plan->expected;
-	entry = bf_write_header(image, &params,
-							plan->nlayers > 0 ? 0 : b->nhashes,
-							plan->nlayers, b->nexceptions);
-	for (i = 0; i < (uint32_t) plan->nlayers; i++)
+	entry = bf_write_header(image, &b->params, b->nhashes, b->nlayers,
+							b->nexceptions);
+	for (i = 0; i < b->nlayers; i++)
 	{
-		const BfShape *shape = &plan->shapes[i];
-		uint64_t	bits_set = write_blocks(b, shape, (int) i, content);
+		const BfBuildLayer *layer = &b->layers[i];
+		size_t		size = bf_shape_size(&layer->shape);
 
-		entry = bf_write_layer(entry, shape, bits_set);
-		content += bf_shape_size(shape);
+		entry = bf_write_layer(entry, &layer->shape, layer->bits_set);
+		bf_bits_copy(&b->host, content, layer->bits, size);
+		content += size;
 	}
-	if (plan->nlayers == 0)
+	if (b->nlayers == 0)
 		write_list(content, b->hashes, b->nhashes);
 	else
 		write_list(content, b->exceptions, b->nexceptions);

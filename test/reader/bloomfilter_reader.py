@@ -1,699 +1,849 @@
 """Bloom filters of the PostgreSQL extension bloomfilter, outside PostgreSQL.
 
-Loads filters that were exported as text or bytea, tests keys, and builds
-filters that are byte for byte those of the extension.  It follows
-doc/FORMAT.md, whose sections the comments name, and shares no code with the
-extension.  It needs Python 3.8 and python3-xxhash.
+Reads filters that a server exported as text or bytea, tests keys, and builds
+filters that are byte for byte those of the extension.  It was written from
+doc/FORMAT.md alone, whose sections the comments name, and shares no code
+with the extension.  It needs Python 3.8 or later and the module xxhash.
 
-    >>> seen = Filter.load(text_from_the_server)
-    >>> 'https://example.org/' in seen
-    >>> mine = Filter('integer', fpp=0.001)
-    >>> mine.update(range(1000))
-    >>> mine.compact()
-    >>> text_for_the_server = mine.text()
+An application that fetches a filter once and tests keys on its own side:
 
-Keys are Python values: str for text and enum labels, int, float, bool,
-Decimal for numeric, bytes, uuid.UUID, the types of datetime and ipaddress;
-key_bytes() lists them.
+    from bloomfilter_reader import Filter
+
+    text, = cursor.execute('SELECT f::text FROM seen').fetchone()
+    seen = Filter.load(text)
+    new = [url for url in urls if url not in seen]
+
+One that builds a filter for the server:
+
+    f = Filter('text', fpp=0.001)   # a filter that sizes itself
+    f.update(['a', 'b'])
+    f.compact()
+    cursor.execute('INSERT INTO seen VALUES (%s::bloom)', [f.text()])
+
+Keys are Python values: see key_bytes() for what a kind accepts.  add,
+update, exclude, merge and compact change the filter and return nothing;
+if one of them raises TooLarge, the filter may hold a part of the change.
 """
+
 import base64
 import datetime
+import decimal
 import functools
 import ipaddress
 import math
+import operator
 import struct
-import uuid
-from decimal import Decimal
 
 import xxhash
 
-MASK = 2**64 - 1
-GOLDEN = 0x9E3779B97F4A7C15
-SHARD_SEED = 0x7368617264
-MAX_BITS = 2**32
-SLACK = 4
+MASK = 2 ** 64 - 1
+G = 0x9E3779B97F4A7C15
+SPARSE, DENSE = 0, 1
+MAX_BITS = 2 ** 32
 MAX_LAYERS = 32
 MAX_EXCEPTIONS = 4096
-MAX_ENCODING = 34
-MAX_UNSIZED_HASHES = 2**22
-FIRST_UNSIZED_LAYER = 2**24
-HEADER = struct.Struct('<4s8BIIQdQ')
-ENTRY = struct.Struct('<IBBHQdQ')
+MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 
-ENUM, FOREIGN = 64, 65
-KINDS = dict(zip(
+HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
+ENTRY = struct.Struct('<IBBHQdQ')               # section 3
+
+KINDS = {name: code for code, name in enumerate(
     'text bytea integer float numeric boolean char oid uuid date time timetz '
-    'timestamp timestamptz interval inet macaddr macaddr8 pg_lsn xid8'.split(),
-    range(1, 21)), enum=ENUM, foreign=FOREIGN)
+    'timestamp timestamptz interval inet macaddr macaddr8 pg_lsn '
+    'xid8'.split(), 1)}
+KINDS.update(enum=64, foreign=65)
 KIND_NAMES = {code: name for name, code in KINDS.items()}
 
 
+WHITE_SPACE = dict.fromkeys(map(ord, ' \t\n\r'))
+
+
 class FormatError(ValueError):
-    """The bytes are not a filter (section 6)."""
+    """The bytes are not a valid image."""
 
 
 class UnknownVersion(FormatError):
-    """The bytes are a filter of a later version of the format."""
+    """The image has a version or scheme that this module does not know."""
 
 
 class TooLarge(ValueError):
-    """The filter would exceed 512 MiB, 32 layers or 4096 exceptions."""
+    """The filter cannot hold what was asked for."""
 
 
-# --- Section 4: from a key to its hash --------------------------------------
+# Section 4: from a key to its hash
 
-def i64(number):
-    return (number & MASK).to_bytes(8, 'little')
-
-
-def microseconds(delta):
-    return delta // datetime.timedelta(microseconds=1)
-
-
-def count_since_2000(value, unit, epoch, bits):
-    """Dates and timestamps; strings are 'infinity' and '-infinity'."""
-    if value in ('infinity', '-infinity'):
-        return -2**(bits - 1) if value[0] == '-' else 2**(bits - 1) - 1
-    return value if isinstance(value, int) else (value - epoch) // unit
-
-
-def time_of_day(value):
-    """A time, or the microseconds since midnight."""
-    if isinstance(value, int):
-        return value
-    return microseconds(datetime.timedelta(
-        hours=value.hour, minutes=value.minute, seconds=value.second,
-        microseconds=value.microsecond))
-
-
-def float_bytes(value):
-    if math.isnan(value):
-        return bytes.fromhex('000000000000f87f')
-    return struct.pack('<d', value if value != 0 else 0.0)
-
-
-def numeric_bytes(value):
-    value = Decimal(value)
-    if not value.is_finite():
-        return (b'NaN' if value.is_nan() else
-                b'-Infinity' if value < 0 else b'Infinity')
-    if value == 0:
-        return b'0'
-    digits = format(value, 'f')
-    if '.' in digits:
-        digits = digits.rstrip('0').rstrip('.')
-    return digits.encode('ascii')
-
-
-def timetz_bytes(value):
-    """A time with tzinfo, or (microseconds, seconds west of Greenwich)."""
-    if isinstance(value, tuple):
-        return i64(value[0]) + i64(value[1])
-    return (i64(time_of_day(value)) +
-            i64(-microseconds(value.utcoffset()) // 1000000))
-
-
-def interval_bytes(value):
-    """(months, days, microseconds), or a timedelta."""
-    if isinstance(value, datetime.timedelta):
-        value = 0, 0, microseconds(value)
-    months, days, rest = value
-    more_days, rest = divmod(rest, 86400000000)
-    return i64(30 * months + days + more_days) + i64(rest)
-
-
-def inet_bytes(value):
-    interface = ipaddress.ip_interface(value)
-    return (bytes([interface.version, interface.network.prefixlen]) +
-            interface.ip.packed)
-
-
-def lsn_bytes(value):
-    """A number, or its text like 16/B374D848."""
-    if isinstance(value, str):
-        high, low = value.split('/')
-        value = int(high, 16) << 32 | int(low, 16)
-    return i64(value)
-
-
-DAY = datetime.timedelta(days=1)
-MICROSECOND = datetime.timedelta(microseconds=1)
-EPOCH = datetime.datetime(2000, 1, 1)
-CANONICAL = {
-    'text': lambda v: v.encode('utf-8'),
-    'bytea': bytes,
-    'integer': i64,
-    'float': float_bytes,
-    'numeric': numeric_bytes,
-    'boolean': lambda v: i64(int(v)),
-    'char': i64,
-    'oid': i64,
-    'uuid': lambda v: uuid.UUID(str(v)).bytes,
-    'date': lambda v: i64(count_since_2000(v, DAY, EPOCH.date(), 32)),
-    'time': lambda v: i64(time_of_day(v)),
-    'timetz': timetz_bytes,
-    'timestamp': lambda v: i64(count_since_2000(v, MICROSECOND, EPOCH, 64)),
-    'timestamptz': lambda v: i64(count_since_2000(
-        v, MICROSECOND, EPOCH.replace(tzinfo=datetime.timezone.utc), 64)),
-    'interval': interval_bytes,
-    'inet': inet_bytes,
-    'macaddr': bytes,
-    'macaddr8': bytes,
-    'pg_lsn': lsn_bytes,
-    'xid8': i64,
-    'enum': lambda v: v.encode('utf-8'),
-    # what PostgreSQL's extended hash function gives for key and seed
-    'foreign': i64,
-}
-
-
-def key_bytes(kind, value):
-    """The canonical bytes of a key."""
-    return CANONICAL[kind](value)
+DAY = 86400 * 10 ** 6
+INFINITY = {'date': 31, 'timestamp': 63, 'timestamptz': 63}
 
 
 def hash_bytes(data, seed=0):
+    """The hash of a key's canonical bytes."""
     return xxhash.xxh3_64_intdigest(data, seed & MASK)
 
 
-def shard(kind, value, shards):
-    """Section 5: which of so many filters a key belongs to."""
-    key_hash = hash_bytes(key_bytes(kind, value))
-    return hash_bytes(i64(key_hash), SHARD_SEED) * shards >> 64
+def i64(n):
+    """n modulo 2**64 as 8 bytes, little-endian."""
+    return (n & MASK).to_bytes(8, 'little')
 
 
-# --- Section 7: the shape of a layer ----------------------------------------
+def key_bytes(kind_name, key):
+    """The canonical bytes of a key.
 
-def blocked_rate(block_bits, k, bits_per_key):
-    """The rate of a filter in blocks, the loads of which are Poisson's."""
-    mean = block_bits / bits_per_key
-    unset = (1 - 1 / block_bits)**k
-    spread = 14 * math.sqrt(mean) + 60      # beyond it, nothing is left
-    return math.fsum(
-        math.exp(load * math.log(mean) - mean - math.lgamma(load + 1)) *
-        (1 - unset**load)**k
-        for load in range(max(0, int(mean - spread)), int(mean + spread)))
+    text, enum: str (of char(n): without trailing spaces); bytes are taken
+    as they are.  numeric: Decimal, int or str.  char: int, or bytes of
+    length 1.  bytea, macaddr, macaddr8: bytes.  uuid: uuid.UUID.  date,
+    time, timestamp: naive objects of datetime; timetz, timestamptz: aware
+    ones; or numbers as FORMAT.md has them, two for timetz, or an infinite
+    float.
+    interval: timedelta, or the tuple (months, days, microseconds).  inet:
+    objects of ipaddress, or str.  float: the number (of real: widened).
+    foreign: what PostgreSQL's extended hash function returns.  The others:
+    int.
+    """
+    if kind_name in ('text', 'enum'):
+        return key.encode() if isinstance(key, str) else _raw(key)
+    if kind_name in ('bytea', 'macaddr', 'macaddr8'):
+        key = _raw(key)
+        length = {'macaddr': 6, 'macaddr8': 8}.get(kind_name, len(key))
+        if len(key) != length:
+            raise ValueError('not a key of kind %s' % kind_name)
+        return key
+    if kind_name == 'float':
+        return struct.pack('<d', math.nan if key != key else key + 0.0)
+    if kind_name == 'numeric':
+        return _numeric_text(key).encode()
+    if kind_name == 'char' and isinstance(key, bytes):
+        return i64(ord(key))
+    if kind_name == 'uuid':
+        return key.bytes
+    if kind_name == 'timetz':
+        if not isinstance(key, tuple):
+            west = -key.utcoffset() // datetime.timedelta(seconds=1)
+            key = _time_of_day(key), west
+        return i64(key[0]) + i64(key[1])
+    if kind_name == 'interval':
+        if isinstance(key, datetime.timedelta):
+            key = 0, key.days, key.seconds * 10 ** 6 + key.microseconds
+        months, days, microseconds = key
+        extra, microseconds = divmod(microseconds, DAY)
+        return i64(30 * months + days + extra) + i64(microseconds)
+    if kind_name == 'inet':
+        key = ipaddress.ip_interface(str(key))
+        return bytes([key.version, key.network.prefixlen]) + key.packed
+    if kind_name in INFINITY and isinstance(key, float):
+        if not math.isinf(key):
+            raise ValueError('not a key of kind %s' % kind_name)
+        end = 2 ** INFINITY[kind_name]
+        return i64(end - 1 if key > 0 else -end)
+    if kind_name not in KINDS:
+        raise ValueError('unknown kind: %r' % (kind_name,))
+    if isinstance(key, int):
+        return i64(key)
+    if kind_name == 'date':
+        return i64(key.toordinal() - datetime.date(2000, 1, 1).toordinal())
+    if kind_name == 'time' and key.tzinfo is None:
+        return i64(_time_of_day(key))
+    if kind_name in ('timestamp', 'timestamptz'):
+        zone = datetime.timezone.utc if kind_name == 'timestamptz' else None
+        since = key - datetime.datetime(2000, 1, 1, tzinfo=zone)
+        return i64(since // datetime.timedelta(microseconds=1))
+    raise TypeError('not a key of kind %s: %r' % (kind_name, key))
 
 
-@functools.lru_cache(maxsize=None)
-def design(fpp):
-    """log2 of B, k and X, which is 1024 times the bits per key."""
-    def textbook(k):
-        return -k / math.log1p(-fpp**(1 / k))
+def _raw(key):
+    return bytes(memoryview(key))
 
-    best_k = max(1, math.floor(-math.log2(fpp)))
-    if textbook(best_k + 1) < textbook(best_k):
-        best_k += 1
-    limit = math.floor(1.05 * textbook(best_k) * 1024)
-    for block_log2 in range(9, 15):
-        best = None
-        for k in range(max(1, best_k - 7), min(best_k + 1, 64) + 1):
-            low, high = 1, 3 * limit
-            while low < high:
-                middle = (low + high) // 2
-                if blocked_rate(2**block_log2, k, middle / 1024) <= fpp:
-                    high = middle
-                else:
-                    low = middle + 1
-            if best is None or low <= best[0]:
-                best = low, k
-        if best[0] <= limit:
+
+def _time_of_day(t):
+    seconds = (t.hour * 60 + t.minute) * 60 + t.second
+    return seconds * 10 ** 6 + t.microsecond
+
+
+def _numeric_text(key):
+    if isinstance(key, float):
+        raise TypeError('a numeric is a Decimal, int or str')
+    key = decimal.Decimal(key)
+    if key.is_nan():
+        return 'NaN'
+    if key.is_infinite():
+        return '-Infinity' if key < 0 else 'Infinity'
+    if not key:
+        return '0'
+    text = format(key, 'f')
+    return text.rstrip('0').rstrip('.') if '.' in text else text
+
+
+def shard(kind_name, key, shards):
+    """The shard of a key, from 0 to shards - 1."""
+    h = hash_bytes(key_bytes(kind_name, key))
+    return hash_bytes(i64(h), 0x7368617264) * shards >> 64
+
+
+# Section 7: the shape of a layer
+
+def _mean(value, mode, up):
+    """The mean of value(i) over a distribution, summed from its mode on.
+
+    up(i) is the probability of i + 1 divided by that of i.
+    """
+    weights = weight = 1.0
+    total = term = value(mode)
+    i = mode
+    while True:
+        weight *= up(i)
+        i += 1
+        last, term = term, weight * value(i)
+        weights += weight
+        total += term
+        if weight <= 1e-18 * weights and term <= min(last, 1e-18 * total):
             break
-    return block_log2, best[1], best[0]
+    weight, i = 1.0, mode
+    while i > 0 and weight > 1e-18 * weights:
+        i -= 1
+        weight /= up(i)
+        weights += weight
+        total += weight * value(i)
+    return total / weights
 
 
-def deviation(m, k, n):
-    """Standard deviation of the number of bits that n keys set in m."""
+def _log_u(block_bits, k):
+    return k * math.log1p(-1 / block_bits)
+
+
+def _load_rate(block_bits, k):
+    """A function: the rate of a block by the number of its keys."""
+    log_u = _log_u(block_bits, k)
+    return lambda i: (-math.expm1(i * log_u)) ** k
+
+
+def _rate(block_bits, k, c):
+    load = block_bits / c
+    return _mean(_load_rate(block_bits, k), int(load),
+                 lambda i: load / (i + 1))
+
+
+def _sigma(m, k, n):
     a = k * n / m
-    return math.sqrt(max(0, m * math.exp(-a) * (1 - (1 + a) * math.exp(-a))))
+    return math.sqrt(m * math.exp(-a) * (1 - (1 + a) * math.exp(-a)))
 
 
-@functools.lru_cache(maxsize=None)
-def slack(fpp):
-    """What is reckoned per root of n keys for the deviation, in keys."""
-    _, k, grid_bits = design(fpp)
-    bits_per_key = grid_bits / 1024
-    return SLACK * math.ceil(1024 * deviation(bits_per_key, k, 1) / (
-        k * math.exp(-k / bits_per_key))) / 1024
+class Shape:
+    """What the rate p says about a layer: block_log2, k, x, c and d."""
+
+    def __init__(self, p):
+        def textbook(k):
+            return -k / math.log1p(-p ** (1 / k))
+
+        top = max(1, math.floor(-math.log2(p)))
+        if textbook(top + 1) < textbook(top):
+            top += 1
+        ks = range(min(top + 1, 64), max(1, top - 7) - 1, -1)
+        least = int(0.5 * textbook(top) * 1024)
+        limit = int(1.05 * textbook(top) * 1024)
+        self.fpp = p
+        self.block_log2 = 9
+        while not self._find(ks, least, limit):
+            if self.block_log2 < 14:
+                self.block_log2 += 1
+            else:
+                limit *= 2
+        self.block_bits = 1 << self.block_log2
+        self.c = self.x / 1024
+        self.d = 4 / 1024 * math.ceil(
+            1024 * _sigma(self.c, self.k, 1)
+            / (self.k * math.exp(-self.k / self.c)))
+        self.most = self.capacity(MAX_BITS)
+
+    def _find(self, ks, low, high):
+        """Set x and k, if there is an x that is at most high."""
+        found = False
+        for k in ks:
+            if _rate(1 << self.block_log2, k, high / 1024) > self.fpp:
+                continue
+            below, good = low, high
+            while good - below > 1:
+                x = (below + good) // 2
+                if _rate(1 << self.block_log2, k, x / 1024) > self.fpp:
+                    below = x
+                else:
+                    good = x
+            self.x, self.k, high, found = good, k, good - 1, True
+        return found
+
+    def needed(self, n):
+        """The bits that n keys need."""
+        return (n + self.d * math.sqrt(n)) * self.c
+
+    def nblocks(self, n):
+        blocks = max(1, math.ceil(self.needed(n) / self.block_bits))
+        s = 0
+        while blocks > 256 << s:
+            s += 1
+        return -(-blocks >> s) << s
+
+    def capacity(self, bits):
+        """The number of keys that so many bits are made for."""
+        root = (math.sqrt(self.d ** 2 + 4 * bits / self.c) - self.d) / 2
+        n = max(1, int(root * root))
+        while self.needed(n + 1) <= bits:
+            n += 1
+        while n > 1 and self.needed(n) > bits:
+            n -= 1
+        return n
+
+    def layer(self, n, left=MAX_BITS):
+        """An empty layer for n keys; None if it is too large."""
+        if n > self.most or self.nblocks(n) * self.block_bits > left:
+            return None
+        return self.layer_of(self.nblocks(n))
+
+    def layer_of(self, nblocks, bits=None):
+        return Layer(nblocks, self.block_log2, self.k,
+                     self.capacity(nblocks * self.block_bits), self.fpp, bits)
 
 
-def needed_bits(fpp, n):
-    return (n + slack(fpp) * math.sqrt(n)) * design(fpp)[2] / 1024
+shape = functools.lru_cache(maxsize=256)(Shape)
 
 
-@functools.lru_cache(maxsize=None)
-def most_keys(fpp, bits=MAX_BITS):
-    """The most keys that need no more than this many bits, at least one."""
-    low, high = 1, bits
-    while low < high:
-        middle = (low + high + 1) // 2
-        if needed_bits(fpp, middle) <= bits:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@functools.lru_cache(maxsize=None)
-def shape_for(fpp, n):
-    """N, log2 of B, k, capacity and rate of the layer for n keys."""
-    block_log2, k, _ = design(fpp)
-    if needed_bits(fpp, n) > MAX_BITS:
-        raise TooLarge('%d keys at a rate of %g' % (n, fpp))
-    nblocks = max(1, math.ceil(needed_bits(fpp, n) / 2**block_log2))
-    unit = 1
-    while nblocks > 256 * unit:
-        unit *= 2
-    nblocks = -(-nblocks // unit) * unit
-    return (nblocks, block_log2, k, most_keys(fpp, nblocks << block_log2),
-            fpp)
-
-
-def size_for(fpp, n):
-    """The bits of the layer for n keys."""
-    nblocks, block_log2, _, _, _ = shape_for(fpp, n)
-    return nblocks << block_log2
-
+# Sections 3, 5 and 9: a layer
 
 class Layer:
-    """N blocks of B bits."""
+    """One layer: the fields of its entry in the directory, and bits."""
 
     def __init__(self, nblocks, block_log2, k, capacity, fpp, bits=None):
-        self.shape = nblocks, block_log2, k, capacity, fpp
-        self.nblocks, self.block_log2, self.k = nblocks, block_log2, k
-        self.capacity, self.fpp = capacity, fpp
-        self.size = nblocks << block_log2
-        self.bits = bytearray(self.size // 8) if bits is None else bits
-        self.bits_set = count_bits(self.bits)
-        # the probability that one key leaves a given bit of its block unset
-        self.unset = (1 - 1 / 2**block_log2)**k
+        self.nblocks = nblocks
+        self.block_log2 = block_log2
+        self.k = k
+        self.capacity = capacity
+        self.fpp = fpp
+        self.size = nblocks << block_log2           # m of section 8
+        self.bits = bytearray(self.size // 8 if bits is None else bits)
+        self.bits_set = _count(self.bits)
+        self._one_key = -math.expm1(_log_u(1 << block_log2, k))     # 1 - u
 
-    def positions(self, key_hash):
-        """Section 5: the bits of a key, counted through the layer."""
-        block = key_hash * self.nblocks >> 64
-        x = key_hash
+    def shape(self):
+        return (self.nblocks, self.block_log2, self.k, self.capacity,
+                self.fpp)
+
+    def positions(self, h):
+        start = (h * self.nblocks >> 64) << self.block_log2
         for _ in range(self.k):
-            x = x * GOLDEN & MASK
-            yield (block << self.block_log2) + (x >> 64 - self.block_log2)
+            h = h * G & MASK
+            yield start + (h >> 64 - self.block_log2)
 
-    def contains(self, key_hash):
-        return all(self.bits[at >> 3] >> (at & 7) & 1
-                   for at in self.positions(key_hash))
+    def positive(self, h):
+        return all(self.bits[i >> 3] >> (i & 7) & 1
+                   for i in self.positions(h))
 
-    def add(self, key_hash, full=MAX_BITS):
-        """Add a hash unless more than full bits would then be set."""
-        new = {at for at in self.positions(key_hash)
-               if not self.bits[at >> 3] >> (at & 7) & 1}
-        if self.bits_set + len(new) > full:
-            return False
-        for at in new:
-            self.bits[at >> 3] |= 1 << (at & 7)
-        self.bits_set += len(new)
-        return True
+    def missing(self, h):
+        """The positions of h at which the bit is 0."""
+        return {i for i in self.positions(h)
+                if not self.bits[i >> 3] >> (i & 7) & 1}
 
+    def set(self, h):
+        for i in self.missing(h):
+            self.bits[i >> 3] |= 1 << (i & 7)
+            self.bits_set += 1
+
+    @property
     def full(self):
-        """Section 8: the most bits that keys may set."""
-        mean = -self.size * math.expm1(
-            self.capacity * math.log1p(-(1 - self.unset) / self.nblocks))
-        return min(self.size, math.floor(
-            mean + SLACK * deviation(self.size, self.k, self.capacity)))
+        """How many bits may be set."""
+        if not hasattr(self, '_full'):
+            log_rest = math.log1p(-self._one_key / self.nblocks)
+            mean = self.size * -math.expm1(self.capacity * log_rest)
+            spread = 4 * _sigma(self.size, self.k, self.capacity)
+            self._full = min(self.size, math.floor(mean + spread))
+        return self._full
 
-    def cardinality(self):
-        """Section 9."""
-        return (math.log1p(-min(self.bits_set, self.size - 1) / self.size) /
-                math.log1p(-(1 - self.unset) / self.nblocks))
+    def takes(self, h):
+        return self.bits_set + len(self.missing(h)) <= self.full
 
-    def current_fpp(self):
-        if self.bits_set == 0:
+    def keys(self):
+        """The number of keys, not rounded."""
+        s = min(self.bits_set, self.size - 1)
+        return (math.log1p(-s / self.size)
+                / math.log1p(-self._one_key / self.nblocks))
+
+    def rate(self):
+        """The false-positive rate with the bits that are set."""
+        if not self.bits_set:
             return 0.0
-        n = max(1, round(self.cardinality()))
-        if self.nblocks == 1:
-            return (1 - self.unset**n)**self.k
-        mean = n / self.nblocks
-        spread = 14 * math.sqrt(mean) + 60
-        return math.fsum(
-            math.exp(math.lgamma(n + 1) - math.lgamma(load + 1) -
-                     math.lgamma(n - load + 1) -
-                     load * math.log(self.nblocks) +
-                     (n - load) * math.log1p(-1 / self.nblocks)) *
-            (1 - self.unset**load)**self.k
-            for load in range(max(0, int(mean - spread)),
-                              min(n, int(mean + spread)) + 1))
+        n, others = max(1, round(self.keys())), self.nblocks - 1
+        value = _load_rate(1 << self.block_log2, self.k)
+        if not others:
+            return value(n)
+        return _mean(value, n // self.nblocks,
+                     lambda i: (n - i) / (i + 1) / others)
 
     def folded(self):
-        """Section 8: the smallest layer that holds what this one holds."""
-        if design(self.fpp)[:2] != (self.block_log2, self.k):
+        """This layer folded once: itself, or a smaller one."""
+        form = shape(self.fpp)
+        if (self.block_log2, self.k) != (form.block_log2, form.k):
             return self
-        needed = needed_bits(self.fpp, max(self.cardinality(), 1))
-        factor = next(f for f in range(self.nblocks, 0, -1)
-                      if self.nblocks % f == 0 and
-                      (f == 1 or self.size / f >= needed))
-        if factor == 1:
+        needed = form.needed(max(1, self.keys()))
+        nblocks = max(1, math.ceil(needed / form.block_bits))
+        while nblocks < self.nblocks and self.nblocks % nblocks:
+            nblocks += 1
+        if nblocks >= self.nblocks:
             return self
-        size = 1 << self.block_log2 - 3
+        step = form.block_bits // 8
+        group = self.nblocks // nblocks * step
         bits = bytearray()
-        for start in range(0, len(self.bits), factor * size):
+        for start in range(0, len(self.bits), group):
             block = 0
-            for at in range(start, start + factor * size, size):
-                block |= int.from_bytes(self.bits[at:at + size], 'little')
-            bits += block.to_bytes(size, 'little')
-        return Layer(self.nblocks // factor, self.block_log2, self.k,
-                     most_keys(self.fpp, self.size // factor), self.fpp, bits)
-
-    def order(self):
-        return (self.capacity, -self.fpp, self.nblocks, self.block_log2,
-                self.k, self.bits_set, bytes(self.bits))
+            for i in range(start, start + group, step):
+                block |= int.from_bytes(self.bits[i:i + step], 'little')
+            bits += block.to_bytes(step, 'little')
+        return form.layer_of(nblocks, bits)
 
 
-def count_bits(data):
-    return bin(int.from_bytes(data, 'little')).count('1')
+def _count(bits):
+    return bin(int.from_bytes(bits, 'little')).count('1')
 
 
-def or_bits(x, y):
-    return bytearray((int.from_bytes(x, 'little') |
-                      int.from_bytes(y, 'little')).to_bytes(len(x), 'little'))
+def _combined(operation, a, b):
+    both = operation(int.from_bytes(a, 'little'), int.from_bytes(b, 'little'))
+    return bytearray(both.to_bytes(len(a), 'little'))
 
 
-# --- The filter -------------------------------------------------------------
+def _folded_fully(layer):
+    while True:
+        smaller = layer.folded()
+        if smaller is layer:
+            return layer
+        layer = smaller
+
+
+# Sections 1, 2, 6 and 8: a filter
 
 class Filter:
-    """A filter: hashes or layers.  Without kind, the keys are unknown."""
+    """A Bloom filter.
+
+    kind is a name in KINDS; name is the type's, for enum and foreign;
+    byte_order and encoding are for foreign.  expected 0 or None: the filter
+    sizes itself.  Like the seed, hashes may be given signed or unsigned.
+    The attributes hashes (set), layers (list of Layer) and exceptions (set)
+    are for reading.
+    """
 
     def __init__(self, kind=None, fpp=0.01, expected=0, seed=0, name='',
                  byte_order=0, encoding=0):
-        self.kind = (KINDS[kind] if kind else 0, byte_order, encoding,
-                     name.encode('utf-8'))
-        self.fpp, self.expected, self.seed = fpp, expected or 0, seed & MASK
+        if not MIN_FPP <= fpp <= MAX_FPP:
+            raise ValueError('fpp must be from 1e-9 to 0.5')
+        if kind is not None and kind not in KINDS:
+            raise ValueError('unknown kind: %r' % (kind,))
+        if (kind in ('enum', 'foreign')) != bool(name) \
+                or (kind == 'foreign') != (byte_order in (1, 2)):
+            raise ValueError('name or byte_order does not go with the kind')
+        if expected and expected < 0:
+            raise ValueError('expected must not be negative')
+        if expected and expected > shape(fpp).most:
+            raise TooLarge('expected must be at most %d' % shape(fpp).most)
+        self.kind = kind
+        self.name = name
+        self.byte_order = byte_order
+        self.encoding = encoding
+        self.fpp = fpp
+        self.expected = expected or 0
+        self.seed = seed & MASK
         self.hashes = set()
         self.layers = []
         self.exceptions = set()
+        self._has_keys = False          # is the kind recorded in the image?
 
-    # --- Questions ---
+    # Section 6: reading
+
+    @classmethod
+    def load(cls, image):
+        """The filter with this image: bytes, or text in base64."""
+        if isinstance(image, str):
+            try:
+                image = base64.b64decode(
+                    image.translate(WHITE_SPACE), validate=True)
+            except ValueError as error:
+                raise FormatError('not base64') from error
+        image = bytes(image)
+
+        def rule(number, valid):
+            if not valid:
+                raise FormatError('not a valid image: rule %d' % number)
+
+        rule(1, len(image) >= 5 and image[:4] == b'BLMF')
+        if image[4] != 1:
+            raise UnknownVersion('unknown version %d' % image[4])
+        rule(2, len(image) >= 44)
+        (_, _, form, scheme, nlayers, code, namelen, byte_order, encoding,
+         nhashes, nexceptions, seed, fpp, expected) = HEADER.unpack_from(image)
+        if scheme != 1:
+            raise UnknownVersion('unknown scheme %d' % scheme)
+        rule(2, form in (SPARSE, DENSE))
+        rule(3, MIN_FPP <= fpp <= MAX_FPP and expected <= 2 ** 32)
+        rule(4, code <= 20 or code in (64, 65))
+        rule(4, (namelen > 0) == (code >= 64))
+        rule(5, byte_order in (1, 2) and encoding <= 34 if code == 65
+             else byte_order == encoding == 0)
+        at = 44 + -(-namelen // 8) * 8
+        rule(6, at <= len(image))
+        try:
+            name = image[44:44 + namelen].decode()
+        except UnicodeDecodeError:
+            rule(6, False)
+        rule(6, not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name)
+             and not any(image[44 + namelen:at]))
+        if form == SPARSE:
+            rule(7, nlayers == nexceptions == 0
+                 and len(image) == at + 8 * nhashes)
+        else:
+            rule(8, nhashes == 0 and 1 <= nlayers <= MAX_LAYERS
+                 and nexceptions <= MAX_EXCEPTIONS
+                 and at + ENTRY.size * nlayers <= len(image))
+        entries = []
+        left = MAX_BITS
+        for _ in range(nlayers):
+            entry = ENTRY.unpack_from(image, at)
+            nblocks, log2, k, reserved, capacity, rate, bits_set = entry
+            rule(9, 9 <= log2 <= 14 and 1 <= k <= 64 and nblocks >= 1)
+            size = nblocks << log2
+            left -= size
+            rule(9, left >= 0 and reserved == 0 and 1 <= capacity <= size
+                 and MIN_LAYER_FPP <= rate <= MAX_FPP and bits_set <= size)
+            entries.append(entry)
+            at += ENTRY.size
+        if form == DENSE:
+            rule(10, len(image)
+                 == at + (MAX_BITS - left) // 8 + 8 * nexceptions)
+        rule(11, not expected or expected <= shape(fpp).most)
+        f = cls(None, fpp, expected, seed)
+        counted = []
+        for nblocks, log2, k, _, capacity, rate, bits_set in entries:
+            end = at + (nblocks << log2) // 8
+            f.layers.append(
+                Layer(nblocks, log2, k, capacity, rate, image[at:end]))
+            counted.append(f.layers[-1].bits_set == bits_set)
+            at = end
+        words = struct.unpack_from('<%dQ' % (nhashes + nexceptions), image, at)
+        ascending = all(a < b for a, b in zip(words, words[1:]))
+        if form == SPARSE:
+            rule(12, ascending)
+            f.hashes = set(words)
+        else:
+            rule(13, all(counted))
+            rule(14, ascending and all(f._positive(h) for h in words))
+            f.exceptions = set(words)
+        f.name = name
+        f.kind = KIND_NAMES.get(code)
+        f.byte_order, f.encoding = byte_order, encoding
+        f._has_keys = code != 0
+        return f
+
+    # Sections 1 to 3: writing
+
+    def image(self):
+        """The bytes of the filter."""
+        code, byte_order, encoding, name = self._kind() or (0, 0, 0, b'')
+        words = sorted(self.exceptions if self.layers else self.hashes)
+        parts = [
+            HEADER.pack(b'BLMF', 1, DENSE if self.layers else SPARSE, 1,
+                        len(self.layers), code, len(name), byte_order,
+                        encoding, len(self.hashes), len(self.exceptions),
+                        self.seed, self.fpp, self.expected),
+            name, bytes(-len(name) % 8)]
+        parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k, 0,
+                             layer.capacity, layer.fpp, layer.bits_set)
+                  for layer in self.layers]
+        parts += [layer.bits for layer in self.layers]
+        parts.append(struct.pack('<%dQ' % len(words), *words))
+        return b''.join(parts)
+
+    def text(self):
+        """The image in base64."""
+        return base64.b64encode(self.image()).decode()
+
+    def _kind(self):
+        """What the header says about the kind; None for kind 0."""
+        if not self._has_keys:
+            return None
+        return (KINDS[self.kind], self.byte_order, self.encoding,
+                self.name.encode())
+
+    # Section 5: probing
 
     def hash(self, key):
-        return hash_bytes(key_bytes(KIND_NAMES[self.kind[0]], key), self.seed)
+        """The hash of a key of the filter's kind."""
+        if self.kind is None:
+            raise ValueError('the kind of the keys is not known')
+        return hash_bytes(key_bytes(self.kind, key), self.seed)
 
     def __contains__(self, key):
         return self.contains_hash(self.hash(key))
 
-    def contains_hash(self, key_hash):
-        """Section 5.  A signed bigint of bloom_hash will do, too."""
-        key_hash &= MASK
+    def contains_hash(self, h):
+        h &= MASK
         if not self.layers:
-            return key_hash in self.hashes
-        return self.bits_say(key_hash) and key_hash not in self.exceptions
+            return h in self.hashes
+        return h not in self.exceptions and self._positive(h)
 
-    def bits_say(self, key_hash):
-        return any(layer.contains(key_hash) for layer in self.layers)
+    def _positive(self, h):
+        return any(layer.positive(h) for layer in self.layers)
 
-    def cardinality(self):
-        """Section 9."""
-        n = len(self.hashes)
-        for layer in self.layers:
-            arrived = max(0.5, math.prod(
-                1 - other.current_fpp() for other in self.layers
-                if other.fpp > layer.fpp and
-                math.frexp(other.fpp)[0] == math.frexp(layer.fpp)[0]))
-            n += layer.cardinality() / arrived
-        return round(n)
-
-    def current_fpp(self):
-        if not self.layers:
-            return len(self.hashes) / 2**64
-        # 1 - (1 - a)(1 - b)... without losing the digits of small rates
-        return -math.expm1(math.fsum(
-            math.log1p(-min(layer.current_fpp(), 1 - 2**-53))
-            for layer in self.layers))
-
-    # --- Sections 1 to 3: the image ---
-
-    def image(self):
-        code, byte_order, encoding, name = self.kind
-        parts = [HEADER.pack(
-            b'BLMF', 1, 1 if self.layers else 0, 1, len(self.layers), code,
-            len(name), byte_order, encoding, len(self.hashes),
-            len(self.exceptions), self.seed, self.fpp, self.expected)]
-        parts.append(name + bytes(-len(name) % 8))
-        parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k, 0,
-                             layer.capacity, layer.fpp, layer.bits_set)
-                  for layer in self.layers]
-        parts += [bytes(layer.bits) for layer in self.layers]
-        parts += map(i64, sorted(self.hashes or self.exceptions))
-        return b''.join(parts)
-
-    def text(self):
-        return base64.b64encode(self.image()).decode('ascii')
-
-    @classmethod
-    def load(cls, image):
-        """Section 6: the filter of an image, from its bytes or its text."""
-        def require(condition, what):
-            if not condition:
-                raise FormatError(what)
-
-        if isinstance(image, str):
-            try:
-                image = base64.b64decode(image, validate=True)
-            except ValueError as error:
-                raise FormatError('base64: %s' % error)
-        require(len(image) >= 5 and image[:4] == b'BLMF', 'magic')
-        if image[4] != 1:
-            raise UnknownVersion('version %d' % image[4])
-        require(len(image) >= HEADER.size, 'shorter than the header')
-        (_, _, form, scheme, nlayers, code, namelen, byte_order, encoding,
-         nhashes, nexceptions, seed, fpp, expected) = HEADER.unpack_from(image)
-        if scheme != 1:
-            raise UnknownVersion('scheme %d' % scheme)
-        require(form in (0, 1), 'form')
-        require(1e-9 <= fpp <= 0.5, 'fpp')
-        require(expected <= MAX_BITS, 'expected')
-        require(code == 0 or code in KIND_NAMES, 'kind')
-        named = code in (ENUM, FOREIGN)
-        require((namelen > 0) == named, 'namelen')
-        require(byte_order in (1, 2) if code == FOREIGN else
-                byte_order == encoding == 0, 'byte order or encoding')
-        require(encoding <= MAX_ENCODING, 'encoding')
-        at = HEADER.size + namelen + -namelen % 8
-        name = image[HEADER.size:HEADER.size + namelen]
-        require(at <= len(image), 'shorter than the name')
-        try:
-            name = name.decode('utf-8')
-        except UnicodeDecodeError:
-            raise FormatError('name is not UTF-8')
-        require(not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name) and
-                not any(image[HEADER.size + namelen:at]), 'name')
-        result = cls(KIND_NAMES.get(code), fpp, expected, seed, name,
-                     byte_order, encoding)
-        require(expected <= most_keys(fpp), 'expected')
-
-        if form == 0:
-            require(nlayers == nexceptions == 0, 'sparse with layers')
-            require(len(image) - at == 8 * nhashes, 'length')
-            result.hashes = ascending(image[at:])
-            return result
-
-        require(nhashes == 0, 'dense with hashes')
-        require(1 <= nlayers <= MAX_LAYERS, 'number of layers')
-        require(nexceptions <= MAX_EXCEPTIONS, 'number of exceptions')
-        bits_at = at + ENTRY.size * nlayers
-        require(bits_at <= len(image), 'shorter than the directory')
-        total = 0
-        entries = list(ENTRY.iter_unpack(image[at:bits_at]))
-        for nblocks, block_log2, k, reserved, capacity, rate, set_ in entries:
-            require(9 <= block_log2 <= 14, 'block size')
-            size = nblocks << block_log2
-            total += size
-            require(1 <= k <= 64, 'k')
-            require(nblocks >= 1 and total <= MAX_BITS, 'nblocks')
-            require(reserved == 0, 'reserved')
-            require(1 <= capacity <= size, 'capacity')
-            require(1e-18 <= rate <= 0.5, 'rate of a layer')
-            require(set_ <= size, 'bits_set')
-        require(bits_at + total // 8 + 8 * nexceptions == len(image), 'length')
-        for nblocks, block_log2, k, _, capacity, rate, set_ in entries:
-            end = bits_at + (nblocks << block_log2 - 3)
-            layer = Layer(nblocks, block_log2, k, capacity, rate,
-                          bytearray(image[bits_at:end]))
-            require(layer.bits_set == set_, 'bits_set')
-            result.layers.append(layer)
-            bits_at = end
-        result.exceptions = ascending(image[bits_at:])
-        require(all(map(result.bits_say, result.exceptions)), 'exception')
-        return result
-
-    # --- Section 8: building ---
+    # Section 8: building
 
     def add(self, key):
+        """Add a key, as bloom_add does."""
         self.add_hash(self.hash(key))
 
-    def update(self, keys):
-        for key in keys:
-            self.add(key)
-
-    def add_hash(self, key_hash):
-        self.add_hashes({key_hash & MASK})
-
-    def add_hashes(self, hashes):
-        self.hashes |= hashes
-        if self.layers:
-            self.move_hashes()
+    def add_hash(self, h):
+        """Add a hash: of a key of the filter's kind, if that is known."""
+        h &= MASK
+        if self.kind is not None and not self._has_keys:
+            self._normalize()
+            self._has_keys = True
+        if self.contains_hash(h):
             return
-        limit = MAX_UNSIZED_HASHES
-        if self.expected:
-            limit = 4 + size_for(self.fpp, self.expected) // 64
-        if len(self.hashes) > limit:
-            self.layers.append(Layer(*shape_for(
-                self.fpp, self.expected or FIRST_UNSIZED_LAYER)))
-            self.move_hashes()
+        if self.layers and (h in self.exceptions or not any(
+                layer.takes(h) for layer in self.layers)):
+            self._normalize()
+        self._add(h)
 
-    def move_hashes(self):
-        hashes, self.hashes = sorted(self.hashes), set()
-        n = len(hashes)
-        step = GOLDEN * n >> 64
-        while math.gcd(step, n) > 1:
-            step += 1
-        for i in range(n):
-            self.add_to_layers(hashes[i * step % n], n - i)
+    def update(self, keys):
+        """Add keys, as bloom_add_all does, and bloom_agg to a new filter."""
+        self._normalize()
+        for key in keys:
+            self._add(self.hash(key))
+            self._has_keys = True
 
-    def add_to_layers(self, key_hash, coming):
-        self.exceptions.discard(key_hash)
-        if self.bits_say(key_hash):
+    def _add(self, h, coming=1):
+        if not self.layers:
+            self.hashes.add(h)
+            self._check_list()
+            return
+        self.exceptions.discard(h)
+        if self._positive(h):
             return
         for layer in reversed(self.layers):
-            if layer.add(key_hash, layer.full()):
-                return
-        self.append(self.successor(coming))
-        self.layers[-1].add(key_hash)
+            if layer.takes(h):
+                break
+        else:
+            layer = self._append(coming)
+        layer.set(h)
 
-    def append(self, layer):
-        if (len(self.layers) == MAX_LAYERS or layer.size +
-                sum(other.size for other in self.layers) > MAX_BITS):
-            raise TooLarge('layers')
-        self.layers.append(layer)
+    def _check_list(self):
+        """Turn dense if the list of hashes is too long."""
+        form = shape(self.fpp)
+        most = 2 ** 22
+        if self.expected:
+            most = 4 + form.nblocks(self.expected) * form.block_bits // 64
+        if len(self.hashes) > most:
+            self.layers = [form.layer(self.expected or 2 ** 24)]
+            self._add_list(self._take_list())
 
-    def successor(self, coming):
+    def _take_list(self):
+        hashes, self.hashes = self.hashes, set()
+        return hashes
+
+    def _add_list(self, hashes):
+        """Add hashes to the layers, in scattered order."""
+        hashes = sorted(hashes)
+        n = len(hashes)
+        s = G * n >> 64
+        while math.gcd(s, n) != 1 and n:
+            s += 1
+        for i in range(n):
+            self._add(hashes[i * s % n], n - i)
+
+    def _append(self, coming):
+        """Append a layer for a hash that no other takes."""
         largest = max(layer.capacity for layer in self.layers)
-        fpp = min(self.fpp, min(layer.fpp for layer in self.layers))
+        fpp = min([self.fpp] + [layer.fpp for layer in self.layers])
+        form = shape(max(fpp / 2, MIN_LAYER_FPP))
         left = MAX_BITS - sum(layer.size for layer in self.layers)
-
-        def fits(rate, n):
-            return (needed_bits(rate, n) <= MAX_BITS and
-                    size_for(rate, n) <= left)
-
-        if self.expected > largest and fits(self.fpp, self.expected):
-            return Layer(*shape_for(self.fpp, self.expected))
-        fpp = max(fpp / 2, 1e-18)
-        n = max(2 * largest, coming)
-        if not fits(fpp, n):
-            n = math.floor(left / (design(fpp)[2] / 1024) * 125 / 128)
-            if n == 0 or n < largest // 8:
-                raise TooLarge('no room for another layer')
-        return Layer(*shape_for(fpp, n))
+        layer = None
+        if self.expected > largest:
+            layer = shape(self.fpp).layer(self.expected, left)
+        if not layer:
+            layer = form.layer(max(2 * largest, coming), left)
+        if not layer:
+            n = math.floor(left / form.c * 125 / 128)
+            if n > 0 and n >= largest // 8:
+                layer = form.layer(n, left)
+        if not layer or len(self.layers) == MAX_LAYERS:
+            raise TooLarge('the filter is full')
+        self.layers.append(layer)
+        return layer
 
     def exclude(self, key):
-        """Record that a key is a false positive."""
+        """Record a key that is known to be a false positive."""
         self.exclude_hash(self.hash(key))
 
-    def exclude_hash(self, key_hash):
-        if not self.layers and key_hash in self.hashes:
-            raise ValueError('the key was added')
-        if self.contains_hash(key_hash):
-            self.become(self.merged_into_empty())
-            self.exceptions.add(key_hash)
-            if len(self.exceptions) > MAX_EXCEPTIONS:
-                raise TooLarge('exceptions')
+    def exclude_hash(self, h):
+        h &= MASK
+        if not self.contains_hash(h):
+            return
+        if not self.layers:
+            raise ValueError('the key was added to the filter')
+        self._normalize()
+        self.exceptions.add(h)
+        self._check_exceptions()
+
+    def _check_exceptions(self):
+        if len(self.exceptions) > MAX_EXCEPTIONS:
+            raise TooLarge('more than %d exceptions' % MAX_EXCEPTIONS)
 
     def compact(self):
-        """Make it the smallest filter that keeps the rate asked for.
-
-        What bloom_agg without expected does at its end.
-        """
-        self.become(self.merged_into_empty())
+        """Give back room that the keys do not need."""
+        self._normalize()
         if self.layers:
-            folded = [layer.folded() for layer in self.layers]
-            if self.expected and len(folded) == 1 and folded != self.layers:
+            before, self.layers = self.layers, []
+            folded = [_folded_fully(layer) for layer in before]
+            if folded == before:
+                self.layers = before
+                return
+            for layer in folded:
+                self._merge_layer(layer)
+            self._sort_layers()
+            if len(before) == 1 and self.expected:
                 self.expected = folded[0].capacity
-            self.layers = folded
         elif self.hashes:
             n = len(self.hashes)
-            if size_for(self.fpp, n) // 8 + 32 < 8 * n:
+            form = shape(self.fpp)
+            if n <= form.most and \
+                    form.nblocks(n) * form.block_bits // 8 + 32 < 8 * n:
+                self.layers = [form.layer(n)]
+                for h in self._take_list():
+                    self.layers[0].set(h)
                 if self.expected:
                     self.expected = n
-                layer = Layer(*shape_for(self.fpp, n))
-                for key_hash in self.hashes:
-                    layer.add(key_hash)
-                self.layers, self.hashes = [layer], set()
-
-    def become(self, other):
-        self.__dict__ = other.__dict__
-
-    def empty(self):
-        """An empty filter with the same header."""
-        result = Filter(fpp=self.fpp, expected=self.expected, seed=self.seed)
-        result.kind = self.kind
-        return result
-
-    def merged_into_empty(self):
-        result = self.empty()
-        result.merge(self)
-        return result
 
     def __or__(self, other):
-        """The union, whichever of them comes first."""
-        first, second = sorted(
-            (self, other), reverse=True, key=lambda f: (
-                len(f.layers), len(f.image()), f.image()))
+        """The union of two filters."""
+        if not isinstance(other, Filter):
+            return NotImplemented
+
+        def rank(f):
+            image = f.image()
+            return len(f.layers), len(image), image
+
+        first, second = sorted((self, other), key=rank, reverse=True)
         result = first.merged_into_empty()
         result.merge(second)
         return result
 
-    def merge(self, other):
+    def __and__(self, other):
+        """The intersection of two filters."""
+        if not isinstance(other, Filter):
+            return NotImplemented
+        result = Filter(None, self.fpp, self.expected, self.seed)
+        result._join(self)
+        result._join(other)
+        first, second = sorted((self, other), key=lambda f: bool(f.layers))
+        if not first.layers:
+            result.hashes = {h for h in first.hashes
+                             if second.contains_hash(h)}
+            result._check_list()
+            return result
+        if len(first.layers) > 1 or len(second.layers) > 1 or \
+                first.layers[0].shape() != second.layers[0].shape():
+            raise ValueError('the filters have different shapes')
+        bits = _combined(operator.and_, first.layers[0].bits,
+                         second.layers[0].bits)
+        result.layers = [Layer(*first.layers[0].shape(), bits=bits)]
+        result.exceptions = set(filter(
+            result._positive, first.exceptions | second.exceptions))
+        result._check_exceptions()
+        return result
+
+    def merged_into_empty(self):
+        """The same filter, with layers of equal shape merged."""
+        result = Filter(None, self.fpp, self.expected, self.seed)
+        result.merge(self)
+        return result
+
+    def _normalize(self):
+        self.__dict__ = self.merged_into_empty().__dict__
+
+    def _join(self, other):
+        """Take over the parameters of another filter."""
         if self.seed != other.seed:
-            raise ValueError('different seeds')
-        if self.kind[0] == 0:
-            self.kind = other.kind
-        elif other.kind[0] != 0 and self.kind != other.kind:
-            raise ValueError('keys of different kinds')
+            raise ValueError('the filters have different seeds')
+        if None not in (self._kind(), other._kind()) \
+                and self._kind() != other._kind():
+            raise ValueError('the filters have keys of different kinds')
+        if not self._has_keys and (other._has_keys or self.kind is None):
+            self.kind, self.name = other.kind, other.name
+            self.byte_order = other.byte_order
+            self.encoding = other.encoding
+            self._has_keys = other._has_keys
         self.fpp = min(self.fpp, other.fpp)
         self.expected = min(max(self.expected, other.expected),
-                            most_keys(self.fpp))
+                            shape(self.fpp).most)
 
-        self.add_hashes(other.hashes)
-        if other.layers:
-            self.exceptions = {
-                key_hash for key_hash in self.exceptions | other.exceptions
-                if not self.contains_hash(key_hash) and
-                not other.contains_hash(key_hash)}
-            if len(self.exceptions) > MAX_EXCEPTIONS:
-                raise TooLarge('exceptions')
-            for layer in other.layers:
-                self.merge_layer(layer)
-            self.layers.sort(key=Layer.order)
-            self.move_hashes()
+    def merge(self, other):
+        """Merge other into this filter, which is under construction."""
+        self._join(other)
+        had_layers = bool(self.layers)
+        if not other.layers:
+            if self.layers:
+                self._add_list(other.hashes)
+            else:
+                self.hashes |= other.hashes
+                self._check_list()
+            return
+        self.exceptions = {
+            h for h in self.exceptions | other.exceptions
+            if not self.contains_hash(h) and not other.contains_hash(h)}
+        self._check_exceptions()
+        for layer in other.layers:
+            self._merge_layer(layer)
+        if len(self.layers) > MAX_LAYERS or \
+                sum(layer.size for layer in self.layers) > MAX_BITS:
+            raise TooLarge('the union has too many layers or bits')
+        if had_layers:
+            self._sort_layers()
+        self._add_list(self._take_list())
 
-    def merge_layer(self, other):
+    def _sort_layers(self):
+        self.layers.sort(key=lambda a: (
+            a.capacity, -a.fpp, a.nblocks, a.block_log2, a.k, a.bits_set,
+            a.bits))
+
+    def _merge_layer(self, layer):
         best = None
-        for layer in self.layers:
-            if layer.shape != other.shape:
+        for mine in self.layers:
+            if mine.shape() != layer.shape():
                 continue
-            bits = or_bits(layer.bits, other.bits)
-            count = count_bits(bits)
-            if count > max(layer.full(), layer.bits_set,
-                           other.bits_set):
-                continue
-            gain = count - layer.bits_set
-            if best is None or gain < best[0]:
-                best = gain, layer, bits
+            bits = _combined(operator.or_, mine.bits, layer.bits)
+            count = _count(bits)
+            gain = count - mine.bits_set
+            if count <= max(mine.full, mine.bits_set, layer.bits_set) \
+                    and (best is None or gain < best[0]):
+                best = gain, mine, bits
         if best is None:
-            self.append(Layer(*other.shape, bytearray(other.bits)))
+            self.layers.append(Layer(*layer.shape(), bits=layer.bits))
         else:
-            gain, layer, layer.bits = best
-            layer.bits_set += gain
+            best[1].bits = best[2]
+            best[1].bits_set += best[0]
 
+    # Section 9: what a filter tells about itself
 
-def ascending(data):
-    """The set of a list of hashes, which has to be strictly ascending."""
-    hashes = [value for value, in struct.iter_unpack('<Q', data)]
-    if any(x >= y for x, y in zip(hashes, hashes[1:])):
-        raise FormatError('hashes are not ascending')
-    return set(hashes)
+    def cardinality(self):
+        """About how many distinct keys were added."""
+        if not self.layers:
+            return len(self.hashes)
+        rates = [(layer.fpp, layer.rate()) for layer in self.layers]
+        total = 0.0
+        for layer in self.layers:
+            passed = 1.0
+            for fpp, rate in rates:
+                mantissa, exponent = math.frexp(fpp / layer.fpp)
+                if mantissa == 0.5 and exponent > 1 \
+                        and math.ldexp(layer.fpp, exponent - 1) == fpp:
+                    passed *= 1 - rate
+            total += layer.keys() / max(passed, 0.5)
+        return round(total)
+
+    def current_fpp(self):
+        """The rate of false positives with the keys it has."""
+        if not self.layers:
+            return len(self.hashes) / 2 ** 64
+        return -math.expm1(sum(math.log1p(-min(layer.rate(), 1 - 2 ** -53))
+                               for layer in self.layers))

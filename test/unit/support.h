@@ -204,17 +204,33 @@ image_open(Image *image)
 static inline bool
 image_write(Image *image, BfBuilder *b, bool compact)
 {
-	BfPlan		plan;
-	BfStatus	status = bf_builder_plan(b, compact, &plan);
+	BfBuilder	smaller;
+	bool		found = false;
+	size_t		size;
+	BfStatus	status = BF_OK;
 
 	image->bytes = NULL;
 	image->size = 0;
+	if (compact)
+		status = bf_builder_compact(b, &smaller, &found);
+	if (!CHECK(status == BF_OK, "bf_builder_compact: status %d",
+			   (int) status))
+		return false;
+	if (found)
+	{
+		bool		written = image_write(image, &smaller, false);
+
+		bf_builder_free(&smaller);
+		return written;
+	}
+
+	status = bf_builder_plan(b, &size);
 	if (!CHECK(status == BF_OK, "bf_builder_plan: status %d", (int) status))
 		return false;
-	image->bytes = exactly(plan.size);
-	image->size = plan.size;
-	memset(image->bytes, 0x5A, plan.size);
-	bf_builder_write(b, &plan, image->bytes);
+	image->bytes = exactly(size);
+	image->size = size;
+	memset(image->bytes, 0x5A, size);
+	bf_builder_write(b, image->bytes);
 	return image_open(image);
 }
 

@@ -444,6 +444,35 @@ test_compact_list(void)
 	}
 }
 
+/*
+ * What a layer is to be folded to: again and again, as long as its keys, by
+ * the bits that are left, need less.  Returns whether it is at all.
+ */
+static bool
+fold_of(const BfViewLayer *layer, BfShape *folded)
+{
+	size_t		size = bf_shape_size(&layer->shape);
+	uint8_t    *bits = memcpy(exactly(size), layer->bits, size);
+	BfShape		shape = layer->shape;
+	TestHost	host;
+
+	host_init(&host);
+	while (bf_shape_fold(&shape, bf_bits_count(bits, bf_shape_size(&shape)),
+						 folded))
+	{
+		uint8_t    *smaller = exactly(bf_shape_size(folded));
+
+		bf_bits_fold(&host.host, smaller, bits, shape.nblocks,
+					 shape.nblocks / folded->nblocks,
+					 (size_t) 1 << (shape.block_log2 - 3));
+		free(bits);
+		bits = smaller;
+		shape = *folded;
+	}
+	free(bits);
+	return shape.nblocks < layer->shape.nblocks;
+}
+
 /* A sized filter that got fewer keys folds to what they need. */
 static void
 test_compact_fold(void)
@@ -470,9 +499,7 @@ test_compact_fold(void)
 				continue;
 			if (plain.view.nlayers == 1)
 			{
-				bool		fits = bf_shape_fold(&plain.view.layers[0].shape,
-												 plain.view.layers[0].bits_set,
-												 &folded);
+				bool		fits = fold_of(&plain.view.layers[0], &folded);
 
 				CHECK(layer_equal(&image.view.layers[0], &folded, hashes, n),
 					  "%g, %zu keys: another layer than folded", rates[p], n);
@@ -511,6 +538,108 @@ test_compact_fold(void)
 	}
 }
 
+/*
+ * What is compact cannot be made smaller again, and merging it with nothing
+ * leaves it as it is.
+ */
+static void
+test_compact_stable(void)
+{
+	static const double few[] = {0.1, 0.01, 0.005};
+	const unsigned rounds = (unsigned) scaled(4000, 1500);
+	unsigned	folded = 0,
+				united = 0,
+				sorted = 0;
+	uint64_t	state = 21;
+	unsigned	r;
+	Image		twice;
+
+	/* From 8 blocks to 4, and by what is counted there, on to 2. */
+	if (image_build(&twice, 0.5, 2400, 1, 646, 0, true))
+		CHECK(twice.view.nlayers == 1 &&
+			  twice.view.layers[0].shape.nblocks == 2, "not folded twice");
+	image_free(&twice);
+
+	for (r = 0; r < rounds; r++)
+	{
+		int			nparts = 1 + (int) (random64(&state) % 4);
+		uint64_t	first = 0;
+		BfBuilder	b,
+					again;
+		TestHost	host;
+		Image		image,
+					same;
+		bool		found;
+		int			nlayers;
+		uint64_t	last = 0;
+		bool		ascending = true;
+		int			i;
+
+		for (i = 0; i < nparts; i++)
+		{
+			double		fpp = few[random64(&state) % LENGTH(few)];
+			uint64_t	expected = 20 + random64(&state) % 3000;
+			uint64_t	n = expected / 5 + random64(&state) % expected;
+			Image		part;
+
+			if (i == 0)
+				start(&b, &host, fpp, expected);
+			if (!image_build(&part, fpp, expected, first, n, 13, false))
+				return;
+			CHECK(bf_builder_merge(&b, &part.view) == BF_OK, "merging");
+			first += n;
+			image_free(&part);
+		}
+
+		nlayers = b.nlayers;
+		for (i = 0; i < nlayers; i++)
+		{
+			BfShape		shape;
+
+			(void) bf_shape_fold(&b.layers[i].shape, b.layers[i].bits_set,
+								 &shape);
+			ascending = ascending && shape.capacity >= last;
+			last = shape.capacity;
+		}
+		if (!CHECK(bf_builder_compact(&b, &again, &found) == BF_OK,
+				   "compact"))
+			return;
+		if (!found)
+		{
+			finish(&b, &host);
+			continue;
+		}
+		folded += nlayers > 0;
+		united += again.nlayers < nlayers;
+		sorted += !ascending;
+		for (i = 1; i < again.nlayers; i++)
+			CHECK(again.layers[i - 1].shape.capacity <=
+				  again.layers[i].shape.capacity,
+				  "round %u: layer %d is smaller", r, i);
+		image_write(&image, &again, false);
+		image_has(&image, 0, first, 13);
+		bf_builder_free(&again);
+		finish(&b, &host);
+
+		start(&b, &host, 0.5, 0);
+		b.params = image.view.params;
+		CHECK(bf_builder_merge(&b, &image.view) == BF_OK, "loading");
+		image_write(&same, &b, false);
+		CHECK(image_equal(&image, &same), "round %u: merged, it differs", r);
+		image_free(&same);
+		image_write(&same, &b, true);
+		CHECK(image_equal(&image, &same),
+			  "round %u: compact again, it has %zu instead of %zu bytes", r,
+			  same.size, image.size);
+		image_free(&same);
+		image_free(&image);
+		finish(&b, &host);
+	}
+	CHECK(folded > rounds / 20 && united > 0 && sorted > 0,
+		  "%u folded, %u united, %u sorted: not much of a test", folded,
+		  united, sorted);
+}
+
 /* The fold of what has outgrown the list, and the second layer. */
 static void
 test_compact_millions(void)
@@ -533,6 +662,7 @@ test_compact_millions(void)
 		done = stops[s];
 		if (!image_write(&plain, &b, false) || !image_write(&image, &b, true))
 			break;
+		/* Little of the second layer is left, which makes it the first. */
 		CHECK(plain.view.nlayers == (done > 16900000 ? 2 : 1) &&
 			  image.view.nlayers == plain.view.nlayers,
 			  "%llu keys: %d layers", (unsigned long long) done,
@@ -540,10 +670,11 @@ test_compact_millions(void)
 		for (i = 0; i < image.view.nlayers; i++)
 		{
 			const BfViewLayer *before = &plain.view.layers[i];
-			const BfViewLayer *after = &image.view.layers[i];
+			const BfViewLayer *after =
+				&image.view.layers[image.view.nlayers - 1 - i];
 			BfShape		folded;
 
-			bf_shape_fold(&before->shape, before->bits_set, &folded);
+			fold_of(before, &folded);
 			CHECK(after->shape.nblocks == folded.nblocks &&
 				  after->shape.capacity == folded.capacity,
 				  "%llu keys, layer %d: %u blocks, should be %u",
@@ -624,6 +755,100 @@ test_plan_leaves_no_trace(void)
 		}
 		image_free(&image);
 	}
+}
+
+typedef struct Part
+{
+	double		fpp;
+	uint64_t	expected;
+	uint64_t	first;
+	uint64_t	n;
+} Part;
+
+/*
+ * Whether the list of a builder that merges these filters is ever longer than
+ * the sparse form may be.  Settling it after each filter makes no difference.
+ */
+static bool
+merge_parts(const Part *parts, int nparts)
+{
+	TestHost	host,
+				other;
+	BfBuilder	b,
+				settled;
+	Image		x,
+				y;
+	bool		late = false;
+	int			i;
+
+	start(&b, &host, parts[0].fpp, parts[0].expected);
+	start(&settled, &other, parts[0].fpp, parts[0].expected);
+	for (i = 0; i < nparts; i++)
+	{
+		size_t		size;
+		Image		part;
+
+		if (!image_build(&part, parts[i].fpp, parts[i].expected,
+						 parts[i].first, parts[i].n, 17, false))
+			return false;
+		CHECK(bf_builder_merge(&b, &part.view) == BF_OK &&
+			  bf_builder_merge(&settled, &part.view) == BF_OK &&
+			  bf_builder_plan(&settled, &size) == BF_OK, "merging");
+		late = late || (settled.nlayers > 0 && b.nlayers == 0);
+		image_free(&part);
+	}
+	image_write(&x, &b, false);
+	image_write(&y, &settled, false);
+	CHECK(image_equal(&x, &y), "%d filters, %d layers, not %d", nparts,
+		  x.view.nlayers, y.view.nlayers);
+	image_free(&x);
+	image_free(&y);
+	finish(&b, &host);
+	finish(&settled, &other);
+	return late;
+}
+
+/* Whatever the forms and parameters of filters are, and the room they get. */
+static void
+test_merge_settles(void)
+{
+	/* The room of a long list, of which other parameters leave little. */
+	static const Part cut[] = {
+		{0.01, 0, 0, 1000}, {0.01, 0, 1000, 600}, {0.01, 0, 1600, 10},
+		{0.01, 1, 2000, 5}, {0.01, 1, 3000, 12}
+	};
+
+	/* The same, and more hashes than the first layer takes. */
+	static const Part full[] = {
+		{1e-9, 0, 0, 170}, {1e-9, 0, 170, 80}, {1e-9, 0, 250, 8},
+		{1e-9, 1, 258, 10}, {1e-9, 1, 268, 105}
+	};
+	static const double few[] = {0.1, 0.01, 1e-4, 1e-9};
+	static const uint64_t sizes[] = {0, 0, 1, 12, 40, 40, 200, 1000};
+	const unsigned rounds = (unsigned) scaled(10000, 1000);
+	unsigned	late = 0;
+	uint64_t	state = 22;
+	unsigned	r;
+
+	merge_parts(cut, LENGTH(cut));
+	merge_parts(full, LENGTH(full));
+	for (r = 0; r < rounds; r++)
+	{
+		int			nparts = 2 + (int) (random64(&state) % 5);
+		Part		parts[6];
+		int			i;
+
+		for (i = 0; i < nparts; i++)
+		{
+			parts[i].fpp = few[random64(&state) % LENGTH(few)];
+			parts[i].expected = sizes[random64(&state) % LENGTH(sizes)];
+			parts[i].first = random64(&state) % 2000;
+			parts[i].n = random64(&state) %
+				(random64(&state) % 4 == 0 ? 2000 : 30);
+		}
+		late += merge_parts(parts, nparts);
+	}
+	CHECK(late > 0, "never put off");
 }
 
 /* Layers double and halve; nothing is lost; the rates stay below 2p. */
@@ -758,16 +983,16 @@ test_exactly_expected(void)
 			{
 				TestHost	host;
 				BfBuilder	b;
-				BfPlan		plan;
+				size_t		size;
 
 				start(&b, &host, rates[p], n);
 				add_keys(&b, 0, n, 100 + set);
-				bf_builder_plan(&b, false, &plan);
+				bf_builder_plan(&b, &size);
 				filters++;
-				if (!CHECK(plan.nlayers < 2,
+				if (!CHECK(b.nlayers < 2,
 						   "%g, %llu keys of set %llu take %d layers",
 						   rates[p], (unsigned long long) n,
-						   (unsigned long long) set, plan.nlayers))
+						   (unsigned long long) set, b.nlayers))
 					grown++;
 				finish(&b, &host);
 			}
@@ -925,11 +1150,13 @@ test_too_large(void)
  */
 static BfStatus
 scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
-		 const Image *layers)
+		 const Image *layers, const Image *roomy)
 {
 	BfParams	params = params_of(0.01, which == 1 ? 100 : 0);
 	BfBuilder	b;
-	BfPlan		plan;
+	BfBuilder	smaller;
+	bool		found = false;
+	size_t		size = 0;
 	BfStatus	status;
 	uint64_t	i;
 
@@ -954,7 +1181,7 @@ scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
 			if (status == BF_OK)
 				status = bf_builder_merge(&b, &sparse->view);
 			if (status == BF_OK)
-				status = bf_builder_plan(&b, true, &plan);
+				status = bf_builder_compact(&b, &smaller, &found);
 			break;
 		case 3:
 			for (i = 0; status == BF_OK && i < 100; i++)
@@ -965,8 +1192,14 @@ scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
 				status = bf_builder_merge(&b, &layers->view);
 			if (status == BF_OK)
 				status = bf_builder_merge(&b, &sparse->view);
+			break;
+		case 4:
+			status = bf_builder_merge(&b, &roomy->view);
 			if (status == BF_OK)
-				status = bf_builder_plan(&b, false, &plan);
+				status = bf_builder_merge(&b, &layers->view);
+			if (status == BF_OK)
+				status = bf_builder_compact(&b, &smaller, &found);
+			CHECK(found || status != BF_OK, "it cannot be folded");
 			break;
 	}
 	if (status != BF_OK)
@@ -974,10 +1207,18 @@ scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
 			  (int) status);
 	else if (which >= 2)
 	{
-		uint8_t    *image = exactly(plan.size);
+		BfBuilder  *made = found ? &smaller : &b;
 
-		bf_builder_write(&b, &plan, image);
-		free(image);
+		status = bf_builder_plan(made, &size);
+		if (status == BF_OK)
+		{
+			uint8_t    *image = exactly(size);
+
+			bf_builder_write(made, image);
+			free(image);
+		}
+		if (found)
+			bf_builder_free(&smaller);
 	}
 	bf_builder_free(&b);
 
@@ -991,15 +1232,18 @@ test_no_memory(void)
 {
 	Image		sparse,
 				dense,
-				layers;
+				layers,
+				roomy;
 	int			which;
 
 	image_build(&sparse, 0.01, 0, 0, 500, 1, false);
 	image_build(&dense, 0.01, 300, 0, 300, 2, false);
 	image_build(&layers, 0.001, 10, 0, 300, 3, false);
+	image_build(&roomy, 0.01, 3000, 0, 700, 4, false);
 	CHECK(sparse.view.nlayers == 0 && dense.view.nlayers == 1 &&
-		  layers.view.nlayers > 1, "the samples are not what they should be");
-	for (which = 0; which < 4; which++)
+		  layers.view.nlayers > 1 && roomy.view.nlayers == 1,
+		  "the samples are not what they should be");
+	for (which = 0; which < 5; which++)
 	{
 		long		fail_at = 0;
 		BfStatus	status;
@@ -1010,7 +1254,8 @@ test_no_memory(void)
 
 			host_init(&host);
 			host.fail_at = ++fail_at;
-			status = scenario(&host, which, &sparse, &dense, &layers);
+			status = scenario(&host, which, &sparse, &dense, &layers,
+							  &roomy);
 			CHECK(host.outstanding == 0,
 				  "scenario %d, allocation %ld refused: %ld leaked", which,
 				  fail_at, host.outstanding);
@@ -1024,10 +1269,46 @@ test_no_memory(void)
 	image_free(&sparse);
 	image_free(&dense);
 	image_free(&layers);
+	image_free(&roomy);
 }
 
 static jmp_buf interrupted;
 static long polls_left;
+
+/* What the host has given and not got back. */
+static void *given[64];
+static size_t ngiven;
+
+static void *
+remembering_alloc(void *context, size_t size)
+{
+	void	   *pointer = host_alloc(context, size);
+
+	if (CHECK(ngiven < LENGTH(given), "more allocations at a time"))
+		given[ngiven++] = pointer;
+	return pointer;
+}
+
+static void
+remembering_free(void *context, void *pointer)
+{
+	size_t		i = 0;
+
+	while (i < ngiven && given[i] != pointer)
+		i++;
+	if (CHECK(i < ngiven, "freed what was not given"))
+		given[i] = given[--ngiven];
+	host_free(context, pointer);
+}
+
+static void
+free_given(TestHost *host)
+{
+	while (ngiven > 0)
+		host_free(host, given[--ngiven]);
+	CHECK(host->outstanding == 0, "%ld allocations leaked",
+		  host->outstanding);
+}
 
 static void
 jumping_poll(void *context)
@@ -1045,7 +1326,9 @@ test_poll(void)
 	static BfBuilder b;
 	static long at;
 	static bool done;
-	static BfPlan plan;
+	static BfBuilder smaller;
+	static bool found;
+	static size_t size;
 	static uint8_t *image;
 	static Image part;
 	uint64_t	i;
@@ -1055,24 +1338,27 @@ test_poll(void)
 	for (at = 0; !done && at < 1000; at++)
 	{
 		polls_left = at;
-		start(&b, &host, 0.01, 20000);
-		host.host.poll = jumping_poll;
+		start(&b, &host, 0.01, 200000);
+		b.host.alloc = remembering_alloc;
+		b.host.free = remembering_free;
 		b.host.poll = jumping_poll;
 		image = NULL;
+		found = false;
 		if (setjmp(interrupted) == 0)
 		{
-			for (i = 0; i < 60000; i++)
+			for (i = 0; i < 40000; i++)
 				(void) bf_builder_add(&b, key(i, 2));
 			(void) bf_builder_merge(&b, &part.view);
-			if (bf_builder_plan(&b, true, &plan) == BF_OK)
+			if (bf_builder_compact(&b, &smaller, &found) == BF_OK && found &&
+				bf_builder_plan(&smaller, &size) == BF_OK)
 			{
-				image = exactly(plan.size);
-				bf_builder_write(&b, &plan, image);
+				image = exactly(size);
+				bf_builder_write(&smaller, image);
 				done = true;
 			}
 		}
 		free(image);
-		finish(&b, &host);
+		free_given(&host);
 	}
 	CHECK(at > 5, "polled %ld times", at - 1);
 	CHECK(done, "never got to the end");
@@ -1082,12 +1368,9 @@ test_poll(void)
 	start(&b, &host, 0.01, 0);
 	add_keys(&b, 0, 100000, 1);
 	host.polls = 0;
-	if (bf_builder_plan(&b, true, &plan) == BF_OK)
-	{
-		image = exactly(plan.size);
-		bf_builder_write(&b, &plan, image);
-		free(image);
-	}
+	if (CHECK(bf_builder_compact(&b, &smaller, &found) == BF_OK && found,
+			  "not smaller"))
+		bf_builder_free(&smaller);
 	CHECK(host.polls >= 100000 / 4096, "%ld polls for 100000 hashes",
 		  host.polls);
 	finish(&b, &host);
@@ -1104,7 +1387,9 @@ main(void)
 	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
+	tap_run("compact: what is compact stays as it is", test_compact_stable);
 	tap_run("compact: 5, 9 and 17 million keys", test_compact_millions);
+	tap_run("merging filters one after the other", test_merge_settles);
 	tap_run("a plan in between leaves no trace", test_plan_leaves_no_trace);
 	tap_run("layers double in capacity and halve in rate", test_growth);
 	tap_run("known keys do not make a filter grow",

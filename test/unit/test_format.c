@@ -1017,18 +1017,26 @@ use_builder(BfBuilder *b, const BfView *view, bool valid, size_t at)
 
 	for (compact = 0; compact < 2; compact++)
 	{
-		BfPlan		plan;
-		BfStatus	status = bf_builder_plan(b, compact != 0, &plan);
+		BfBuilder	smaller;
+		bool		found = false;
+		size_t		size;
+		BfStatus	status = compact ?
+			bf_builder_compact(b, &smaller, &found) : BF_OK;
+		BfBuilder  *made = found ? &smaller : b;
 		uint8_t    *written;
 		BfView		again;
 
+		if (status == BF_OK)
+			status = bf_builder_plan(made, &size);
 		CHECK(harmless(status), "byte %zu: plan gives %d", at, (int) status);
 		if (status != BF_OK)
 			return;
-		written = exactly(plan.size);
-		bf_builder_write(b, &plan, written);
-		status = valid ? bf_validate(written, plan.size, &again)
-			: bf_open(written, plan.size, &again);
+		written = exactly(size);
+		bf_builder_write(made, written);
+		if (found)
+			bf_builder_free(&smaller);
+		status = valid ? bf_validate(written, size, &again)
+			: bf_open(written, size, &again);
 		CHECK(status == BF_OK, "byte %zu: rewritten, it is refused: %s", at,
 			  again.reason);
 

@@ -98,7 +98,7 @@ test_has_room(void)
 				{
 					bool		room = bf_builder_has_room(&b, steps[s]);
 					int			nlayers = b.nlayers;
-					BfPlan		plan;
+					size_t		size;
 
 					for (j = i; j < i + steps[s]; j++)
 					{
@@ -108,7 +108,7 @@ test_has_room(void)
 					if (!room)
 					{
 						without++;
-						CHECK(bf_builder_plan(&b, false, &plan) == BF_OK,
+						CHECK(bf_builder_plan(&b, &size) == BF_OK,
 							  "plan");
 					}
 					CHECK(!room || (b.nlayers == nlayers &&

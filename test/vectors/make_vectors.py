@@ -5,6 +5,8 @@ Not part of any check: the files are to stay as they are from release 1.0 on,
 and only new lines may come.  test/reader/check_reader.py compares them with
 today's server and with the reader.  Called as that is.
 """
+import base64
+import hashlib
 import json
 import os
 import sys
@@ -12,7 +14,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, 'reader'))
 
-from bloomfilter_reader import hash_bytes, i64  # noqa
+from bloomfilter_reader import Filter, Layer, hash_bytes, i64  # noqa
 from check_reader import cook  # noqa
 from harness import rows  # noqa
 
@@ -102,6 +104,43 @@ def empty(fpp=0.01, expected=None, seed=0):
              'keys': []})
 
 
+def hashes(first, last, fpp=0.01):
+    """The same without a size, which stays sparse."""
+    return ('bloom_add_all(bloom_empty(%r), '
+            'ARRAY(SELECT generate_series(%d, %d)))' % (fpp, first, last),
+            {'kind': 'integer', 'fpp': fpp, 'expected': None, 'seed': 0,
+             'keys': {'from': first, 'to': last}})
+
+
+def foreign(first, last, *shape, fpp=0.01):
+    """One layer that the extension would not make: N, log2 B, k, n and p."""
+    f = Filter('integer', fpp)
+    f.add(first)
+    f.layers, f.hashes = [Layer(*shape)], set()
+    for i in range(first, last + 1):
+        f.layers[0].set(f.hash(i))
+    return "'%s'::bloom" % f.text(), {'image': f.text()}
+
+
+def stacked(*filters):
+    """The layers of foreign filters in one, in this order."""
+    f, *others = [cook(recipe) for _, recipe in filters]
+    for other in others:
+        f.layers += other.layers
+    return "'%s'::bloom" % f.text(), {'image': f.text()}
+
+
+def merge(*filters):
+    return ('(SELECT bloom_union_agg(f ORDER BY n) FROM (VALUES %s) v (n, f))'
+            % ', '.join('(%d, %s)' % (i, sql)
+                        for i, (sql, _) in enumerate(filters, 1)),
+            {'merge': [recipe for _, recipe in filters]})
+
+
+def intersection(x, y):
+    return '%s & %s' % (x[0], y[0]), {'intersection': [x[1], y[1]]}
+
+
 def union(x, y):
     return '%s | %s' % (x[0], y[0]), {'union': [x[1], y[1]]}
 
@@ -110,15 +149,19 @@ def compact(x):
     return 'bloom_compact(%s)' % x[0], {'compact': x[1]}
 
 
-def exclude(x, n):
-    """Without the first n false positives above a million."""
+def exclude(x, n, first=1000000):
+    """Without the first n false positives from a number on."""
     f = cook(x[1])
     false = []
-    i = 1000000
+    i = first
     while len(false) < n:
         if f.contains_hash(hash_bytes(i64(i), f.seed)):
             false.append(i)
         i += 1
+    return without(x, false)
+
+
+def without(x, false):
     sql = x[0]
     for i in false:
         sql = 'bloom_exclude(%s, %d)' % (sql, i)
@@ -186,6 +229,118 @@ def filters():
         yield 'keys of kind ' + kind, (sql, recipe), keys, []
 
 
+def rules():
+    """The same, each for a rule that no filter above would tell of."""
+    def vector(name, made, first, last):
+        return name, made, {'from': first, 'to': last}, []
+
+    yield vector('a block less than the list', integers(1, 12, 0.01, 40),
+                 1, 12)
+    yield vector('a list longer than a block', integers(1, 13, 0.01, 40),
+                 1, 13)
+    yield vector('two k need the same bits: the larger one',
+                 integers(1, 300, 0.184, 300), 1, 300)
+    yield vector('a number of blocks rounded to 8 digits',
+                 integers(1, 2100, 0.01, 13150), 1, 2100)
+    yield vector('more than half of the keys test positive before',
+                 integers(1, 3000, 0.5, 20), 1, 3000)
+
+    roomy = integers(1, 700, 0.01, 3000)
+    yield vector('folded, from 60 blocks to 15', compact(roomy), 1, 700)
+    yield vector('folded, from 8 blocks to 4, then to 2',
+                 compact(integers(1, 646, 0.5, 2400)), 1, 646)
+    yield vector('folded, then sorted', compact(union(
+        roomy, integers(1, 500, 0.005, 2000))), 1, 700)
+    yield vector('folded, then united', compact(union(
+        integers(1, 300, 0.01, 1560), integers(200, 750, 0.01, 3140))),
+        1, 750)
+    yield vector('folded, with an exception',
+                 compact(exclude(integers(1, 120, 0.5, 600), 1)), 1, 120)
+    for k, log2 in ((5, 9), (6, 10)):
+        yield vector('not folded: k = %d, B = %d' % (k, 1 << log2), compact(
+            foreign(1, 20, 4, log2, k, 180, 0.01)), 1, 20)
+    yield vector('not folded: one of two layers', compact(union(
+        roomy, foreign(701, 720, 4, 9, 5, 180, 0.01))), 1, 720)
+
+    full = integers(1, 295, 0.01, 300)
+    yield vector('a list, to layers that have no room for it',
+                 union(full, hashes(1001, 1100)), 1001, 1100)
+    yield vector('a list, to a layer for as many as are still coming',
+                 union(integers(1, 150, 0.01, 300), hashes(1001, 2000)),
+                 1001, 2000)
+    yield vector('a list, to a layer for the keys expected',
+                 union(full, integers(1001, 1100, 0.01, 1000)), 1001, 1100)
+    two = union(integers(1, 100, 0.01, 500), integers(101, 300, 0.01, 1000))
+    yield vector('a list, to the last layer that has room',
+                 union(two, hashes(1001, 1010)), 1001, 1010)
+    yield vector('a list, too long for other parameters',
+                 merge(hashes(1, 50), empty(0.01, 20)), 1, 50)
+    yield vector('a list, too long for itself, before parameters change',
+                 merge(integers(1, 10, 0.01, 40), integers(11, 20, 0.01, 40),
+                       hashes(21, 25, 0.001)), 1, 25)
+    yield vector('a list, too long for itself, before layers come',
+                 merge(integers(1, 10, 0.01, 40), integers(11, 20, 0.01, 40),
+                       integers(21, 60, 0.01, 40)), 1, 60)
+    yield vector('a list, too long for parameters that come with layers',
+                 merge(hashes(1001, 1050), integers(1, 40, 0.01, 20)),
+                 1001, 1050)
+    yield vector('a list, added after the layers', merge(
+        integers(1001, 1030, 0.01, 300), full), 1001, 1030)
+
+    other = integers(301, 600, 0.01, 300)
+    both = union(integers(1, 300, 0.01, 300), other)
+    yield vector('union, the one with more layers first',
+                 union(both, integers(380, 520, 0.01, 300)), 1, 600)
+    x, y = cook(both[1]).layers
+    equal = next(i for i in range(5001, 6000) if 0 < len(
+        x.missing(hash_bytes(i64(i)))) == len(y.missing(hash_bytes(i64(i)))))
+    yield vector('union, the first of layers that gain the same',
+                 union(both, foreign(equal, equal, *x.shape())), equal, equal)
+    for i in 295, 595:
+        yield vector('union, the layer that gains less, %d to %d' % (i, i + 9),
+                     union(both, foreign(i, i + 9, *x.shape())), i, i + 9)
+    small = 1, 9, 6, 5, 0.01
+    yield vector('union, a full layer that contains the other',
+                 union(foreign(1, 40, *small), foreign(1, 20, *small)), 1, 40)
+    yield vector('union, sorted by bits_set', union(
+        integers(1, 296, 0.01, 300), integers(601, 900, 0.01, 300)), 601, 900)
+    yield vector('union, sorted by all else', merge(*(
+        foreign(i, i, *shape) for i, shape in enumerate((
+            (2, 10, 6, 90, 0.01), (2, 9, 6, 90, 0.02), (2, 9, 6, 90, 0.01),
+            (1, 10, 6, 90, 0.01), (2, 9, 5, 90, 0.01), (1, 9, 7, 91, 0.01),
+            (3, 9, 6, 89, 0.01)), 1))), 1, 7)
+    yield vector('union, sorted by k before bits_set', union(
+        foreign(1, 2, 2, 9, 6, 90, 0.01), foreign(3, 3, 2, 9, 7, 90, 0.01)),
+        1, 3)
+    yield vector('union with hashes, not sorted', union(
+        stacked(foreign(1, 1, 2, 9, 6, 90, 0.01),
+                foreign(2, 2, 1, 9, 6, 45, 0.01)), hashes(3, 3)), 1, 3)
+    yield vector('union, sorted by their bytes', merge(*(
+        foreign(i, i, 1, 9, 6, 1, 0.01) for i in range(1, 6))), 1, 5)
+    yield vector('union, the expected keys cut to what is possible',
+                 union(empty(0.5, 2900000000), hashes(1, 3, 1e-9)), 1, 3)
+
+    x = exclude(integers(1, 300, 0.1, 300), 3)
+    false = [int(sql) for sql, _ in x[1]['keys']]
+    y = integers(false[0] - 249, false[0], 0.1, 300)
+    name, made, present, _ = vector(
+        'union, of exceptions those that neither contains',
+        union(x, exclude(y, 1, 1)), false[0], false[0])
+    yield name, made, present, [[str(i), i64_hex(i)] for i in false[1:]]
+
+    yield vector('intersection of hashes', intersection(
+        hashes(1, 20), integers(11, 310, 0.01, 300)), 11, 20)
+    yield vector('intersection of bits', intersection(
+        integers(1, 300, 0.01, 500), integers(200, 500, 0.01, 500)),
+        200, 300)
+    yield vector('intersection with exceptions', intersection(
+        x, exclude(integers(100, 380, 0.1, 300), 2, 2000000)), 100, 300)
+
+
+# Images of more bytes are given by their digest.
+MOST_BYTES = 2000
+
+
 def write(name, vectors):
     with open(os.path.join(HERE, name), 'w', encoding='utf-8') as file:
         for vector in vectors:
@@ -194,7 +349,9 @@ def write(name, vectors):
 
 def main():
     made = []
-    for name, (sql, recipe), present, absent in filters():
+    old = [(vector, False) for vector in filters()]
+    new = [(vector, True) for vector in rules()]
+    for (name, (sql, recipe), present, absent), brief in old + new:
         prepare = CREATE_ENUM if name.endswith('kind enum') else ''
         text, cardinality, fpp = rows(
             '%sSELECT f::text, bloom_cardinality(f), bloom_fpp(f) '
@@ -203,10 +360,14 @@ def main():
         if mine != text:
             raise SystemExit('%s: the server makes\n%s\nthe reader\n%s' %
                              (name, text, mine))
+        image = base64.b64decode(text)
         vector = {'name': name, 'sql': 'SELECT ' + sql, 'recipe': recipe,
                   'present': present, 'absent': absent,
-                  'cardinality': int(cardinality), 'current_fpp': float(fpp),
-                  'image': text}
+                  'cardinality': int(cardinality), 'current_fpp': float(fpp)}
+        if brief and len(image) > MOST_BYTES:
+            vector['image_sha256'] = hashlib.sha256(image).hexdigest()
+        else:
+            vector['image'] = text
         if prepare:
             vector['prepare'] = prepare
         made.append(vector)
