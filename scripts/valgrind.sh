@@ -78,8 +78,7 @@ provide_valgrind() {
 	valgrind_suppressions=$prefix/valgrind.supp
 }
 
-# A program in the place of postgres that runs it under valgrind; what initdb and its
-# like call it for is left alone.
+# A program in the place of postgres that runs it under valgrind, except for what initdb does with it.
 wrap_postgres() {   # DIRECTORY-OF-LOGS
 	mv "$server_bin/postgres" "$server_bin/postgres.real"
 	cat >"$server_bin/postgres" <<-END
