@@ -387,6 +387,10 @@ settle_hashes(BfBuilder *b)
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
+
+	/* Only now, since a merge that is left would lose hashes */
+	if (ntail > 0)
+		b->host.poll(b->host.context);
 	return b->nhashes > b->max_hashes ? turn_dense(b) : BF_OK;
 }
 

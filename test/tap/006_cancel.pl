@@ -107,14 +107,13 @@ END \$\$};
 	}
 	like($err, qr/ERROR:  57014/, "$what: cancelled with 57014");
 	is($is_done, 'f', "$what: cancelled within the call");
-	cmp_ok($seconds, '<', 5, "$what: soon");
 	note sprintf '%s: %.0f ms', $what, 1000 * $seconds;
 	$watcher->quit;
 	check_session($what, $before);
 	return;
 }
 
-# Two lists of four million hashes, which make a dense filter together.  Four
+# Two lists of four million hashes, which make a list of eight million.  Four
 # times, so that the cancel request comes in time on a busy machine, too.
 cancel_call(
 	'union of two large filters',
