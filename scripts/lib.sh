@@ -107,7 +107,7 @@ step() {
 
 # --- the temporary directory, and leaving nothing behind --------------------------------------------------------
 
-work='' short_tmp='' step_log=/dev/null
+stage='' work='' short_tmp='' step_log=/dev/null
 jobs_to_stop=''                         # process groups, see check
 
 stop_jobs() {
@@ -475,41 +475,51 @@ copy_sources() {
 }
 
 # with_llvm=no: bitcode for inlining by the JIT needs the very clang that built the server
-build_and_install() {
-	"$(make_command)" -s -C "$work/src" -j "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" \
-		with_llvm=no PG_CONFIG="$pg_config" all
-	"$(make_command)" -s -C "$work/src" with_llvm=no PG_CONFIG="$pg_config" DESTDIR="$work/root" install
+build_and_install() {   # SOURCES MAKE-VARIABLE...
+	local make
+	make=("$(make_command)" -s -C "$1" with_llvm=no PG_CONFIG="$pg_config" "${@:2}")
+	"${make[@]}" -j "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" all
+	"${make[@]}" DESTDIR="$stage" install
 }
 
 # Links what is in the server's directory $1 into ours. Two directories are entered, so that of a bloomfilter that
 # is installed there already nothing is seen, not even the bitcode.
 link_tree() {
 	local entry name
-	mkdir -p "$work/root$1"
+	mkdir -p "$stage$1"
 	for entry in "$1"/*; do
 		name=${entry##*/}
 		case $name in
 			bloomfilter*) ;;
 			extension|bitcode) link_tree "$entry" ;;
-			*) ln -sf "$entry" "$work/root$1/$name" ;;
+			*) ln -sf "$entry" "$stage$1/$name" ;;
 		esac
 	done
 }
 
-stage_server() {
-	copy_sources
-	build_and_install
+stage_server() {   # SOURCES MAKE-VARIABLE...
+	build_and_install "$@"
 	mkdir -p "$server_bin"
 	cp -RL "$("$pg_config" --bindir)/." "$server_bin"
 	link_tree "$("$pg_config" --pkglibdir)"
 	link_tree "$("$pg_config" --sharedir)"
-	chmod -R a+rX "$work/root"
+	chmod -R a+rX "$stage"
+}
+
+choose_stage() {   # DIRECTORY: where the private copy of the server goes
+	stage=$1
+	server_bin=$stage$("$pg_config" --bindir)
+}
+
+build_extension() {
+	copy_sources
+	stage_server "$work/src"
 }
 
 # The extension built and a server staged in which CREATE EXTENSION finds it.
 build_step() {
-	server_bin=$work/root$("$pg_config" --bindir)
-	step "building the extension" stage_server
+	choose_stage "$work/root"
+	step "building the extension" build_extension
 }
 
 # --no-sync and fsync = off: nothing here has to survive a power cut. The socket admits its owner (and root) only,

@@ -387,6 +387,10 @@ sort_hashes(BfBuilder *b)
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
+
+	/* Only now, since a merge that is left would lose hashes. */
+	if (ntail > 0)
+		b->host.poll(b->host.context);
 	return BF_OK;
 }
 

@@ -208,6 +208,15 @@ sub quit
 	return;
 }
 
+# Of a session whose server is gone, or about to be.
+sub abandon
+{
+	my ($self) = @_;
+
+	$self->{psql}->kill_kill(grace => 1);
+	return;
+}
+
 # A connection that speaks the protocol itself: psql sends binary data only
 # from a file, and files by the ten thousands take their time.
 package BloomTest::Wire;
