@@ -40,7 +40,8 @@ typedef struct PgBloomState
 } PgBloomState;
 
 /* Enough work to do while memory is on its way, few enough for its queue. */
-#define MAX_PENDING		32
+#define MAX_PENDING		256
+#define LOOK_AHEAD		16
 
 /* Arguments of bloom_agg behind the key. */
 #define FPP_ARG			2
@@ -90,11 +91,16 @@ static void
 add_pending(PgBloomState *state)
 {
 	BfBuilder  *builder = &state->builder;
+	int			n = state->npending;
 	int			i;
 
-	for (i = 0; i < state->npending; i++)
+	for (i = 0; i < n; i++)
+	{
+		if (i + LOOK_AHEAD < n)
+			bf_builder_prefetch(builder, state->pending[i + LOOK_AHEAD]);
 		pgbloom_check(bf_builder_add(builder, state->pending[i]),
 					  &builder->params, NULL);
+	}
 	state->npending = 0;
 }
 
@@ -126,7 +132,6 @@ add_hash(PgBloomState *state, uint64 hash)
 	if (state->pending == NULL)
 		state->pending = MemoryContextAlloc(builder->host.context,
 											MAX_PENDING * sizeof(uint64));
-	bf_builder_prefetch(builder, hash);
 	state->pending[state->npending++] = hash;
 	if (state->npending == MAX_PENDING)
 		add_pending(state);

@@ -206,7 +206,8 @@ typedef struct BfBuildLayer
 	BfShape		shape;
 	uint64_t	bits_set;
 	uint64_t	bits_full;		/* takes no key that would set more */
-	uint8_t    *bits;
+	void	   *memory;			/* of the host */
+	uint8_t    *bits;			/* within it, at a cache line */
 } BfBuildLayer;
 
 /* A filter under construction. */

@@ -16,8 +16,7 @@
 /* Bits tested before a branch: a wrong guess costs more than a few tests. */
 #define GROUP	4
 
-#define CACHE_LINE	64
-#define PREFETCHED	(8 * CACHE_LINE)
+#define PREFETCHED	(8 * BF_CACHE_LINE)
 
 bool
 bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
@@ -56,7 +55,7 @@ bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
 	size_t		i;
 
-	for (i = 0; i < size && i < PREFETCHED; i += CACHE_LINE)
+	for (i = 0; i < size && i < PREFETCHED; i += BF_CACHE_LINE)
 		__builtin_prefetch(block + i, 1);
 #else
 	(void) shape;

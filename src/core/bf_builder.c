@@ -81,7 +81,7 @@ bf_builder_free(BfBuilder *b)
 
 	free_hashes(b);
 	for (i = 0; i < b->nlayers; i++)
-		b->host.free(b->host.context, b->layers[i].bits);
+		b->host.free(b->host.context, b->layers[i].memory);
 	if (b->layers != NULL)
 		b->host.free(b->host.context, b->layers);
 	b->layers = NULL;
@@ -137,9 +137,13 @@ append_layer(BfBuilder *b, const BfShape *shape)
 	layer->shape = *shape;
 	layer->bits_set = 0;
 	layer->bits_full = bf_shape_full(shape);
-	layer->bits = b->host.alloc(b->host.context, bf_shape_size(shape));
-	if (layer->bits == NULL)
+	layer->memory = b->host.alloc(b->host.context,
+								  bf_shape_size(shape) + BF_CACHE_LINE - 1);
+	if (layer->memory == NULL)
 		return BF_NO_MEMORY;
+	layer->bits = (uint8_t *) (((uintptr_t) layer->memory +
+								BF_CACHE_LINE - 1) &
+							   ~(uintptr_t) (BF_CACHE_LINE - 1));
 	memset(layer->bits, 0, bf_shape_size(shape));
 	b->nlayers++;
 	return BF_OK;

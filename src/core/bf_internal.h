@@ -50,6 +50,9 @@ extern bool bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
 /* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
 #define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
 
+/* What processors read from memory at once; a block is a multiple of it. */
+#define BF_CACHE_LINE	64
+
 /* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
 static inline uint64_t
 bf_scale(uint64_t hash, uint32_t n)
