@@ -33,13 +33,14 @@ def run(bench, section):
         timings = bench.in_turns(variants)
         memory = {name: peak_memory(bench, sql) for name, sql in queries.items()}
 
-        section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. Memory is what a new backend takes
-            for itself at the most, shared buffers apart; files of sorts are not in it. hll only counts and
-            cannot be asked for a key.'''.format(bench.rows))
+        section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. Memory is what a new backend
+            takes for itself at the most, shared buffers apart; files of sorts are not in it. hll only counts and cannot
+            be asked for a key.'''.format(bench.rows))
         section.code('sql', '\n'.join(
             ['%s;    -- %s' % (sql, name) for name, sql in queries.items()] +
             ['-- two processes:', settings_text(**TWO_PROCESSES) + ';']))
-        section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',), extra={'memory': memory})
+        section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',),
+                             extra=('memory', memory))
         plots.bars(section.plot('aggregates', 'CPU time of an aggregate per row'), 'ns per row, logarithmic', [
             (name, statistics.median(t.cpu for t in series) * 1e9 / bench.rows, 'bloom' in name)
             for name, series in timings.items() if None not in series], log_x=True)

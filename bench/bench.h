@@ -48,7 +48,8 @@ bench_alloc(size_t size)
 	/* What bench_free needs lies in the page before. */
 	((size_t *) aligned)[-1] = reserved;
 	((uint8_t **) aligned)[-2] = start;
-	(void) madvise(aligned, size, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	(void) madvise(aligned, size,
+				   huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	return aligned;
 }
 
@@ -123,7 +124,7 @@ mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-/* The hash of key i, below 2^40 for keys that are added and above for others. */
+/* The hash of key i is mix(i); keys that are added are below this. */
 #define NEVER_ADDED	(UINT64_C(1) << 40)
 
 /* The high word of x * n: a number below n. */

@@ -18,7 +18,7 @@
 #define KEY_SIZE	64
 
 static bool strings;
-static char *texts;				/* of the keys that are added, then the rest */
+static char *texts;				/* of the keys added, then of the rest */
 
 static inline uint64_t
 hash_of(uint64_t i)

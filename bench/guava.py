@@ -20,8 +20,9 @@ def run(bench, section):
     subprocess.run(['javac', '-cp', jar, '-d', classes, os.path.join(bench.sources, 'bench', 'Guava.java')], check=True)
     java = ['java', '-XX:+UseSerialGC', '-Xmx3g', '-cp', '%s:%s' % (jar, classes), 'Guava']
 
-    section.text('''The same keys in a JVM and in the core, in one thread: CPU time per key, with hashing, one key right after
-        the other; p = %g. The JVM has %d rounds to warm up.''' % (FPP, WARMING_UP))
+    section.text('''The same keys in a JVM and in the core, in one thread: CPU time per key, with hashing, one key right
+        after the other; p = %g. The JVM has %d rounds to warm up. In brackets: the ratio to Guava.''' %
+                 (FPP, WARMING_UP))
     section.code('sh', '%s {long|string} %g KEYS\nbench/guava {long|string} %g KEYS' % (
         ' '.join(java).replace(classes, 'CLASSES'), FPP, FPP))
     rows, bars = [], []
@@ -32,10 +33,11 @@ def run(bench, section):
         what = '%s, %s keys' % ('integers' if kind == 'long' else 'texts of 64 bytes', '{:,}'.format(keys))
         guava, core = measure(bench, [*java, *arguments], [ours, *arguments])
         rows += [[what, 'Guava', *figures(guava, keys)], ['', 'bloomfilter', *figures(core, keys, guava)]]
+        label = what.replace(' keys', '').replace(' of 64 bytes', '')
         for number, name in enumerate(('add', 'member', 'absent')):
             for who, series in (('Guava', guava), ('bloomfilter', core)):
-                bars.append(('%s, %s: %s' % (what, name, who), statistics.median(r[number] for r in series),
-                             who != 'Guava'))
+                median = statistics.median(result[number] for result in series)
+                bars.append(('%s: %s, %s' % (label, name, who), median, who != 'Guava'))
     section.table(['keys', '', 'add, ns', 'member, ns', 'absent, ns', 'size', 'measured rate'], rows)
     plots.bars(section.plot('guava', 'Guava in a JVM, the core in C: CPU time per key'), 'ns per key', bars)
 

@@ -7,13 +7,18 @@ import collections
 import contextlib
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 import psycopg2
+
+import data
+from targets import is_met
 
 # Seconds. CPU is user and system time of the process that did the work and of those it made do it.
 Timing = collections.namedtuple('Timing', 'wall cpu')
@@ -65,6 +70,8 @@ class Session:
 
     def __exit__(self, *exception):
         self.connection.close()
+        while self.pid in self.server.processes():      # see until_ended
+            time.sleep(0.01)
 
     def execute(self, sql, parameters=None):
         with self.connection.cursor() as cursor:
@@ -114,6 +121,8 @@ class Session:
 
 
 class Server:
+    """The throwaway server."""
+
     def __init__(self, programs, socket_dir, data_dir):
         self.programs, self.socket_dir = programs, socket_dir
         self.database = 'postgres'
@@ -124,6 +133,19 @@ class Server:
         self.database = 'bench'
         with Session(self) as session:
             session.execute('CREATE EXTENSION bloomfilter')
+
+    def processes(self):
+        with open('/proc/%d/task/%d/children' % (self.postmaster, self.postmaster)) as file:
+            return set(map(int, file.read().split()))
+
+    @contextlib.contextmanager
+    def until_ended(self):
+        """Wait in the end for backends that were started meanwhile: their CPU time then counts as that of children of
+        the postmaster, all at once, and must not come in the middle of something else."""
+        before = self.processes()
+        yield
+        while not self.processes() <= before:
+            time.sleep(0.01)
 
 
 class Bench:
@@ -145,7 +167,6 @@ class Bench:
 
     def provide(self, *names):
         """Fill tables of data.py that no section has asked for before."""
-        import data
         for name in names:
             if name not in self.tables:
                 self.tables.add(name)
@@ -222,27 +243,25 @@ class Section:
         self.blocks.append({'kind': 'plot', 'name': name, 'caption': caption})
         return os.path.join(self.bench.plots, name + '.svg')
 
-    def timing_table(self, what, timings, per, floor, peers=(), unit='row', extra=None):
+    def timing_table(self, what, timings, per, floor, peers=(), unit='ns a row', extra=()):
         """A line for each variant: CPU and wall time for one of `per` rows, and its ratios to floor and peers.
 
-        `extra` adds columns: a dictionary from a header to one from variants to text."""
-        extra = extra or {}
-        header = [what, 'CPU, ns a ' + unit, 'wall, ns a ' + unit]
-        header += ['CPU, × %s' % name for name in (floor, *peers)] + list(extra)
+        `extra` is (header, {variant: text}) of one more column."""
+        factor = 1e9 if unit.startswith('ns') else 1e6
+        references = (floor, *peers)
         rows = []
         for name, series in timings.items():
-            more = [column.get(name, '') for column in extra.values()]
+            row = [name]
             if None in series:
-                limit = self.bench.timeout * 1e9 / per
-                rows.append([name, '> ' + significant(limit), 'stopped'] + [''] * (1 + len(peers)) + more)
-                continue
-            ratios = []
-            for other in (floor, *peers):
-                to = timings[other]
-                ratios.append('' if None in to else '%.2f' % median_ratio([t.cpu for t in series],
-                                                                          [t.cpu for t in to])[0])
-            rows.append([name, significant(statistics.median(t.cpu for t in series) * 1e9 / per),
-                         significant(statistics.median(t.wall for t in series) * 1e9 / per)] + ratios + more)
+                row += ['> ' + significant(self.bench.timeout * factor / per), 'stopped'] + [''] * len(references)
+            else:
+                row += [significant(statistics.median(times) * factor / per)
+                        for times in ([t.cpu for t in series], [t.wall for t in series])]
+                row += ['' if None in timings[to] else
+                        '%.2f' % median_ratio([t.cpu for t in series], [t.cpu for t in timings[to]])[0]
+                        for to in references]
+            rows.append(row + [extra[1].get(name, '')] if extra else row)
+        header = [what, 'CPU, ' + unit, 'wall, ' + unit, *('CPU, × ' + name for name in references), *extra[:1]]
         self.table(header, rows)
 
     def target(self, key, series, to, measure='cpu', profile=None):
@@ -256,8 +275,7 @@ class Section:
         else:
             ratios = median_ratio(series, to)
         self.targets.append({'key': key, 'ratios': ratios})
-        import targets
-        if profile is not None and not targets.is_met(key, ratios):
+        if profile is not None and not is_met(key, ratios):
             self.profiles.append({'key': key, 'symbols': top_symbols(*profile)})
 
     def plan(self, title, session, sql, expected):
@@ -275,8 +293,6 @@ def settings_text(**settings):
 
 def top_symbols(session, sql):
     """Where a query spends its time, by perf if that works here: [share, symbol, library], largest first."""
-    import shutil
-    import tempfile
     if shutil.which('perf') is None:
         return []
     with tempfile.NamedTemporaryFile() as file:
@@ -287,8 +303,9 @@ def top_symbols(session, sql):
             session.execute(sql)
         perf.send_signal(2)
         perf.wait()
-        report = subprocess.run(['perf', 'report', '-q', '--stdio', '--sort', 'symbol,dso', '-t', '\t', '-i', file.name],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+        report = subprocess.run(
+            ['perf', 'report', '-q', '--stdio', '--sort', 'symbol,dso', '-t', '\t', '-i', file.name],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
     shares = collections.Counter()
     for line in report.stdout.splitlines():
         fields = [field.strip() for field in line.split('\t')]

@@ -4,7 +4,7 @@ import subprocess
 
 # Okabe and Ito's palette, which the colour-blind can tell apart
 COLORS = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000', '#999999']
-OURS, OTHERS = COLORS[0], '#AAAAAA'
+OURS, OTHERS = '0x0072B2', '0xAAAAAA'     # of bars
 
 
 def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=None):
@@ -39,18 +39,17 @@ def bars(path, x, values, log_x=False):
     data = ['$bars << END']
     data += ['"%s" %.8g %d "%s"' % (label, value, ours, readable(value)) for label, value, ours in values]
     commands = ['END', 'set xlabel "%s"' % x, 'unset key', 'set style fill solid', 'set border 1',
-                'set ytics scale 0', 'set xtics nomirror', 'set grid x back lc rgb "#dddddd" lt 1',
-                'set yrange [%g:0.5]' % (0.5 - len(values)), 'set lmargin %d' % (2 + max(len(v[0]) for v in values))]
+                'set ytics scale 0 noenhanced', 'set xtics nomirror', 'set grid x back lc rgb "#dddddd" lt 1',
+                'set yrange [%g:0.5]' % (0.5 - len(values)),
+                'set lmargin %d' % (2 + 0.85 * max(len(label) for label, _, _ in values))]
     if log_x:
         commands += ['set logscale x', 'set format x "%g"', 'set xrange [%g:%g]' % (start, largest * 4)]
     else:
         commands.append('set xrange [0:%g]' % (largest * 1.12))
     box = '($0 * -1):(%g):2:(-$0 - 0.35):(-$0 + 0.35)' % start
-    for ours, color in ((1, OURS), (0, OTHERS)):
-        commands.append('color%d = "%s"' % (ours, color))
     commands.append(
-        'plot $bars using 2:%s:($3 == 1 ? 0x0072B2 : 0xAAAAAA):ytic(1) with boxxyerror lc rgb variable, '
-        '$bars using 2:(-$0):4 with labels left offset char 0.6,0' % box)
+        'plot $bars using 2:%s:($3 == 1 ? %s : %s):ytic(1) with boxxyerror lc rgb variable, '
+        '$bars using 2:(-$0):4 with labels noenhanced left offset char 0.6,0' % (box, OURS, OTHERS))
     draw(path, (820, 60 + 34 * len(values) + 30), data + commands)
 
 

@@ -17,10 +17,10 @@ def run(bench, section):
     sizes += bench.scale([1_000_000, 3_000_000, 5_000_000, 10_000_000], [])
     rates = bench.scale([0.1, 0.01, 1e-3, 1e-4, 1e-5], [0.1, 0.01, 1e-3])
 
-    section.text('''Filters are probed with keys that were never added. A filter that was made for %s keys keeps the rate it
-        was asked for up to there; with more it grows, and stays below twice the rate however far. As long as a list of
-        hashes takes less than its bits it is one, without false positives that could be drawn. A filter without
-        `expected` sizes itself for what it got. The table has measured / asked.''' % '{:,}'.format(expected))
+    section.text('''Filters are probed with keys that were never added. A filter that was made for %s keys keeps the
+        rate it was asked for up to there; with more it grows, and stays below twice the rate however far. As long as a
+        list of hashes takes less than its bits it is one, without false positives that could be drawn. A filter
+        without `expected` sizes itself for what it got. The table has measured / asked.''' % '{:,}'.format(expected))
     section.code('sh', 'bench/rates FPP EXPECTED PROBES KEYS...')
     rows, drawn_growth, drawn_sizes = [], [], []
     for fpp in rates:
@@ -61,8 +61,8 @@ def bits(bench, section):
     with bench.session() as session:
         drawn = session.execute(sql, [steps])
         shown = session.execute(sql, [[10.0 ** -i for i in range(1, 10)]])
-    section.text('''What a key takes in a filter for %s of them, by `bloom_sizing`: a textbook filter is the best there can
-        be without blocks, and no structure at all can do with less than log₂ 1/p bits.''' % '{:,}'.format(keys))
+    section.text('''What a key takes in a filter for %s of them, by `bloom_sizing`: a textbook filter is the best there
+        can be without blocks, and no structure at all can do with less than log₂ 1/p bits.''' % '{:,}'.format(keys))
     section.table(['p', 'bits a key', 'k', 'bits in a block', 'textbook bits (k)', '× textbook', 'log₂ 1/p'],
                   [['%g' % p, '%.2f' % ours, k, block, '%.2f (%d)' % (textbook, textbook_k),
                     '%.3f' % (float(ours) / float(textbook)), '%.2f' % -math.log2(p)]

@@ -28,12 +28,14 @@
 /* Positions by double hashing from SHA-1, which Redis has. */
 #define SCRIPT(body, result) \
 	"local h = redis.sha1hex(ARGV[1]) " \
-	"local x, y = tonumber(string.sub(h, 1, 8), 16), tonumber(string.sub(h, 9, 16), 16) " \
+	"local x = tonumber(string.sub(h, 1, 8), 16) " \
+	"local y = tonumber(string.sub(h, 9, 16), 16) " \
 	"local m = tonumber(ARGV[2]) " \
 	"for i = 1, 14 do " body " end return " result
 
 static const char *const check_script =
-	SCRIPT("if redis.call('GETBIT', KEYS[1], (x + i * y) % m) == 0 then return 0 end", "1");
+	SCRIPT("if redis.call('GETBIT', KEYS[1], (x + i * y) % m) == 0 "
+		   "then return 0 end", "1");
 static const char *const add_script =
 	SCRIPT("redis.call('SETBIT', KEYS[1], (x + i * y) % m, 1)", "1");
 
@@ -49,7 +51,8 @@ checked(redisReply *reply)
 {
 	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
 	{
-		fprintf(stderr, "redis: %s\n", reply == NULL ? "no reply" : reply->str);
+		fprintf(stderr, "redis: %s\n",
+				reply == NULL ? "no reply" : reply->str);
 		exit(EXIT_FAILURE);
 	}
 	return reply;
@@ -60,14 +63,15 @@ connect_to(const char *address)
 {
 	redisContext *c = *address == '/' ? redisConnectUnix(address) :
 		redisConnect("127.0.0.1", atoi(address));
+	const char *password = getenv("REDIS_PASSWORD");
 
 	if (c == NULL || c->err)
 	{
 		fprintf(stderr, "redis: %s\n", c == NULL ? "no memory" : c->errstr);
 		exit(EXIT_FAILURE);
 	}
-	if (getenv("REDIS_PASSWORD") != NULL)
-		freeReplyObject(checked(redisCommand(c, "AUTH %s", getenv("REDIS_PASSWORD"))));
+	if (password != NULL)
+		freeReplyObject(checked(redisCommand(c, "AUTH %s", password)));
 	return c;
 }
 
