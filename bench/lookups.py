@@ -21,7 +21,8 @@ def run(bench, section):
     many = scripts_of_many(bench, ['1.2 MB', '120 MB'])
     timings = measure(bench, {**one, **many})
     of_one = {name: timings[name] for name in one}
-    of_many = {name: [Timing(t.wall / MANY, t.cpu / MANY) for t in timings[name]] for name in many}
+    of_many = {name: timings[name] for name in many}
+    per_key = {name: [t and Timing(t.wall / MANY, t.cpu / MANY) for t in series] for name, series in of_many.items()}
 
     section.text('''pgbench, one client on a unix socket, prepared statements; half of the keys are there. CPU time is
         the backend's. The filters hold {} million keys; the table of the btree has {:,} rows.'''.format(
@@ -31,7 +32,8 @@ def run(bench, section):
     section.timing_table('one key in a statement', of_one, 1, 'btree', ['SELECT 1'], 'µs a key')
     section.text('**{:,} keys in one statement**'.format(MANY))
     section.code('sql', text_of(many))
-    section.timing_table('{:,} keys in one statement'.format(MANY), of_many, 1, 'btree, many', unit='µs a key')
+    section.timing_table('{:,} keys in one statement'.format(MANY), of_many, MANY, 'btree, many',
+                         unit='µs a key')
     section.target('lookup', of_one['stored 120 MB'], of_one['btree'])
     section.target('lookups', of_many['stored 120 MB, many'], of_many['btree, many'])
     with bench.session() as session:
@@ -40,10 +42,11 @@ def run(bench, section):
                          re.sub(':i ', '42 ', script.split('\n')[1].rstrip(';')),
                          ['Index' if 'btree' in name else 'bloom_contains'])
 
-    in_redis = redis.run(bench, section, of_one['stored 1.2 MB'], of_many['stored 1.2 MB, many'])
+    in_redis = redis.run(bench, section, of_one['stored 1.2 MB'], per_key['stored 1.2 MB, many'])
     plots.bars(section.plot('lookups', 'Wall time of one lookup; "many": one of 1,000 in a statement'),
                'µs, logarithmic', [(name, statistics.median(t.wall for t in series) * 1e6, 'stored' in name)
-                                   for name, series in {**of_one, **of_many, **in_redis}.items()], log_x=True)
+                                   for name, series in {**of_one, **per_key, **in_redis}.items()
+                                   if None not in series], log_x=True)
 
 
 def scripts_of_one(bench, filters):
@@ -81,22 +84,29 @@ def measure(bench, scripts):
         path = os.path.join(bench.work, 'script-%d.sql' % number)
         with open(path, 'w') as file:
             file.write(script + '\n')
-        trial = pgbench(bench, path, 5)
-        if trial.wall < 0.005:
-            trial = pgbench(bench, path, 200)
-        times = int(max(5, min(100_000, bench.scale(1.0, 0.4) / trial.wall)))
+        times = 1
+        trial = pgbench(bench, path, times)
+        while trial is not None and trial.wall * times < 0.02:
+            times *= 10
+            trial = pgbench(bench, path, times)
+        if trial is not None:
+            times = int(max(1, bench.scale(1.0, 0.4) / trial.wall))
         variants[name] = lambda path=path, times=times: pgbench(bench, path, times)
     return bench.in_turns(variants)
 
 
 def pgbench(bench, script, times):
-    """What one transaction takes; the backend is a new one, and all of its CPU time counts."""
+    """What one transaction takes; None if one was stopped by statement_timeout. The backend is a new one, and all of
+    its CPU time counts."""
     before = cpu_seconds_of_ended_children(bench.server.postmaster)
     with bench.server.until_ended():
         result = subprocess.run(
             [os.path.join(bench.server.programs, 'pgbench'), '-h', bench.server.socket_dir, '-U', 'postgres', '-n',
              '-M', 'prepared', '-c', '1', '-t', str(times), '-f', script, 'bench'],
+            env={**os.environ, 'PGOPTIONS': '-c statement_timeout=%ds' % bench.timeout},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    if 'statement timeout' in result.stderr:
+        return None
     if result.returncode != 0:
         raise RuntimeError(result.stderr)
     wall = float(re.search(r'latency average = ([0-9.]+) ms', result.stdout).group(1)) / 1e3

@@ -47,6 +47,7 @@ def run(bench, section, lookup, lookups):
         peer = lookups if 'pipelined' in name else lookup
         rows.append([name, significant(statistics.median(t.cpu for t in series) * 1e6),
                      significant(statistics.median(t.wall for t in series) * 1e6),
+                     '' if None in peer else
                      '%.2f' % median_ratio([t.wall for t in series], [t.wall for t in peer])[0]])
     section.table(['', 'CPU, µs a key', 'wall, µs a key', 'wall, × bloomfilter'], rows)
     return timings
