@@ -86,7 +86,7 @@ def measure(bench, scripts):
             file.write(script + '\n')
         times = 1
         trial = pgbench(bench, path, times)
-        while trial is not None and trial.wall * times < 0.02:
+        while trial is not None and trial.wall * times < 0.1:
             times *= 10
             trial = pgbench(bench, path, times)
         if trial is not None:
