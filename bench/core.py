@@ -53,7 +53,6 @@ def run(bench, section):
                 x='size of the filter, MiB', y='ns per key, with 40 ns of other work', log_x=True, series=lines)
 
 
-
 def size_name(kib):
     return '%d KiB' % kib if kib < 1024 else '%d MiB' % (kib // 1024) if kib < 1 << 20 else '%d GiB' % (kib >> 20)
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables go both ways between this file and those that source it
-# What scripts/demo and scripts/check share: find or install what is needed, build the extension, and run it in a
-# PostgreSQL of its own. Sourced, not run; the caller sets `command_name` and `steps` (how many steps it will
+# What scripts/demo, scripts/check and bench/run share: find or install what is needed, build the extension, and run
+# it in a PostgreSQL of its own. Sourced, not run; the caller sets `command_name` and `steps` (how many steps it will
 # announce) and has `set -euo pipefail` on.
 #
 # Nothing outside one temporary directory is written, except that missing packages are installed on Debian and
