@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables go both ways between this file and those that source it
-# What scripts/demo and scripts/check share: find or install what is needed, build the extension, and run it in a
-# PostgreSQL of its own. Sourced, not run; the caller sets `command_name` and `steps` (how many steps it will
+# What scripts/demo, scripts/check and bench/run share: find or install what is needed, build the extension, and run
+# it in a PostgreSQL of its own. Sourced, not run; the caller sets `command_name` and `steps` (how many steps it will
 # announce) and has `set -euo pipefail` on.
 #
 # Nothing outside one temporary directory is written, except that missing packages are installed on Debian and
@@ -239,6 +239,13 @@ find_python() {   # a STATEMENT it can run
 	return 1
 }
 
+# Whether the chosen server has hll, or what PostgreSQL's contrib modules are known by.
+has_extension() {
+	local file=$1.control
+	[ "$1" != contrib ] || file=postgres_fdw.control
+	[ -n "$pg_config" ] && [ -f "$("$pg_config" --sharedir)/extension/$file" ]
+}
+
 # the major version of the newest server among Debian's directories, if it is new enough
 newest_installed_major() {
 	local program major newest=0
@@ -301,6 +308,13 @@ unmet_needs() {
 			test-more) perl -MTest::More -e 1 2>/dev/null || echo test-more ;;
 			python) find_python pass >/dev/null || echo python ;;
 			python-xxhash) find_python 'import xxhash' >/dev/null || echo python-xxhash ;;
+			psycopg2) find_python 'import psycopg2' >/dev/null || echo psycopg2 ;;
+			gnuplot) command -v gnuplot >/dev/null || echo gnuplot ;;
+			contrib|hll) has_extension "$need" || echo "$need" ;;
+			redis) first_command redis-server redis-check-rdb >/dev/null || echo redis ;;
+			hiredis) has_header hiredis/hiredis.h || echo hiredis ;;
+			guava) [ -f /usr/share/java/guava.jar ] || echo guava ;;
+			jdk) command -v javac >/dev/null || echo jdk ;;
 			runuser) $become_server_user true 2>/dev/null || echo runuser ;;
 			server)
 				{ [ -n "$pg_config" ] && [ -x "$("$pg_config" --bindir)/postgres" ] && [ -x "$("$pg_config" --bindir)/psql" ]; } ||
@@ -327,6 +341,14 @@ ipc-run|the Perl module IPC::Run|libipc-run-perl|perl-IPC-Run|perl-ipc-run|perl-
 test-more|the Perl module Test::More|perl|perl-Test-Simple|perl|perl|perl|perl
 python|the command python3|python3|python3|python|python3|python3|python
 python-xxhash|the Python module xxhash|python3-xxhash|python3-xxhash|python-xxhash|py3-xxhash|python3-xxhash|pip:xxhash
+psycopg2|the Python module psycopg2|python3-psycopg2|python3-psycopg2|python-psycopg2|py3-psycopg2|python3-psycopg2|pip:psycopg2-binary
+gnuplot|the command gnuplot|gnuplot-nox|gnuplot|gnuplot|gnuplot|gnuplot|gnuplot
+contrib|postgres_fdw, pgbench|postgresql-NN|postgresql-contrib|postgresql|postgresqlNN-contrib|postgresql-contrib|postgresql@NN
+hll|the extension hll|postgresql-NN-hll|hll_NN|postgresql-hll|postgresql-hll|postgresqlNN-hll|postgresql-hll
+redis|the program redis-server|redis-tools|redis|redis|redis|redis|redis
+hiredis|the header hiredis/hiredis.h|libhiredis-dev|hiredis-devel|hiredis|hiredis-dev|hiredis-devel|hiredis
+guava|/usr/share/java/guava.jar|libguava-java|guava|guava|guava|guava|guava
+jdk|the command javac|default-jdk-headless|java-devel|jdk-openjdk|openjdk17-jdk|java-devel|openjdk
 server|the programs postgres and psql|postgresql-NN|postgresql-server|postgresql|postgresqlNN|postgresql-server|postgresql@NN
 headers|postgres.h, pgxs.mk|postgresql-server-dev-NN|postgresql-server-devel|postgresql|postgresqlNN-dev|postgresql-server-devel|postgresql@NN
 '
@@ -402,7 +424,7 @@ install_missing() {   # NEED...
 	local need package packages='' total
 	if [ -n "${PG_CONFIG-}" ]; then         # which package has the rest of that server is not ours to guess
 		for need in "$@"; do
-			case $need in server|headers) explain_missing "$@" ;; esac
+			case $need in server|headers|contrib|hll) explain_missing "$@" ;; esac
 		done
 	fi
 	if [ "$(id -u)" -ne 0 ]; then
@@ -413,8 +435,8 @@ install_missing() {   # NEED...
 	step "reading the package lists" apt_update
 	for need in "$@"; do
 		package=$(package_field 3 "$need")
-		case $package in *NN) choose_debian_major ;; esac
-		packages="$packages ${package/%NN/$debian_major}"
+		case $package in *NN*) choose_debian_major ;; esac
+		packages="$packages ${package/NN/$debian_major}"
 	done
 	printf '%sto be installed:%s%s\n' "$dim" "$packages" "$plain"
 	# shellcheck disable=SC2086
@@ -523,7 +545,7 @@ build_step() {
 }
 
 # --no-sync and fsync = off: nothing here has to survive a power cut. The socket admits its owner (and root) only,
-# so that "trust" trusts nobody else on the machine.
+# so that "trust" trusts nobody else on the machine. The caller may have more to set in "server_settings".
 start_server() {
 	local data=$work/run/data
 	as_server "$server_bin/initdb" -D "$data" -U postgres -A trust --no-locale -E UTF8 --no-sync
@@ -533,6 +555,7 @@ start_server() {
 		unix_socket_permissions = 0700
 		fsync = off
 		max_wal_size = 4GB
+		${server_settings-}
 	CONF
 	if ! as_server "$server_bin/pg_ctl" -D "$data" -l "$work/run/server.log" -w -t 60 start; then
 		cat "$work/run/server.log"

@@ -1,0 +1,65 @@
+"""Aggregates over a column: a filter of it, and what else is made of its keys."""
+import statistics
+
+import plots
+from lib import as_bytes, settings_text
+
+TITLE = 'Aggregates'
+SECONDS = (330, 20)
+HLL = 'hll_cardinality(hll_add_agg(hll_hash_text(url)))'
+TWO_PROCESSES = {'max_parallel_workers_per_gather': 1, 'parallel_setup_cost': 0, 'parallel_tuple_cost': 0,
+                 'min_parallel_table_scan_size': 0}
+
+
+def run(bench, section):
+    bench.provide('urls')
+    sized = 'bloom_cardinality(bloom_agg(url, 0.01, %d))' % bench.rows
+    results = {
+        'count(url)': 'count(url)',
+        'bloom_agg, sized': sized,
+        'bloom_agg, self-sizing': 'bloom_cardinality(bloom_agg(url))',
+        'hll_add_agg': HLL,
+        'array_agg': 'cardinality(array_agg(url))',
+        'count(DISTINCT)': 'count(DISTINCT url)',
+    }
+    queries = {name: 'SELECT %s FROM urls' % result for name, result in results.items()}
+    parallel = [name for name in queries if name in ('bloom_agg, sized', 'bloom_agg, self-sizing', 'hll_add_agg')]
+
+    with bench.session() as serial, bench.session(**TWO_PROCESSES) as two:
+        serial.execute('CREATE EXTENSION IF NOT EXISTS hll')
+        serial.execute(queries['count(url)'])
+        variants = {name: measuring(serial, sql) for name, sql in queries.items()}
+        variants.update((name + ', two processes', measuring(two, queries[name])) for name in parallel)
+        timings = bench.in_turns(variants)
+        memory = {name: peak_memory(bench, sql) for name, sql in queries.items()}
+
+        section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. Memory is what a new backend
+            takes for itself at the most, shared buffers apart; files of sorts are not in it. hll only counts and cannot
+            be asked for a key.'''.format(bench.rows))
+        section.code('sql', '\n'.join(
+            ['%s;    -- %s' % (sql, name) for name, sql in queries.items()] +
+            ['-- two processes:', settings_text(**TWO_PROCESSES) + ';']))
+        section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',),
+                             extra=('memory', memory))
+        plots.bars(section.plot('aggregates', 'CPU time of an aggregate per row'), 'ns per row, logarithmic', [
+            (name, statistics.median(t.cpu for t in series) * 1e9 / bench.rows, 'bloom' in name)
+            for name, series in timings.items() if None not in series], log_x=True)
+
+        section.target('sized', timings['bloom_agg, sized'], timings['hll_add_agg'],
+                       profile=(serial, queries['bloom_agg, sized']))
+        section.target('self-sizing', timings['bloom_agg, self-sizing'], timings['bloom_agg, sized'],
+                       profile=(serial, queries['bloom_agg, self-sizing']))
+        section.target('parallel', timings['bloom_agg, sized, two processes'], timings['bloom_agg, sized'], 'wall',
+                       profile=(two, queries['bloom_agg, sized']))
+        section.plan('bloom_agg, two processes', two, queries['bloom_agg, sized'],
+                     ['Finalize Aggregate', 'Gather', 'Workers Planned: 1', 'Partial Aggregate'])
+
+
+def measuring(session, sql):
+    return lambda: session.measure(sql)
+
+
+def peak_memory(bench, sql):
+    with bench.session() as session:
+        peak = session.peak_memory(sql)
+    return '' if peak is None else as_bytes(peak)

@@ -1,0 +1,147 @@
+/*-------------------------------------------------------------------------
+ *
+ * bench.h
+ *	  What the benchmark programs in C share: memory, keys and time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "bf.h"
+
+#define HUGE_PAGE	((size_t) 2 << 20)
+
+/* Whether memory is taken in huge pages; else in those of 4 KiB. */
+static bool huge_pages;
+
+static inline void
+fail(const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+	exit(EXIT_FAILURE);
+}
+
+/* Zeroed memory of the chosen kind of pages, starting at a huge one. */
+static inline void *
+bench_alloc(size_t size)
+{
+	size_t		reserved = size + 2 * HUGE_PAGE;
+	uint8_t    *start = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
+							 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+							 -1, 0);
+	uint8_t    *aligned;
+
+	if (start == MAP_FAILED)
+		fail("out of memory");
+	aligned = start + HUGE_PAGE;
+	aligned -= (uintptr_t) aligned % HUGE_PAGE;
+
+	/* What bench_free needs lies in the page before. */
+	((size_t *) aligned)[-1] = reserved;
+	((uint8_t **) aligned)[-2] = start;
+	(void) madvise(aligned, size,
+				   huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return aligned;
+}
+
+static inline void
+bench_free(void *pointer)
+{
+	munmap(((uint8_t **) pointer)[-2], ((size_t *) pointer)[-1]);
+}
+
+static inline void *
+host_alloc(void *context, size_t size)
+{
+	(void) context;
+	return bench_alloc(size);
+}
+
+static inline void
+host_free(void *context, void *pointer)
+{
+	(void) context;
+	bench_free(pointer);
+}
+
+static inline void
+host_poll(void *context)
+{
+	(void) context;
+}
+
+static inline void
+start(BfBuilder *b, double fpp, uint64_t expected)
+{
+	BfHost		host = {host_alloc, host_free, host_poll, NULL};
+	BfParams	params;
+
+	memset(&params, 0, sizeof(params));
+	params.fpp = fpp;
+	params.expected = expected;
+	params.kind.code = BF_KIND_INTEGER;
+	bf_builder_init(b, &host, &params);
+}
+
+static inline void
+add(BfBuilder *b, uint64_t hash)
+{
+	if (bf_builder_add(b, hash) != BF_OK)
+		fail("bf_builder_add failed");
+}
+
+/* The image of a builder; view->image is to be freed. */
+static inline void
+finish(BfBuilder *b, bool compact, BfView *view)
+{
+	BfPlan		plan;
+	uint8_t    *image;
+
+	if (bf_builder_plan(b, compact, &plan) != BF_OK)
+		fail("bf_builder_plan failed");
+	image = bench_alloc(plan.size);
+	bf_builder_write(b, &plan, image);
+	if (bf_open(image, plan.size, view) != BF_OK)
+		fail("bf_open failed");
+}
+
+/* Sebastiano Vigna's splitmix64, one to one: different keys stay different. */
+static inline uint64_t
+mix(uint64_t z)
+{
+	z += UINT64_C(0x9E3779B97F4A7C15);
+	z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+	return z ^ z >> 31;
+}
+
+/* The hash of key i is mix(i); keys that are added are below this. */
+#define NEVER_ADDED	(UINT64_C(1) << 40)
+
+/* The high word of x * n: a number below n. */
+static inline uint64_t
+scale(uint64_t x, uint64_t n)
+{
+	return (uint64_t) ((unsigned __int128) x * n >> 64);
+}
+
+/* CPU time of this thread. */
+static inline double
+cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double) now.tv_sec * 1e9 + (double) now.tv_nsec;
+}
+
+#endif							/* BENCH_H */

@@ -1,0 +1,168 @@
+"""The report: Markdown from what the sections have measured.
+
+    python3 bench/report.py doc      writes doc/BENCHMARKS.md again from doc/benchmarks/results.json, after
+                                     doc/benchmarks/notes.md was changed
+"""
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+from targets import TARGETS, is_met
+
+
+def first_line(*command):
+    """What a program says of its version; nothing if it is not there."""
+    if shutil.which(command[0]) is None:
+        return ''
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    return result.stdout.strip().split('\n')[0]
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ''
+
+
+def package_version(name):
+    return first_line('dpkg-query', '-W', '-f', '${Version}', name) if shutil.which('dpkg-query') else ''
+
+
+def about(bench, arguments):
+    """The machine and the versions, as rows of two tables."""
+    cpu = dict(re.findall(r'^(.+?):\s+(.+)$', first_lines('lscpu'), re.M))
+    memory = int(re.search(r'MemTotal:\s+(\d+)', read('/proc/meminfo')).group(1)) / 2 ** 20
+    pages = re.search(r'\[(\w+)\]', read('/sys/kernel/mm/transparent_hugepage/enabled'))
+    distribution = re.search(r'PRETTY_NAME="(.*)"', read('/etc/os-release'))
+    with bench.session() as session:
+        version = session.value('SHOW server_version')
+        extension = session.value("SELECT extversion FROM pg_extension WHERE extname = 'bloomfilter'")
+        buffers = session.value('SHOW shared_buffers')
+        hll = session.execute("SELECT default_version FROM pg_available_extensions WHERE name = 'hll'")
+    return {
+        'date': datetime.date.today().isoformat(),
+        'command': arguments.command,
+        'quick': bench.quick,
+        'rows': bench.rows,
+        'rounds': bench.rounds,
+        'machine': [
+            ['processor', '%s, %s cores%s' % (cpu.get('Model name', platform.machine()), os.cpu_count(),
+                                              ', virtual' if 'Hypervisor vendor' in cpu else '')],
+            ['caches', ', '.join('%s %s' % (level, cpu[level + ' cache']) for level in ('L1d', 'L2', 'L3')
+                                 if level + ' cache' in cpu)],
+            ['memory', '%.0f GB; transparent huge pages: %s' % (memory, pages.group(1) if pages else 'none')],
+            ['system', '%s, Linux %s' % (distribution.group(1) if distribution else '', platform.release())],
+            ['PostgreSQL', '%s; jit off, no parallel workers unless said, shared_buffers %s, locale C' % (
+                version, buffers)],
+            ['bloomfilter', '%s, %s' % (extension, arguments.revision)],
+            ['built by', '%s, %s' % (first_line(os.environ.get('CC', 'gcc'), '--version'),
+                                     first_line(arguments.pg_config, '--cflags').split(' -g')[-1].strip() or '')],
+            ['peers', '; '.join(peer for peer in (
+                'postgresql-hll ' + hll[0][0] if hll else '',
+                'Guava ' + package_version('libguava-java') if package_version('libguava-java') else '',
+                first_line('java', '--version')) if peer)],
+        ],
+    }
+
+
+def first_lines(*command):
+    return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True).stdout \
+        if shutil.which(command[0]) else ''
+
+
+def table(header, rows):
+    def cells(row):
+        return '| ' + ' | '.join(str(cell).replace('|', '\\|') for cell in row) + ' |'
+    return [cells(header), '|' + '---|' * len(header), *map(cells, rows), '']
+
+
+def targets_table(sections):
+    held = {target['key']: target['ratios'] for section in sections for target in section['targets']}
+    rows = []
+    for key, target in TARGETS.items():
+        if key not in held:
+            continue
+        ratios = held[key]
+        verdict = 'met' if is_met(key, ratios) else '**missed**'
+        rows.append([target.what, target.against, '%g' % target.at_most,
+                     '%.2f' % ratios[0] if ratios else 'took too long',
+                     '%.2f to %.2f' % tuple(ratios[1:]) if ratios else '', verdict])
+    return table(['what', 'against', 'at most', 'measured', 'single rounds', ''], rows) if rows else []
+
+
+def block(item):
+    if item['kind'] == 'text':
+        return [item['text'], '']
+    if item['kind'] == 'table':
+        return table(item['header'], item['rows'])
+    if item['kind'] == 'code':
+        return ['```' + item['language'], item['code'], '```', '']
+    return ['![%s](benchmarks/%s.svg)' % (item['caption'], item['name']), '', '*%s*' % item['caption'], '']
+
+
+def details(summary, *lines):
+    return ['<details><summary>%s</summary>' % summary, '', *lines, '', '</details>', '']
+
+
+def markdown(results, notes):
+    run, sections = results['run'], results['sections']
+    lines = ['# Benchmarks', '']
+    if run['quick']:
+        lines += ['**A quick run, on %s rows: it shows that the benchmark works, its figures mean little.**' %
+                  '{:,}'.format(run['rows']), '']
+    lines += ['Written by `%s` on %s in %d minutes; [bench/README.md](../bench/README.md) tells how, and this file is '
+              'not edited by hand.' % (run['command'], run['date'], round(run.get('seconds', 0) / 60)),
+              'CPU time is user and system time of the server processes that did the work. Variants ran in turns; a '
+              'figure is the median of %d rounds, a ratio the median of the ratios of the rounds.' % run['rounds'], '']
+    held = targets_table(sections)
+    if held:
+        lines += ['## Targets', '', *held]
+    if notes:
+        lines += [notes.strip(), '']
+    for section in sections:
+        for profile in section['profiles']:
+            lines += details('Where it goes: ' + TARGETS[profile['key']].what,
+                             *(table(['share', 'symbol', 'in'], profile['symbols']) if profile['symbols']
+                               else ['`perf` is not to be had here.']))
+    lines += ['## The machine', '', *table(['', ''], run['machine'])]
+    for section in sections:
+        lines += ['## ' + section['title'], '']
+        for item in section['blocks']:
+            lines += block(item)
+    plans = [plan for section in sections for plan in section['plans']]
+    if plans:
+        lines += ['## Plans', '']
+    for plan in plans:
+        warning = ['**Not the plan that was meant**: no match for ' +
+                   ', '.join('`%s`' % pattern for pattern in plan['missing']), ''] if plan['missing'] else []
+        lines += details(plan['title'], *warning, '```', shortened(plan['plan']), '```')
+    return '\n'.join(lines).rstrip('\n') + '\n'
+
+
+def shortened(plan):
+    return '\n'.join(line if len(line) <= 200 else line[:200] + ' …' for line in plan.split('\n'))
+
+
+def write(results, directory):
+    with open(os.path.join(directory, 'benchmarks', 'results.json'), 'w') as file:
+        json.dump(results, file, indent=1, ensure_ascii=False)
+        file.write('\n')
+    render(results, directory)
+
+
+def render(results, directory):
+    notes = read(os.path.join(directory, 'benchmarks', 'notes.md'))
+    with open(os.path.join(directory, 'BENCHMARKS.md'), 'w', encoding='utf-8') as file:
+        file.write(markdown(results, notes))
+
+
+if __name__ == '__main__':
+    with open(os.path.join(sys.argv[1], 'benchmarks', 'results.json')) as results_file:
+        render(json.load(results_file), sys.argv[1])
