@@ -103,14 +103,24 @@ add(BfBuilder *b, uint64_t hash)
 static inline void
 finish(BfBuilder *b, bool compact, BfView *view)
 {
-	BfPlan		plan;
+	BfBuilder	smaller;
+	bool		found = false;
+	size_t		size;
 	uint8_t    *image;
 
-	if (bf_builder_plan(b, compact, &plan) != BF_OK)
+	if (compact && bf_builder_compact(b, &smaller, &found) != BF_OK)
+		fail("bf_builder_compact failed");
+	if (found)
+	{
+		finish(&smaller, false, view);
+		bf_builder_free(&smaller);
+		return;
+	}
+	if (bf_builder_plan(b, &size) != BF_OK)
 		fail("bf_builder_plan failed");
-	image = bench_alloc(plan.size);
-	bf_builder_write(b, &plan, image);
-	if (bf_open(image, plan.size, view) != BF_OK)
+	image = bench_alloc(size);
+	bf_builder_write(b, image);
+	if (bf_open(image, size, view) != BF_OK)
 		fail("bf_open failed");
 }
 
