@@ -48,6 +48,9 @@ def main():
             'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
+    for section in results['sections']:
+        section['run'] = '`%s` on %s, revision %s' % (arguments.command, results['run']['date'], arguments.revision)
+    results['sections'] = report.keep_others(results, arguments.output, SECTIONS)
     report.write(results, arguments.output)
     if failed:
         log('stopped before their end: ' + ', '.join(failed))

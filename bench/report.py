@@ -117,8 +117,11 @@ def markdown(results, notes):
     if run['quick']:
         lines += ['**A quick run, on %s rows: it shows that the benchmark works, its figures mean little.**' %
                   '{:,}'.format(run['rows']), '']
-    lines += ['Written by `%s` on %s in %d minutes; [bench/README.md](../bench/README.md) tells how, and this file is '
-              'not edited by hand.' % (run['command'], run['date'], round(run.get('seconds', 0) / 60)),
+    runs = {section['run'] for section in sections}
+    lines += ['Written by `%s` on %s; [bench/README.md](../bench/README.md) tells how, and this file is not edited by '
+              'hand.%s' % (run['command'], run['date'],
+                           ' Sections are from different runs, which stand below their titles.' if len(runs) > 1
+                           else ''),
               'CPU time is user and system time of the server processes that did the work. Variants ran in turns; a '
               'figure is the median of %d rounds, a ratio the median of the ratios of the rounds.' % run['rounds'], '']
     held = targets_table(sections)
@@ -134,6 +137,8 @@ def markdown(results, notes):
     lines += ['## The machine', '', *table(['', ''], run['machine'])]
     for section in sections:
         lines += ['## ' + section['title'], '']
+        if len(runs) > 1:
+            lines += ['Measured by %s.' % section['run'], '']
         for item in section['blocks']:
             lines += block(item)
     plans = [plan for section in sections for plan in section['plans']]
@@ -148,6 +153,18 @@ def markdown(results, notes):
 
 def shortened(plan):
     return '\n'.join(line if len(line) <= 200 else line[:200] + ' …' for line in plan.split('\n'))
+
+
+def keep_others(results, directory, order):
+    """The sections of this run, and of the last report in this place those that were not measured again."""
+    path = os.path.join(directory, 'benchmarks', 'results.json')
+    sections = {section['name']: section for section in results['sections']}
+    if os.path.exists(path):
+        with open(path) as file:
+            last = json.load(file)
+        if last['run']['quick'] == results['run']['quick']:
+            sections = {**{section['name']: section for section in last['sections']}, **sections}
+    return [sections[name] for name in order if name in sections]
 
 
 def write(results, directory):
