@@ -587,9 +587,10 @@ merge_exceptions(BfBuilder *b, const BfView *view)
 /*
  * Unite a layer with the one of equal shape that it adds the fewest bits to,
  * if the result stays within the fill of its design; else put it beside.
+ * Sets *changed if either brought anything new.
  */
 static BfStatus
-merge_layer(BfBuilder *b, const BfViewLayer *other)
+merge_layer(BfBuilder *b, const BfViewLayer *other, bool *changed)
 {
 	size_t		size = bf_shape_size(&other->shape);
 	BfBuildLayer *best = NULL;
@@ -624,7 +625,10 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 			return status;
 		best = &b->layers[b->nlayers - 1];
 		best_set = other->bits_set;
+		*changed = true;
 	}
+	else if (best_set > best->bits_set)
+		*changed = true;
 	bf_bits_unite(&b->host, best->bits, other->bits, size);
 	best->bits_set = best_set;
 	return BF_OK;
@@ -713,11 +717,13 @@ merge_hashes(BfBuilder *b, const BfView *view)
 /*
  * Take in all keys of another filter.  The order of its layers is kept where
  * there are no others: then the image that is written is the one that came.
+ * So is the order of those that are there if the other ones lie in them.
  */
 BfStatus
 bf_builder_merge(BfBuilder *b, const BfView *view)
 {
 	bool		had_layers = b->nlayers > 0;
+	bool		changed = false;
 	BfStatus	status = bf_builder_join_params(b, &view->params);
 	int			i;
 
@@ -726,10 +732,10 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 	if (status == BF_OK && view->nlayers > 0)
 		status = merge_exceptions(b, view);
 	for (i = 0; status == BF_OK && i < view->nlayers; i++)
-		status = merge_layer(b, &view->layers[i]);
+		status = merge_layer(b, &view->layers[i], &changed);
 	if (status == BF_OK && view->nlayers > 0)
 	{
-		if (had_layers)
+		if (had_layers && changed)
 			sort_layers(b);
 		status = move_hashes(b);
 	}

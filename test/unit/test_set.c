@@ -50,6 +50,7 @@ static Member pool[] = {
 	{"compact, unsized", 0.01, 0, {0, 1000, 1}, true, {0}},
 	{"larger compact, unsized", 0.01, 0, {0, 3000, 2}, true, {0}},
 	{"folded", 0.01, 20000, {0, 900, 1}, true, {0}},
+	{"grown and folded", 0.01, 100, {0, 600, 1}, true, {0}},
 	{"lax and small", 0.4, 30, {0, 60, 4}, false, {0}},
 	{"list, longer than others' layers", 0.01, 0, {0, 20000, 5}, false, {0}}
 };
