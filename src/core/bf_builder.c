@@ -716,7 +716,8 @@ merge_hashes(BfBuilder *b, const BfView *view)
 
 /*
  * Take in all keys of another filter.  The order of its layers is kept where
- * there are no others: then the image that is written is the one that came.
+ * there are no others: then the image that is written is the one that came,
+ * except that layers folded to the same shape become one where it takes both.
  * So is the order of those that are there if the other ones lie in them.
  */
 BfStatus
