@@ -154,7 +154,8 @@ main(void)
 		require(bf_builder_add(&open, hash_of(key, 0)));
 		require(bf_builder_add(&secret, hash_of(key, SECRET)));
 	}
-	fprintf(stderr, "%.0f tries for each key of one block of %u; layers: %d, %d\n",
+	fprintf(stderr, "%.0f tries for each key of one block of %u; "
+			"layers: %d, %d\n",
 			(double) (next_key - tried) / 1000, shape.nblocks, open.nlayers,
 			secret.nlayers);
 	report("any key, after 1,000 more were added to one block",
@@ -182,7 +183,8 @@ main(void)
 		require(bf_builder_add(&open, hash_of(key, 0)));
 		require(bf_builder_add(&secret, hash_of(key, SECRET)));
 	}
-	fprintf(stderr, "%" PRIu64 " keys of one half fill the filter for %d; layers: %d, %d\n",
+	fprintf(stderr, "%" PRIu64 " keys of one half fill the filter for %d; "
+			"layers: %d, %d\n",
 			n, NKEYS, open.nlayers, secret.nlayers);
 	report("any key, after all keys were added to half of the blocks",
 		   rate_of(&open), rate_of(&secret));
