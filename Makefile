@@ -33,8 +33,18 @@ OBJS = $(CORE_OBJS) \
 	src/bloom_set.o \
 	src/bloom_stored.o
 
+# A comma that functions of make do not see.
+, := ,
+
 # A name that postgres exports, too, must not be bound to postgres.
 SHLIB_LINK += -Wl,-Bsymbolic -lm
+
+# For test/tap/010_out_of_memory.pl: allocations that can be made to fail.
+ifdef FAIL_ALLOC
+OBJS += test/fault/fail_alloc.o
+SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
+	MemoryContextAllocZero MemoryContextAllocExtended)
+endif
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --inputdir=. --load-extension=bloomfilter

@@ -227,6 +227,13 @@ find_clang() {
 		grep .
 }
 
+has_libfuzzer() {
+	local compiler
+	compiler=$(find_clang) || return
+	printf 'int LLVMFuzzerTestOneInput(void);\nint LLVMFuzzerTestOneInput(void) { return 0; }\n' |
+		"$compiler" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null
+}
+
 # Packaged modules are seen by the packaged Python only, which need not be the first in PATH.
 find_python() {   # a STATEMENT it can run
 	local name
@@ -301,6 +308,7 @@ unmet_needs() {
 		case $need in
 			make|gcc|perl|nm) command -v "$need" >/dev/null || echo "$need" ;;
 			clang) find_clang >/dev/null || echo clang ;;
+			libfuzzer) has_libfuzzer || echo libfuzzer ;;
 			compiler) first_command gcc cc clang >/dev/null || echo gcc ;;
 			libc) has_header stdio.h || echo libc ;;
 			xxhash) has_header xxhash.h || echo xxhash ;;
@@ -327,12 +335,13 @@ unmet_needs() {
 }
 
 # need | what was looked for | Debian | Fedora, RHEL | Arch | Alpine | openSUSE | Homebrew
-# NN stands for the major version.
+# NN stands for the major version, CC for that of clang.
 package_names='
 make|the command make|make|make|make|make|make|xcode-select
 gcc|the command gcc|gcc|gcc|gcc|gcc|gcc|xcode-select
 libc|the header stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|glibc-devel|xcode-select
 clang|the command clang|clang|clang|clang|clang|clang|xcode-select
+libfuzzer|libFuzzer and the sanitizers of clang|libclang-rt-CC-dev|compiler-rt|compiler-rt|compiler-rt|clang|llvm
 nm|the command nm|binutils|binutils|binutils|binutils|binutils|xcode-select
 perl|the command perl|perl|perl|perl|perl|perl|perl
 runuser|the command setpriv or runuser|util-linux|util-linux|util-linux|runuser|util-linux|util-linux
@@ -420,6 +429,16 @@ choose_debian_major() {
 	fi
 }
 
+# the version of the clang that is there, or that would be installed
+clang_major() {
+	local compiler
+	if compiler=$(find_clang); then
+		"$compiler" --version | sed -n 's/.*clang version \([0-9]*\).*/\1/p'
+	else
+		apt-cache depends clang | sed -n 's/^ *Depends: clang-\([0-9]*\)$/\1/p'
+	fi
+}
+
 install_missing() {   # NEED...
 	local need package packages='' total
 	if [ -n "${PG_CONFIG-}" ]; then         # which package has the rest of that server is not ours to guess
@@ -435,8 +454,11 @@ install_missing() {   # NEED...
 	step "reading the package lists" apt_update
 	for need in "$@"; do
 		package=$(package_field 3 "$need")
-		case $package in *NN*) choose_debian_major ;; esac
-		packages="$packages ${package/NN/$debian_major}"
+		case $package in
+			*NN*) choose_debian_major; package=${package/NN/$debian_major} ;;
+			*CC*) package=${package/CC/$(clang_major)} ;;
+		esac
+		packages="$packages $package"
 	done
 	printf '%sto be installed:%s%s\n' "$dim" "$packages" "$plain"
 	# shellcheck disable=SC2086
@@ -471,7 +493,9 @@ provide() {
 		[ -z "$missing" ] || explain_missing $missing
 	fi
 	choose_server_user                      # the package may just have brought the user postgres
-	printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
+	if [ -n "$pg_config" ]; then
+		printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
+	fi
 }
 
 # --- building, and a server of our own --------------------------------------------------------------------------

@@ -604,6 +604,7 @@ run('CREATE TABLE by_binary AS SELECT id - 1 AS id, state'
 
 cmp_ok(scalar @hostile, '>', 20000,
 	'there are tens of thousands of images');
+note scalar @hostile, ' images';
 is( run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
 	WHERE verdict = 'invalid' AND by_cast = 'ok' GROUP BY class, by_cast}),
@@ -748,6 +749,64 @@ SELECT state, count(*), min(id)
 	is(join("\n", grep { !/^(?:ok|$errors)\|/ } split /\n/, $states),
 		'', "it ends with no other error: $expression");
 }
+
+#
+# A hundred thousand more, broken at random by the server itself: one to four
+# bytes changed, most of them in front, and one in eight cut off, by turns as
+# bytes and as text.
+#
+run(q{
+CREATE FUNCTION storm(image bytea, n int, OUT accepted int, OUT refused int, OUT other text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	size int := length(image);
+	front int := least(length(image), 140);
+	broken bytea;
+	f bloom;
+BEGIN
+	accepted := 0;
+	refused := 0;
+	other := '';
+	FOR i IN 1..n LOOP
+		broken := image;
+		FOR j IN 0..i % 4 LOOP
+			broken := set_byte(broken,
+				floor(random() * CASE WHEN random() < 0.7 THEN front ELSE size END)::int,
+				CASE WHEN random() < 0.5 THEN floor(random() * 256)::int
+					ELSE (ARRAY[0, 1, 127, 128, 255])[1 + floor(random() * 5)::int] END);
+		END LOOP;
+		IF random() < 0.125 THEN
+			broken := substr(broken, 1, floor(random() * size)::int);
+		END IF;
+		BEGIN
+			IF i % 2 = 0 THEN
+				f := broken::bloom;
+			ELSE
+				f := to_base64(broken)::bloom;
+			END IF;
+			accepted := accepted + 1;
+			IF f::bytea <> broken OR bloom_fpp(f) NOT BETWEEN 0 AND 1
+				OR bloom_cardinality(f) < 0 OR bloom_info(f) IS NULL
+				OR NOT bloom_contains_hash(bloom_add_hash(f, i), i)
+				OR bloom_contains_hash(f, i) AND NOT bloom_contains_hash(bloom_compact(f | f), i) THEN
+				other := other || ' wrong ' || encode(broken, 'hex');
+			END IF;
+		EXCEPTION
+			WHEN invalid_binary_representation OR invalid_text_representation THEN
+				refused := refused + 1;
+			WHEN program_limit_exceeded THEN
+				NULL;
+			WHEN OTHERS THEN
+				other := other || ' ' || SQLSTATE || ' ' || encode(broken, 'hex');
+		END;
+	END LOOP;
+END $$;
+SELECT setseed(0.5)});
+is( run(q{
+SELECT sum(refused + accepted) = count(*) * 10000, sum(accepted) > 1000, string_agg(other, '')
+	FROM hostile, LATERAL storm(image, 10000) WHERE class = 'real'}),
+	't|t|',
+	'a hundred thousand images broken at random');
 
 #
 # Corruption of stored values, which nothing has validated: a function that

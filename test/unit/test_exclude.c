@@ -305,6 +305,28 @@ test_no_memory(void)
 	}
 	CHECK(n > 3, "%ld allocations", n - 1);
 	image_free(&image);
+
+	/* From a list, of which a part is sorted and a part is not. */
+	failed = true;
+	for (n = 1; failed; n++)
+	{
+		TestHost	host;
+		BfBuilder	b;
+		BfStatus	status = BF_OK;
+		uint64_t	i;
+
+		start(&b, &host, 0.01, 1000);
+		host.fail_at = n;
+		for (i = 0; status == BF_OK && i < 10; i++)
+			status = bf_builder_add(&b, key(i, SET));
+		if (status == BF_OK)
+			status = bf_builder_exclude(&b, key(i, SET));
+		failed = host.allocations >= n;
+		CHECK(status == (failed ? BF_NO_MEMORY : BF_OK),
+			  "allocation %ld of a list: status %d", n, (int) status);
+		finish(&b, &host);
+	}
+	CHECK(n > 4, "%ld allocations of a list", n - 1);
 }
 
 int

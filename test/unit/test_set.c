@@ -50,6 +50,7 @@ static Member pool[] = {
 	{"compact, unsized", 0.01, 0, {0, 1000, 1}, true, {0}},
 	{"larger compact, unsized", 0.01, 0, {0, 3000, 2}, true, {0}},
 	{"folded", 0.01, 20000, {0, 900, 1}, true, {0}},
+	{"grown and folded", 0.01, 100, {0, 600, 1}, true, {0}},
 	{"lax and small", 0.4, 30, {0, 60, 4}, false, {0}},
 	{"list, longer than others' layers", 0.01, 0, {0, 20000, 5}, false, {0}}
 };
@@ -915,6 +916,49 @@ test_intersection_refused(void)
 	image_free(&y);
 }
 
+/* Every allocation of a union, refused: its status tells, and none leaks. */
+static void
+test_union_no_memory(void)
+{
+	Image		sparse,
+				dense,
+				layers;
+	const Image *pairs[][2] = {
+		{&sparse, &sparse}, {&sparse, &dense}, {&dense, &dense},
+		{&dense, &layers}, {&layers, &sparse}
+	};
+	size_t		i;
+
+	image_build(&sparse, 0.01, 1000, 0, 90, 1, false);
+	image_build(&dense, 0.01, 1000, 0, 900, 2, false);
+	image_build(&layers, 0.01, 50, 0, 400, 3, false);
+	for (i = 0; i < LENGTH(pairs); i++)
+	{
+		long		fail_at = 0;
+		BfStatus	status;
+
+		do
+		{
+			TestHost	host;
+			BfBuilder	b;
+
+			host_init(&host);
+			host.fail_at = ++fail_at;
+			status = bf_union(&b, &host.host, &pairs[i][0]->view,
+							  &pairs[i][1]->view);
+			CHECK(status ==
+				  (host.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
+				  "pair %d, allocation %ld refused: status %d", (int) i,
+				  fail_at, (int) status);
+			finish(&b, &host);
+		} while (status != BF_OK && fail_at < 100);
+		CHECK(fail_at > 2, "pair %d: %ld allocations", (int) i, fail_at - 1);
+	}
+	image_free(&sparse);
+	image_free(&dense);
+	image_free(&layers);
+}
+
 int
 main(void)
 {
@@ -950,6 +994,7 @@ main(void)
 	tap_run("cardinality of an intersection", test_intersection_cardinality);
 	tap_run("intersection: other seeds, kinds, and no memory",
 			test_intersection_refused);
+	tap_run("union: no memory", test_union_no_memory);
 
 	for (i = 0; i < NPOOL; i++)
 		image_free(&pool[i].image);

@@ -1,0 +1,314 @@
+/*-------------------------------------------------------------------------
+ *
+ * fuzz_image.c
+ *	  Bytes that come from outside: the validator, and every operation on
+ *	  what it accepts.
+ *
+ * The input is one image, or two: then its first two bytes after the mark
+ * tell the length of the first one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bf_bytes.h"
+#include "fuzz.h"
+
+#define MARK	'2'
+
+/* Hashes that are added, looked for and excluded. */
+#define NPROBES	24
+
+/* No image of a size that a fuzzer makes needs so much in one piece. */
+#define MEMORY	((size_t) 32 << 20)
+
+static uint64_t probes[NPROBES];
+
+/* Some from the image, some next to them, and some at random. */
+static void
+choose_probes(const BfView *view)
+{
+	uint64_t	seed = bf_hash_bytes(view->image, view->size, 0);
+	const uint8_t *list = view->nlayers == 0 ? view->hashes : view->exceptions;
+	uint32_t	n = view->nlayers == 0 ? view->nhashes : view->nexceptions;
+	uint32_t	i;
+
+	for (i = 0; i < NPROBES; i++)
+	{
+		probes[i] = bf_hash_u64(i, seed);
+		if (i < 8 && n > 0)
+			probes[i] = bf_load64(list + 8 * (size_t) (probes[i] % n)) +
+				(i & 1);
+	}
+	probes[8] = 0;
+	probes[9] = UINT64_MAX;
+}
+
+/*
+ * The most memory in one piece that working on filters of this content may
+ * ask for: what their keys ask for, which is bounded by their size, and the
+ * layer for as many keys as they say that they expect.  A successor of a
+ * layer has twice its capacity, which is at most the number of its bits, at
+ * a rate that takes up to 120 bits a key.
+ */
+static size_t
+most_memory(const BfView *view, size_t size)
+{
+	size_t		most = 2 * 120 * size + BF_MAX_EXCEPTIONS * 8 +
+		BF_MAX_LAYERS * sizeof(BfBuildLayer);
+	BfShape		shape;
+
+	if (view->params.expected > 0 &&
+		bf_shape_for(view->params.fpp, view->params.expected,
+					 &shape) == BF_OK)
+		most += (size_t) (bf_shape_bits(&shape) / 8) * 5 / 4;
+	return most;
+}
+
+/* Whether the second filter has every hash that the first is sure to have. */
+static void
+demand_no_loss(const BfView *from, const BfView *to)
+{
+	uint32_t	i;
+
+	for (i = 0; i < from->nhashes; i++)
+		DEMAND(bf_contains(to, bf_load64(from->hashes + 8 * (size_t) i)));
+
+	/* Of bits, that what tests positive still does. */
+	for (i = 0; i < NPROBES; i++)
+		DEMAND(!bf_contains(from, probes[i]) || bf_contains(to, probes[i]));
+}
+
+static void
+ask(const BfView *view)
+{
+	double		n = bf_cardinality(view);
+	double		fpp = bf_current_fpp(view);
+	uint32_t	i;
+
+	/* A negative zero is none; written so that NaN fails. */
+	DEMAND(n >= 0 && n <= 1e18);
+	DEMAND(fpp >= 0 && fpp <= 1);
+	DEMAND(view->params.kind.code == BF_KIND_NONE ||
+		   bf_kind_name(&view->params.kind) != NULL);
+	for (i = 0; i < view->nhashes; i++)
+		DEMAND(bf_contains(view, bf_load64(view->hashes + 8 * (size_t) i)));
+	for (i = 0; i < view->nexceptions; i++)
+		DEMAND(!bf_contains(view,
+							bf_load64(view->exceptions + 8 * (size_t) i)));
+}
+
+static void
+add_in_place(const BfView *view)
+{
+	Image		copy;
+	int			i;
+
+	copy.size = view->size;
+	copy.bytes = exactly(copy.size);
+	memcpy(copy.bytes, view->image, copy.size);
+	for (i = 0; i < NPROBES; i++)
+	{
+		BfStatus	status;
+
+		DEMAND(bf_open(copy.bytes, copy.size, &copy.view) == BF_OK);
+		status = bf_add_in_place(copy.bytes, &copy.view, probes[i]);
+		DEMAND(status == BF_OK || status == BF_NO_ROOM);
+		DEMAND(bf_validate(copy.bytes, copy.size, &copy.view) == BF_OK);
+		DEMAND((status == BF_OK) == bf_contains(&copy.view, probes[i]));
+	}
+	demand_no_loss(view, &copy.view);
+	image_free(&copy);
+}
+
+/* Load, write, compact, add, write again, exclude, write again. */
+static void
+rebuild(const BfView *view)
+{
+	FuzzHost	host;
+	BfBuilder	b;
+	BfStatus	status;
+	Image		image;
+	bool		compact = false;
+	bool		added[NPROBES];
+	int			i;
+
+	fuzz_host(&host, MEMORY);
+	bf_builder_init(&b, &host.host, &view->params);
+	status = bf_builder_merge(&b, view);
+	DEMAND(status == BF_OK || host.largest_asked > MEMORY);
+
+	/* Reading alone takes no more than what is read. */
+	DEMAND(host.largest_asked <= view->size + BF_MAX_EXCEPTIONS * 8 +
+		   BF_MAX_LAYERS * sizeof(BfBuildLayer) + 1024);
+	do
+	{
+		if (status != BF_OK || image_write(&image, &b, compact) != BF_OK)
+			continue;
+		demand_no_loss(view, &image.view);
+		DEMAND(compact || image.size <= view->size ||
+			   image.view.nlayers > 0);
+		image_free(&image);
+	} while ((compact = !compact));
+
+	for (i = 0; i < NPROBES; i++)
+	{
+		added[i] = false;
+		if (status == BF_OK)
+		{
+			bf_builder_prefetch(&b, probes[i]);
+			status = bf_builder_add(&b, probes[i]);
+			added[i] = status == BF_OK;
+		}
+		DEMAND(!added[i] || bf_builder_contains(&b, probes[i]));
+	}
+	DEMAND(status == BF_OK || status == BF_NO_MEMORY ||
+		   status == BF_TOO_LARGE || status == BF_TOO_MANY_LAYERS);
+	DEMAND(status != BF_NO_MEMORY || host.largest_asked > MEMORY);
+	DEMAND(bf_builder_cardinality(&b) >= 0);
+	if (status == BF_OK && image_write(&image, &b, true) == BF_OK)
+	{
+		demand_no_loss(view, &image.view);
+		for (i = 0; i < NPROBES; i++)
+			DEMAND(bf_contains(&image.view, probes[i]));
+		image_free(&image);
+	}
+
+	/* A list is exact, and its members cannot be excluded. */
+	for (i = 0; status == BF_OK && i < NPROBES; i += 5)
+	{
+		BfStatus	excluded = bf_builder_exclude(&b, probes[i]);
+
+		DEMAND(excluded == BF_OK || excluded == BF_TOO_MANY_EXCEPTIONS ||
+			   excluded == BF_IS_MEMBER || excluded == BF_NO_MEMORY);
+		DEMAND((excluded == BF_OK) != bf_builder_contains(&b, probes[i]) ||
+			   excluded == BF_NO_MEMORY);
+	}
+	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
+		image_free(&image);
+	DEMAND(host.largest_asked <= most_memory(view, view->size));
+	finish(&b, &host);
+}
+
+static void
+combine(const BfView *x, const BfView *y)
+{
+	size_t		most = most_memory(x, x->size + y->size) +
+		most_memory(y, x->size + y->size);
+	FuzzHost	host;
+	BfBuilder	b;
+	BfParams	params = x->params;
+	BfStatus	status;
+	Image		image;
+	BfShape		shape;
+	double		n;
+
+	/* The larger number at the smaller rate, if there is such a filter. */
+	params.fpp = fmin(x->params.fpp, y->params.fpp);
+	params.expected = x->params.expected > y->params.expected ?
+		x->params.expected : y->params.expected;
+	if (params.expected > bf_most_keys(params.fpp))
+		params.expected = bf_most_keys(params.fpp);
+	if (params.expected > 0 &&
+		bf_shape_for(params.fpp, params.expected, &shape) == BF_OK)
+		most += (size_t) (bf_shape_bits(&shape) / 8) * 5 / 4;
+
+	fuzz_host(&host, MEMORY);
+	status = bf_union(&b, &host.host, x, y);
+	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
+	{
+		demand_no_loss(x, &image.view);
+		demand_no_loss(y, &image.view);
+		image_free(&image);
+	}
+	DEMAND(host.largest_asked <= most);
+	finish(&b, &host);
+
+	fuzz_host(&host, MEMORY);
+	status = bf_intersection(&b, &host.host, x, y);
+	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
+	{
+		int			i;
+
+		for (i = 0; i < NPROBES; i++)
+			DEMAND(!bf_contains(x, probes[i]) || !bf_contains(y, probes[i]) ||
+				   bf_contains(&image.view, probes[i]));
+		image_free(&image);
+	}
+	DEMAND(host.largest_asked <= most);
+	finish(&b, &host);
+
+	fuzz_host(&host, MEMORY);
+	status = bf_intersection_cardinality(&host.host, x, y, &n);
+	DEMAND(status != BF_OK || (n >= 0 && n <= 1e18));
+	DEMAND(host.allocations == 0);
+}
+
+/* Bytes of their own to look at, and to work on if they are an image. */
+static bool
+open_copy(const uint8_t *data, size_t size, Image *image)
+{
+	BfStatus	status;
+
+	image->bytes = exactly(size);
+	image->size = size;
+	if (size > 0)
+		memcpy(image->bytes, data, size);
+	status = bf_validate(image->bytes, size, &image->view);
+	if (status != BF_OK)
+	{
+		DEMAND(status == BF_CORRUPT || status == BF_UNKNOWN_VERSION);
+		DEMAND(image->view.reason != NULL);
+		return false;
+	}
+	choose_probes(&image->view);
+	ask(&image->view);
+	add_in_place(&image->view);
+	rebuild(&image->view);
+	combine(&image->view, &image->view);
+	return true;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Image		x,
+				y;
+
+	if (size > 3 && data[0] == MARK)
+	{
+		size_t		first = bf_load32(data) >> 8 & 0xFFFF;
+		bool		both;
+
+		data += 3;
+		size -= 3;
+		if (first > size)
+			first = size;
+		both = open_copy(data, first, &x);
+		both &= open_copy(data + first, size - first, &y);
+		if (both)
+		{
+			combine(&x.view, &y.view);
+			combine(&y.view, &x.view);
+		}
+		image_free(&x);
+		image_free(&y);
+		return 0;
+	}
+	open_copy(data, size, &x);
+	image_free(&x);
+
+	/* What is only opened is not all looked at, but is safe to ask. */
+	x.bytes = exactly(size);
+	if (size > 0)
+		memcpy(x.bytes, data, size);
+	if (bf_open(x.bytes, size, &x.view) == BF_OK)
+	{
+		uint32_t	i;
+
+		for (i = 0; i < NPROBES; i++)
+			(void) bf_contains(&x.view, bf_hash_u64(i, 0));
+		(void) bf_cardinality(&x.view);
+		(void) bf_current_fpp(&x.view);
+	}
+	image_free(&x);
+	return 0;
+}

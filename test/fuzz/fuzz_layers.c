@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * fuzz_layers.c
+ *	  A filter that grows, changes its form, is written, read, compacted and
+ *	  united in the order that the input says, beside a list of what is in
+ *	  it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bf_bytes.h"
+#include "fuzz.h"
+
+#define MEMORY			((size_t) 64 << 20)
+#define MOST_KEYS		4000
+#define MOST_STEPS		60
+
+static const double rates[] = {0.5, 0.3, 0.1, 0.01, 0.001, 1e-5, 1e-9};
+
+static FuzzHost host;
+static BfBuilder b;
+static uint64_t keys[MOST_KEYS];
+static uint32_t nkeys;
+static uint64_t coming;			/* number of the next key */
+
+static void
+demand_all(const BfView *view)
+{
+	uint32_t	i;
+
+	for (i = 0; i < nkeys; i++)
+		DEMAND(bf_contains(view, keys[i]));
+}
+
+/* Returns false after the allocation that was made to fail. */
+static bool
+went_well(BfStatus status)
+{
+	if (status == BF_NO_MEMORY)
+	{
+		DEMAND(host.fail_at > 0 && host.allocations >= host.fail_at);
+		return false;
+	}
+	DEMAND(status == BF_OK);
+	return true;
+}
+
+static bool
+add_some(uint32_t n, bool scattered)
+{
+	uint32_t	i;
+
+	for (i = 0; i < n && nkeys < MOST_KEYS; i++, coming++)
+	{
+		uint64_t	hash = scattered ? bf_hash_u64(coming, 5) : coming;
+		bool		room = bf_builder_has_room(&b, 1);
+		int			nlayers = b.nlayers;
+
+		if (!went_well(bf_builder_add(&b, hash)))
+			return false;
+		DEMAND(!room || b.nlayers == nlayers || nlayers == 0);
+		keys[nkeys++] = hash;
+	}
+	return true;
+}
+
+/* Unite with another filter, of which the rates may be others. */
+static bool
+merge(const BfParams *params, uint32_t n)
+{
+	FuzzHost	other_host;
+	BfBuilder	other;
+	Image		image;
+	BfStatus	status;
+	uint32_t	i;
+	bool		well;
+
+	if (nkeys + n > MOST_KEYS)
+		return true;
+	fuzz_host(&other_host, MEMORY);
+	bf_builder_init(&other, &other_host.host, params);
+	for (i = 0; i < n; i++)
+		DEMAND(bf_builder_add(&other, bf_hash_u64(coming + i, 5)) == BF_OK);
+	DEMAND(image_write(&image, &other, n & 1) == BF_OK);
+	status = bf_builder_merge(&b, &image.view);
+	if (status == BF_TOO_MANY_LAYERS)
+	{
+		/* The filter is not to be used after that. */
+		DEMAND(b.nlayers == BF_MAX_LAYERS);
+		well = false;
+	}
+	else
+		well = went_well(status);
+	for (i = 0; well && i < n; i++)
+		keys[nkeys++] = bf_hash_u64(coming++, 5);
+	image_free(&image);
+	finish(&other, &other_host);
+	return well;
+}
+
+/* Write, and go on with what was written. */
+static bool
+reload(bool compact)
+{
+	BfStatus	status;
+	BfParams	params;
+	Image		image,
+				again;
+
+	if (!went_well(image_write(&image, &b, compact)))
+		return false;
+	demand_all(&image.view);
+	bf_builder_free(&b);
+	DEMAND(host.outstanding == 0);
+	params = image.view.params;
+	bf_builder_init(&b, &host.host, &params);
+	status = bf_builder_merge(&b, &image.view);
+	if (went_well(status) &&
+		went_well(status = image_write(&again, &b, false)))
+	{
+		DEMAND(image_equal(&image, &again));
+		demand_all(&again.view);
+		image_free(&again);
+	}
+	image_free(&image);
+	return status == BF_OK;
+}
+
+/* Of these keys, none is ever added. */
+static bool
+exclude(uint32_t n)
+{
+	uint32_t	i;
+
+	for (i = 0; i < n; i++)
+	{
+		uint64_t	hash = bf_hash_u64(i, 6);
+		BfStatus	status;
+
+		status = bf_builder_exclude(&b, hash);
+		if (status == BF_TOO_MANY_EXCEPTIONS)
+			return true;
+		if (!went_well(status))
+			return false;
+		DEMAND(!bf_builder_contains(&b, hash));
+	}
+	return true;
+}
+
+static bool
+step(Input *input)
+{
+	unsigned	what = take(input);
+	unsigned	n = take(input);
+	BfParams	params = b.params;
+
+	switch (what % 10)
+	{
+		case 0:
+			return add_some(n, true);
+		case 1:
+			return add_some(8 * n, true);
+		case 2:
+			return add_some(n, false);
+		case 3:
+			return reload(false);
+		case 4:
+			return reload(true);
+		case 5:
+			return exclude(n);
+		case 6:
+			return merge(&params, n);
+		case 7:
+			params.fpp = rates[n % 7];
+			params.expected = n;
+			return merge(&params, 4 * n);
+		case 8:
+			host.allocations = 0;
+			host.fail_at = n;
+			return true;
+		default:
+			return nkeys == 0 ||
+				bf_builder_contains(&b, keys[n % nkeys]) ||
+				(DEMAND(!"a key is lost"), false);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	BfParams	params;
+	Input		input;
+	Image		image;
+	bool		well = true;
+	bool		grown_alone = true;
+	int			i;
+
+	input.bytes = data;
+	input.left = size;
+	memset(&params, 0, sizeof(params));
+	params.fpp = rates[take(&input) % 7];
+	params.expected = take(&input);
+	nkeys = 0;
+	coming = 0;
+	fuzz_host(&host, MEMORY);
+	bf_builder_init(&b, &host.host, &params);
+	for (i = 0; well && input.left > 0 && i < MOST_STEPS; i++)
+	{
+		unsigned	what = input.bytes[0] % 10;
+
+		grown_alone &= what < 2 || what == 3 || what == 9;
+		well = step(&input);
+		DEMAND(b.nlayers <= BF_MAX_LAYERS);
+	}
+
+	/* Whatever went wrong was memory, and takes nothing with it. */
+	if (well && went_well(image_write(&image, &b, false)))
+	{
+		demand_all(&image.view);
+
+		/*
+		 * Growth keeps the rate below twice what was asked for, but for what
+		 * the bits of a layer may exceed their mean by.
+		 */
+		if (grown_alone)
+			DEMAND(bf_current_fpp(&image.view) < 2.2 * params.fpp);
+		image_free(&image);
+	}
+	finish(&b, &host);
+	return 0;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Writes the seed corpus of the fuzz targets, test/fuzz/corpus.
+
+make_corpus.py            writes it
+make_corpus.py --check    tells by its exit status whether it is up to date
+
+The images are those of test/vectors, alone and in pairs; the inputs of the
+other targets describe what to build (see the targets).  Files in the corpus
+whose name begins with "found" are inputs that once made a target fail; they
+are left alone.
+"""
+
+import base64
+import json
+import pathlib
+import re
+import struct
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+VECTORS = HERE.parent / 'vectors' / 'filters.jsonl'
+CORPUS = HERE / 'corpus'
+
+
+def slug(name):
+    return re.sub(r'[^a-z0-9]+', '-', name.lower()).strip('-')
+
+
+def images():
+    with VECTORS.open(encoding='utf-8') as lines:
+        for line in lines:
+            vector = json.loads(line)
+            if 'image' in vector:      # of larger ones there is a digest
+                yield slug(vector['name']), base64.b64decode(vector['image'])
+
+
+def image_inputs():
+    of_name = dict(images())
+    yield from of_name.items()
+
+    # bytes without a header, and the header of something else
+    empty = of_name['empty']
+    yield 'not-at-all', b'BLMF'
+    yield 'unknown-version', empty[:4] + b'\x02' + empty[5:]
+    yield 'expecting-much', empty[:36] + struct.pack('<Q', 400000000)
+    yield 'of-no-type', empty + bytes(8)
+
+    # of a type that PostgreSQL hashes, on either kind of machine
+    for order, name in (1, 'citext@C'), (2, 'jsonb'):
+        padded = name.encode() + bytes(-len(name) % 8)
+        yield f'foreign-{order}', (
+            empty[:8] + bytes([65, len(name), order, 6])
+            + struct.pack('<I', 1) + empty[16:] + padded + bytes(8))
+
+    pairs = [
+        ('empty', 'sizes-itself-12-keys'),
+        ('sizes-itself-12-keys', 'dense-fpp-0-01-300-of-300-keys'),
+        ('dense-fpp-0-1-300-of-300-keys', 'dense-fpp-0-1-300-of-300-keys'),
+        ('grown-to-several-layers', 'union-ored'),
+        ('exceptions', 'exceptions-one-taken-back-by-a-union'),
+    ]
+    for x, y in pairs:
+        yield f'pair-{x}-{y}', (
+            b'2' + struct.pack('<H', len(of_name[x]))
+            + of_name[x] + of_name[y])
+
+
+def laws_inputs():
+    def filters(mode, *described):
+        return bytes([mode]) + b''.join(
+            struct.pack('<BHHHB', *one) for one in described)
+
+    # rate | 128 for compact, expected, first key, number of keys, excluded
+    yield 'empty', b''
+    yield 'sparse', filters(
+        1, (2, 1000, 0, 20, 0), (2, 1000, 10, 20, 0), (2, 1000, 500, 9, 0))
+    yield 'unsized', filters(
+        0, (2, 0, 0, 200, 0), (2, 0, 100, 200, 0), (2, 0, 900, 100, 0))
+    yield 'compact', filters(
+        0, (130, 0, 0, 200, 0), (130, 0, 100, 900, 0), (130, 9, 0, 100, 0))
+    yield 'within-fill', filters(
+        1, (2, 900, 0, 300, 0), (2, 900, 200, 300, 0), (2, 900, 600, 300, 0))
+    yield 'beyond-fill', filters(
+        1, (2, 300, 0, 300, 0), (2, 300, 300, 300, 0), (2, 300, 600, 300, 0))
+    yield 'other-shapes', filters(
+        0, (1, 100, 0, 100, 0), (3, 500, 0, 400, 0), (6, 50, 0, 50, 0))
+    yield 'layers', filters(
+        1, (2, 10, 0, 400, 0), (2, 10, 200, 700, 0), (2, 10, 0, 3, 0))
+    yield 'exceptions', filters(
+        1, (0, 100, 0, 100, 200), (0, 100, 0, 90, 150), (0, 100, 50, 60, 99))
+
+
+def layers_inputs():
+    def program(rate, expected, *steps):
+        return bytes([rate, expected]) + bytes(sum(steps, ()))
+
+    add, many, low, reload, compact, exclude, same, other, fail, ask = (
+        range(10))
+    yield 'empty', b''
+    yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (ask, 7))
+    yield 'ascending', program(2, 30, (low, 200), (low, 255), (reload, 0))
+    yield 'compact', program(
+        3, 0, (many, 50), (compact, 0), (many, 10), (compact, 0), (add, 1))
+    yield 'exceptions', program(
+        0, 60, (add, 60), (exclude, 90), (reload, 0), (add, 90), (compact, 0))
+    yield 'unions', program(
+        3, 40, (add, 40), (same, 30), (other, 33), (other, 200), (reload, 0),
+        (same, 10), (compact, 0), (many, 9))
+    yield 'many-unions', program(3, 4, *[(other, 3 * i) for i in range(40)])
+    for n in range(1, 12):
+        yield f'out-of-memory-{n}', program(
+            3, 30, (fail, n), (many, 6), (exclude, 200), (other, 20),
+            (compact, 0), (many, 20))
+
+
+def main():
+    wanted = {
+        CORPUS / target / name: content
+        for target, inputs in (
+            ('image', image_inputs()), ('laws', laws_inputs()),
+            ('layers', layers_inputs()))
+        for name, content in inputs}
+    if sys.argv[1:] == ['--check']:
+        there = {path for path in CORPUS.glob('*/*')
+                 if not path.name.startswith('found')}
+        wrong = there ^ set(wanted)
+        wrong |= {path for path in there & set(wanted)
+                  if path.read_bytes() != wanted[path]}
+        for path in sorted(wrong):
+            print(f'{path.relative_to(HERE)} is not what make_corpus.py makes')
+        sys.exit(1 if wrong else 0)
+    for path, content in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+if __name__ == '__main__':
+    main()

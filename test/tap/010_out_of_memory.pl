@@ -1,0 +1,167 @@
+# Memory that runs out at every allocation in turn ends in an error, and
+# leaves tables and server as they were.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+# The extension as made by "make FAIL_ALLOC=1", see test/fault/fail_alloc.c
+my $library = $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
+plan skip_all => 'BLOOM_FAIL_ALLOC_LIBRARY names no library'
+  unless $library;
+
+my $node = new_node('main');
+$node->start;
+my $started =
+  $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+$node->safe_psql(
+	'postgres', qq{
+CREATE EXTENSION bloomfilter;
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION fail_allocation(n bigint) RETURNS boolean
+	AS '$library' LANGUAGE C STRICT;
+});
+$node->safe_psql(
+	'postgres', q{
+SET client_min_messages = error;
+CREATE TABLE filters (id int, f bloom);
+INSERT INTO filters VALUES
+	(0, bloom_empty(0.01, 100)),
+	(1, (SELECT bloom_agg(i, 0.01, 1000) FROM generate_series(1, 90) i)),
+	(2, (SELECT bloom_agg(i, 0.01, 1000) FROM generate_series(1, 900) i)),
+	(3, (SELECT bloom_agg(i, 0.01, 50) FROM generate_series(1, 900) i)),
+	(4, (SELECT bloom_agg(i, 0.1, 3000) FROM generate_series(1, 3000) i)),
+	(5, (SELECT bloom_add_all(bloom_empty(), array_agg(i)) FROM generate_series(1, 900) i));
+UPDATE filters SET f = bloom_exclude(f, k)
+	FROM (SELECT min(i) AS k FROM generate_series(5000, 9000) i
+		  WHERE (SELECT f @> i FROM filters WHERE id = 4)) AS positive
+	WHERE id = 4;
+CREATE TABLE keys AS SELECT i FROM generate_series(1, 20000) i;
+ALTER TABLE keys SET (parallel_workers = 1);
+CREATE TABLE built (f bloom);
+CREATE FUNCTION content() RETURNS text LANGUAGE sql AS $$
+	SELECT md5(string_agg(id || f::text, ',' ORDER BY id)) || (SELECT count(*) FROM built)
+	FROM filters $$;
+
+-- How often the statement fails, and what else than it should do comes up
+CREATE FUNCTION fail_each(statement text, OUT times int, OUT wrong text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	before text := content();
+	state text;
+BEGIN
+	times := 0;
+	wrong := '';
+	LOOP
+		BEGIN
+			PERFORM fail_allocation(times + 1);
+			EXECUTE statement;
+			RAISE EXCEPTION 'undone' USING ERRCODE = 'ZZ000';
+		EXCEPTION WHEN OTHERS THEN
+			state := SQLSTATE;
+		END;
+		EXIT WHEN NOT fail_allocation(0);
+		times := times + 1;
+		IF state <> '53200' OR content() <> before THEN
+			wrong := wrong || format('[%s: %s]', times, state);
+		END IF;
+		EXIT WHEN times > 2000;
+	END LOOP;
+	IF state <> 'ZZ000' THEN
+		wrong := wrong || 'at last ' || state;
+	END IF;
+END $$;
+});
+
+# Statements, and how many allocations of ours they make at least.  They are
+# undone when they succeed at last.
+my @statements = (
+	[ 'UPDATE filters SET f = bloom_add(f, -1)', 10 ],
+	[ 'UPDATE filters SET f = bloom_add_hash(f, -1)', 10 ],
+	[
+		'UPDATE filters SET f = bloom_add_all(f, ARRAY(SELECT -i FROM generate_series(1, 2000) i))',
+		20
+	],
+	[ 'UPDATE filters SET f = (bloom_try_add(f, -1)).grown', 10 ],
+	[
+		'UPDATE filters SET f = bloom_exclude(f, (SELECT min(i) FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
+		4
+	],
+	[ 'UPDATE filters SET f = bloom_compact(f)', 10 ],
+	[ 'UPDATE filters x SET f = bloom_union(x.f, y.f) FROM filters y WHERE y.id = 5 - x.id',
+		10 ],
+	[ 'UPDATE filters SET f = bloom_intersection(f, f) WHERE id <> 3', 10 ],
+	[ q{UPDATE filters SET f = f::text::bloom}, 10 ],
+	[ q{UPDATE filters SET f = f::bytea::bloom}, 6 ],
+	[ 'INSERT INTO built SELECT bloom_agg(i) FROM keys', 10 ],
+	[ 'INSERT INTO built SELECT bloom_agg(i, 0.01, 100) FROM keys', 10 ],
+	[ 'INSERT INTO built SELECT bloom_agg(i::text) FROM keys GROUP BY i % 5', 20 ],
+	[ 'INSERT INTO built SELECT bloom_agg(i::numeric) FROM keys WHERE i < 99', 5 ],
+	[ 'INSERT INTO built SELECT bloom_agg(ARRAY[i]) FROM keys WHERE i < 99', 5 ],
+	[ 'INSERT INTO built SELECT bloom_union_agg(f) FROM filters', 8 ],
+	[ 'INSERT INTO built SELECT bloom_intersection_agg(f) FROM filters WHERE id IN (1, 2)',
+		4 ],
+	[ 'INSERT INTO built SELECT bloom_empty(0.01, 1000)', 1 ],
+	[ 'SELECT bloom_new_keys(f, ARRAY[-1, -2, 3]) FROM filters', 1 ],
+	[ 'SELECT bloom_contains_any(f, ARRAY[-1, -2, 3]) FROM filters', 1 ],
+	[ 'SELECT bloom_contains(f, i) FROM filters, keys WHERE i < 9', 1 ],
+	[ 'SELECT bloom_hash(1.5), bloom_hash(ARRAY[1]), bloom_shard(date \'today\', 5)',
+		3 ],
+	[
+		'DO $$ DECLARE f bloom := bloom_empty(0.01, 9);
+		BEGIN FOR i IN 1..50 LOOP f := bloom_add(f, i); END LOOP; END $$', 10
+	]);
+foreach my $case (@statements)
+{
+	my ($statement, $least) = @$case;
+	my ($times, $wrong) = split /\|/,
+	  $node->safe_psql(
+		'postgres', qq{
+SET client_min_messages = error;
+SET max_parallel_workers_per_gather = 0;
+SELECT * FROM fail_each(\$s\$$statement\$s\$)}),
+	  2;
+
+	is($wrong, '', "error 53200 and nothing else: $statement");
+	cmp_ok($times, '>=', $least, "it fails $times times");
+}
+
+# With workers: the states are combined by the leader.
+my ($times, $wrong) = split /\|/,
+  $node->safe_psql(
+	'postgres', q{
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+SELECT * FROM fail_each('SELECT bloom_agg(i), bloom_agg(i, 0.1, 9000) FROM keys')}),
+  2;
+is($wrong, '', 'error 53200 and nothing else: a parallel aggregate');
+cmp_ok($times, '>=', 5, "it fails $times times");
+
+# Without a subtransaction, the error takes the statement with it.
+my $session = BloomTest::Session->new($node, 'postgres');
+my ($before) = $session->query('SELECT content()');
+foreach my $n (1 .. 10)
+{
+	$session->query("SELECT fail_allocation($n)");
+	my (undef, $err) = $session->query(
+		'UPDATE filters SET f = bloom_union(f, bloom_add(f, -1))');
+	like($err, qr/53200/, "an update fails at allocation $n");
+}
+$session->query('SELECT fail_allocation(0)');
+is(($session->query('SELECT content()'))[0],
+	$before, 'the table is unchanged');
+$session->quit;
+
+is( $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
+	$started, 'the server was not restarted');
+is(find_crashes($node), '', 'nothing crashed');
+done_testing();
