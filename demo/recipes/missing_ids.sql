@@ -56,7 +56,7 @@ DECLARE
 BEGIN
     EXECUTE format('EXPLAIN (ANALYZE, FORMAT json) SELECT * FROM find_item(%s)', wanted) INTO plan;
     RETURN EXISTS (
-        SELECT FROM jsonb_path_query(plan::jsonb, '$.** ? (@."Relation Name" == "items")') node
+        SELECT FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Relation Name" == "items")') node
          WHERE (node ->> 'Actual Loops')::int > 0);
 END $$;
 

@@ -38,7 +38,7 @@ DECLARE
 BEGIN
     EXECUTE format('EXPLAIN (ANALYZE, FORMAT json) SELECT * FROM events_of(%L)', who) INTO plan;
     RETURN (SELECT count(DISTINCT node ->> 'Relation Name')
-              FROM jsonb_path_query(plan::jsonb, '$.** ? (@."Relation Name" starts with "events_")') node
+              FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Relation Name" starts with "events_")') node
              WHERE (node ->> 'Actual Loops')::int > 0);
 END $$;
 
