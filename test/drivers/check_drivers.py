@@ -19,6 +19,7 @@ with the casts between bloom and bytea.
 """
 import base64
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,9 @@ def jdbc(build):
     if not os.path.exists(jar):
         raise Missing('no ' + jar)
     need(['javac', '-version'], 'no javac')
+    version = run(['javac', '-version']).stdout.decode()
+    if int(re.search(r'\d+', version).group()) < 16:
+        raise Missing('no javac 16 or later, which knows Unix sockets')
     compiled = run(['javac', '-Xlint:all', '-Werror', '-cp', jar, '-d', build,
                     os.path.join(HERE, 'JdbcDriver.java')])
     if compiled.returncode != 0:
@@ -175,6 +179,7 @@ def check(tap, name, command, image):
 def main():
     tap = Tap()
     tap.require_server()
+    os.environ['PGCLIENTENCODING'] = 'UTF8'
     psql(SETUP, '-q', '-v', 'ON_ERROR_STOP=1')
     image = bytes.fromhex(rows(
         "SELECT encode(f::bytea, 'hex') FROM driver_text")[0][0])

@@ -76,7 +76,7 @@ class Tap:
 
     def skip(self, name, reason):
         self.count += 1
-        print('ok %d - %s # SKIP %s' % (self.count, name, reason))
+        print('ok %d - %s # skip %s' % (self.count, name, reason))
         sys.stdout.flush()
 
     def run(self, name, test):
