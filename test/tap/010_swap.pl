@@ -9,6 +9,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 use FindBin;
 use lib $FindBin::RealBin;
@@ -54,15 +55,23 @@ my %jobs = (
 	'a rebuild' => 'SELECT rebuild_items(30000)');
 my $id = 1_000_000;
 
-# The server's own word on whether a session waits for a lock.
+# Whether a session comes to wait for a lock, by the server's own word.  One
+# that does not has ended long before the patience has.
 sub waits
 {
 	my ($session) = @_;
 	my $pid = $session->pid;
 
-	return $node->poll_query_until('postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"
-	);
+	foreach (1 .. 100)
+	{
+		return 1
+		  if $node->safe_psql('postgres',
+			"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"
+		  ) eq 't';
+		return 0 if $session->ended;
+		usleep(50_000);
+	}
+	return 0;
 }
 
 sub found
