@@ -268,3 +268,4 @@ SELECT filters, pg_size_pretty(bytes) AS together, round(bits_per_key::numeric, 
        round(textbook_bits / 1e10, 2) AS textbook, bloom_shard('https://example.org/', filters) AS shard
   FROM bloom_sizing(0.0001, 10000000000);
 \echo
+\echo Recipes for whole jobs are in doc/COOKBOOK.md.

@@ -1,0 +1,41 @@
+-- Keys cannot be taken out of a filter; whole filters can. One a day, and the union of the last seven.
+-- doc/COOKBOOK.md explains it.
+CREATE EXTENSION IF NOT EXISTS bloomfilter;
+
+-- All made for a week's keys: filters of one shape unite by OR, and the union is no larger than one of them.
+CREATE TABLE seen (day date PRIMARY KEY, visitors bloom NOT NULL);
+INSERT INTO seen
+SELECT date '2025-06-01' + day, bloom_agg(10000 * day + i, 0.001, 7 * 2000)
+  FROM generate_series(0, 9) day, generate_series(1, 2000) i GROUP BY day;
+
+-- The union is kept, and made anew when a day has ended.
+CREATE TABLE last_week (until date NOT NULL, visitors bloom NOT NULL);
+INSERT INTO last_week
+SELECT max(day), bloom_union_agg(visitors) FROM seen WHERE day > date '2025-06-10' - 7;
+DELETE FROM seen WHERE day <= date '2025-06-10' - 7;
+
+SELECT until, bloom_cardinality(visitors) AS visitors, bloom_fpp(visitors)::numeric(6, 5) AS rate,
+       pg_size_pretty(pg_column_size(visitors)::bigint) AS size
+  FROM last_week;
+
+DO $$
+DECLARE
+    n bigint;
+    f bloom;
+BEGIN
+    ASSERT (SELECT count(*) FROM seen) = 7, 'seven days are left';
+    ASSERT (SELECT bool_and(visitors @> (10000 * day + i))
+              FROM last_week, generate_series(3, 9) day, generate_series(1, 2000) i), 'all of the week are found';
+    SELECT count(*) INTO n FROM last_week, generate_series(0, 2) day, generate_series(1, 2000) i
+     WHERE visitors @> (10000 * day + i);
+    ASSERT n <= 6 + 4 * sqrt(6), n || ' of 6,000 earlier ones are';
+    ASSERT (SELECT layers = 1 AND i.bytes < 1.01 * z.bytes
+              FROM last_week, bloom_info(visitors) i, bloom_sizing(0.001, 14000) z), 'the union has one layer';
+    ASSERT (SELECT abs(bloom_cardinality(visitors) - 14000) < 300 FROM last_week), 'and counts the week';
+
+    -- What not to do: exclude what is to be deleted. Few can be, and a union with any filter that has the key
+    -- takes it back.
+    SELECT bloom_exclude(visitors, 90001) INTO f FROM last_week;
+    ASSERT NOT f @> 90001, 'hidden';
+    ASSERT (SELECT (f | visitors) @> 90001 FROM seen WHERE day = '2025-06-10'), 'and back again';
+END $$;

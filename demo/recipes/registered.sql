@@ -1,0 +1,56 @@
+-- Is this phone number registered? Has this user taken part in this sale? doc/COOKBOOK.md explains it.
+CREATE EXTENSION IF NOT EXISTS bloomfilter;
+
+-- Sizes in MiB, beside the fewest bits there can be
+SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(textbook_bits / 8388608.0, 2) AS textbook
+  FROM unnest(ARRAY[1000000, 10000000, 100000000]) n, unnest(ARRAY[1e-4, 1e-7]) fpp, bloom_sizing(fpp, n)
+ ORDER BY fpp DESC, n;
+
+-- Phone numbers as integers, +49 150 1xxxxxxx: each third of them is registered.
+CREATE TABLE subscribers (phone bigint PRIMARY KEY);
+INSERT INTO subscribers SELECT 491501000000000 + 3 * i FROM generate_series(1, 50000) i;
+CREATE TABLE phones (fpp float8, registered bloom);
+INSERT INTO phones
+SELECT 1e-4, bloom_agg(phone, 1e-4) FROM subscribers
+UNION ALL
+SELECT 1e-7, bloom_agg(phone, 1e-7) FROM subscribers;
+
+SELECT fpp, pg_size_pretty(pg_column_size(registered)::bigint) AS filter,
+       pg_size_pretty(pg_relation_size('subscribers_pkey')) AS index
+  FROM phones;
+
+DO $$
+DECLARE
+    p record;
+    n bigint;
+BEGIN
+    ASSERT (SELECT max(bytes / (textbook_bits / 8)) < 1.06 AND min(bytes / (textbook_bits / 8)) >= 1
+              FROM unnest(ARRAY[1000000, 10000000, 100000000]) keys, unnest(ARRAY[1e-4, 1e-7]) rate,
+                   bloom_sizing(rate, keys)), 'sizes are within 6 % of the textbook';
+    FOR p IN SELECT * FROM phones LOOP
+        ASSERT (SELECT bool_and(p.registered @> phone) FROM subscribers), 'every number is found';
+        SELECT count(*) INTO n FROM generate_series(491501000000000, 491501000300000) AS g (phone)
+         WHERE p.registered @> phone AND NOT EXISTS (SELECT FROM subscribers s WHERE s.phone = g.phone);
+        ASSERT n <= 250000 * p.fpp + 4 * sqrt(250000 * p.fpp), n || ' of 250,000 others are found at ' || p.fpp;
+    END LOOP;
+END $$;
+
+-- A sale and who has taken part in it: one filter a campaign.
+CREATE TABLE campaigns (id int PRIMARY KEY, taken bloom NOT NULL) WITH (fillfactor = 50);
+INSERT INTO campaigns SELECT i, bloom_empty(1e-6) FROM generate_series(1, 1000) i;
+
+-- True for a user who certainly has not taken part, and who from now on has.
+CREATE FUNCTION take_part(campaign int, who bigint) RETURNS boolean LANGUAGE sql AS $$
+    WITH first AS (
+        UPDATE campaigns SET taken = bloom_add(taken, who) WHERE id = campaign AND NOT taken @> who RETURNING 1)
+    SELECT EXISTS (SELECT FROM first)
+$$;
+
+DO $$
+BEGIN
+    ASSERT (SELECT bool_and(take_part(c, u)) FROM generate_series(1, 1000) c, generate_series(1, 3) u), 'first time';
+    ASSERT NOT (SELECT bool_or(take_part(c, u)) FROM generate_series(1, 1000) c, generate_series(1, 3) u), 'again';
+    ASSERT (SELECT count(*) FILTER (WHERE take_part(1, u)) FROM generate_series(1, 500) u) = 497, 'others';
+    ASSERT (SELECT min(bloom_cardinality(taken)) = 3 AND max(bloom_cardinality(taken)) = 500 FROM campaigns), 'counted';
+    ASSERT (SELECT avg(pg_column_size(taken)) < 100 FROM campaigns), 'small campaigns are small';
+END $$;

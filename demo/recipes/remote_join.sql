@@ -1,0 +1,57 @@
+-- A join with a table on another server, of which only the rows that pass a filter travel. doc/COOKBOOK.md explains
+-- it. Here both servers are this one, under another name; test/tap/013_fdw.pl has three. Run in demo/.
+CREATE EXTENSION IF NOT EXISTS bloomfilter;
+SELECT count(*) = 0 AS missing FROM pg_available_extensions WHERE name = 'postgres_fdw' \gset
+\if :missing
+\echo this server comes without postgres_fdw
+\quit
+\endif
+CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+DO $$
+BEGIN
+    EXECUTE format('CREATE SERVER archive FOREIGN DATA WRAPPER postgres_fdw
+                        OPTIONS (host %L, port %L, dbname %L, extensions ''bloomfilter'')',
+                   split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'),
+                   current_database());
+    CREATE USER MAPPING FOR CURRENT_USER SERVER archive;
+END $$;
+
+CREATE TABLE packages (name text, section text, url text);
+\copy packages FROM PROGRAM 'gzip -dc debian-packages.tsv.gz'
+ANALYZE packages;
+CREATE FOREIGN TABLE archived (name text, section text, url text) SERVER archive OPTIONS (table_name 'packages');
+CREATE TABLE watched AS SELECT DISTINCT url FROM packages WHERE section = 'database';
+ANALYZE watched;
+
+CREATE VIEW plain AS
+SELECT a.name, url FROM archived a JOIN watched USING (url);
+CREATE VIEW filtered AS
+SELECT a.name, url FROM archived a JOIN watched USING (url)
+ WHERE bloom_contains((SELECT bloom_agg(url) FROM watched), a.url);
+
+EXPLAIN (VERBOSE, COSTS OFF) TABLE filtered;
+
+-- Rows that come from the other server, and what it is asked
+CREATE FUNCTION travel(query text, OUT n bigint, OUT asked text) LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, FORMAT json) ' || query INTO plan;
+    SELECT sum((node ->> 'Actual Rows')::numeric), string_agg(node ->> 'Remote SQL', '; ') INTO n, asked
+      FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Node Type" == "Foreign Scan")') node;
+END $$;
+
+SELECT t.n AS rows, asked FROM unnest(ARRAY['TABLE plain', 'TABLE filtered']) query, travel(query) t;
+
+DO $$
+DECLARE
+    matching bigint := (SELECT count(*) FROM packages JOIN watched USING (url));
+    n bigint;
+BEGIN
+    ASSERT (SELECT travel.n FROM travel('TABLE plain')) = 59227, 'without a filter, all rows travel';
+    SELECT travel.n INTO n FROM travel('TABLE filtered');
+    ASSERT n BETWEEN matching AND matching + 0.01 * 59227 * 2, n || ' rows for ' || matching;
+    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is asked there';
+    ASSERT matching = (SELECT count(*) FROM filtered), 'no row is missing';
+    ASSERT NOT EXISTS (TABLE plain EXCEPT ALL TABLE filtered), 'the result is the same';
+END $$;

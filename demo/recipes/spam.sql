@@ -1,0 +1,45 @@
+-- Senders of spam, and those that must not be taken for one. doc/COOKBOOK.md explains it.
+CREATE EXTENSION IF NOT EXISTS bloomfilter;
+
+CREATE TABLE spammers AS
+SELECT 'user' || i || '@spam' || i % 97 || '.example' AS address FROM generate_series(1, 20000) i;
+CREATE TABLE customers AS
+SELECT 'user' || i || '@customer' || i % 89 || '.example' AS address FROM generate_series(1, 20000) i;
+INSERT INTO customers VALUES ('user5@spam5.example');   -- a customer who does send spam
+
+-- The false positives among those we know, by the exact list where it is: excluded.
+CREATE FUNCTION spam_filter() RETURNS bloom LANGUAGE plpgsql AS $$
+DECLARE
+    filter bloom := (SELECT bloom_agg(address, 0.001, 25000) FROM spammers);
+    wrong text;
+BEGIN
+    FOR wrong IN
+        SELECT address FROM customers c
+         WHERE filter @> address AND NOT EXISTS (SELECT FROM spammers s WHERE s.address = c.address)
+    LOOP
+        filter := bloom_exclude(filter, wrong);
+    END LOOP;
+    RETURN filter;
+END $$;
+CREATE TABLE mail (spam bloom NOT NULL);
+INSERT INTO mail SELECT spam_filter();
+
+SELECT excluded, current_fpp::numeric(6, 5), pg_size_pretty(bytes) AS size FROM mail, bloom_info(spam);
+
+DO $$
+DECLARE
+    n bigint;
+    innocent text;
+BEGIN
+    ASSERT (SELECT bool_and(spam @> address) FROM spammers, mail), 'every spammer is found';
+    ASSERT (SELECT count(*) = 1 FROM customers, mail WHERE spam @> address), 'one customer is, and rightly';
+    SELECT excluded INTO n FROM mail, bloom_info(spam);
+    ASSERT n BETWEEN 1 AND 20 + 4 * sqrt(20), n || ' exceptions';
+    -- A customer who turns to spam is found, exception or not, when the address is added.
+    SELECT address INTO innocent
+      FROM customers, (SELECT bloom_agg(address, 0.001, 25000) AS f FROM spammers) x, mail
+     WHERE f @> address AND NOT spam @> address LIMIT 1;
+    UPDATE mail SET spam = bloom_add(spam, innocent);
+    ASSERT (SELECT spam @> innocent FROM mail), 'added, it is found';
+    ASSERT (SELECT excluded = n - 1 FROM mail, bloom_info(spam)), 'one exception fewer';
+END $$;

@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Asks for filters through client drivers.  Output: TAP.
+
+    PGHOST=... PGUSER=... PGDATABASE=... test/drivers/check_drivers.py
+
+Each driver's program is run in a directory of its own, as PROGRAM CASES.
+
+CASES has a query a line: what it tests|type of the parameter|parameter|query
+with $1, which has to give true.  The type "none" means a parameter without a
+type, as far as the driver can.  The program writes to stdout, for each case,
+what it tests, a tab, and t or what it got instead.
+
+Then it fetches f of the table driver_text, in text and in binary, into the
+files "text" and "binary", and inserts into driver_back (how, f) the contents
+of the files "back.text" as 'text' and "back.binary" as 'binary'.  What it
+fetched is tested by the reader of doc/FORMAT.md; what it sends, the reader
+has written.  Drivers that do not know the binary format of a type get along
+with the casts between bloom and bytea.
+"""
+import base64
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, 'reader'))
+
+from bloomfilter_reader import Filter  # noqa: E402
+from harness import ServerError, Tap, psql, rows  # noqa: E402
+
+CASES = os.path.join(HERE, 'cases')
+SETUP = """
+DROP TABLE IF EXISTS driver_text, driver_bigint, driver_back;
+CREATE TABLE driver_text AS
+    SELECT bloom_add_all(bloom_agg('key ' || i, 0.001, 1000),
+                         ARRAY['red', 'Zürich']) AS f
+    FROM generate_series(1, 998) i;
+CREATE TABLE driver_bigint AS SELECT bloom_add(bloom_empty(), bigint '5') AS f;
+CREATE TABLE driver_back (how text, f bloom);
+"""
+NEW = 'from the client'
+
+
+class Missing(Exception):
+    """A driver is not installed; the message says which."""
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, **options)
+
+
+def need(command, what):
+    try:
+        works = run(command).returncode == 0
+    except OSError:
+        works = False
+    if not works:
+        raise Missing(what)
+
+
+def python_with(module):
+    """A Python that has the module: packaged ones have it in /usr/bin."""
+    for python in (sys.executable, '/usr/bin/python3', 'python3'):
+        try:
+            if run([python, '-c', 'import ' + module]).returncode == 0:
+                return python
+        except OSError:
+            pass
+    raise Missing('no Python module ' + module)
+
+
+def libpq(build):
+    pg_config = os.environ.get('PG_CONFIG', 'pg_config')
+    flags = []
+    try:
+        for option, flag in (('--includedir', '-I'), ('--libdir', '-L')):
+            flags.append(flag + subprocess.check_output(
+                [pg_config, option], text=True).strip())
+    except (OSError, subprocess.CalledProcessError):
+        pass
+    program = os.path.join(build, 'libpq')
+    try:
+        compiled = run(['cc', '-std=c11', '-Wall', '-Wextra', '-Werror',
+                        *flags, '-o', program,
+                        os.path.join(HERE, 'libpq_driver.c'), '-lpq'])
+    except OSError:
+        raise Missing('no C compiler')
+    if compiled.returncode != 0:
+        message = compiled.stdout.decode()
+        if 'libpq-fe.h' in message or 'find -lpq' in message:
+            raise Missing('no libpq to compile with')
+        raise RuntimeError(message)
+    return [program]
+
+
+def psycopg2(build):
+    return [python_with('psycopg2'), os.path.join(HERE, 'psycopg2_driver.py')]
+
+
+def psycopg3(build):
+    return [python_with('psycopg'), os.path.join(HERE, 'psycopg_driver.py')]
+
+
+def jdbc(build):
+    jar = os.environ.get('PGJDBC', '/usr/share/java/postgresql.jar')
+    if not os.path.exists(jar):
+        raise Missing('no ' + jar)
+    need(['javac', '-version'], 'no javac')
+    version = run(['javac', '-version']).stdout.decode()
+    if int(re.search(r'\d+', version).group()) < 16:
+        raise Missing('no javac 16 or later, which knows Unix sockets')
+    compiled = run(['javac', '-Xlint:all', '-Werror', '-cp', jar, '-d', build,
+                    os.path.join(HERE, 'JdbcDriver.java')])
+    if compiled.returncode != 0:
+        raise RuntimeError(compiled.stdout.decode())
+    return ['java', '-cp', jar + os.pathsep + build, 'JdbcDriver']
+
+
+def node(build):
+    # Debian's package puts the module where only Debian's node looks.
+    paths = [os.environ.get('NODE_PATH', ''), '/usr/share/nodejs']
+    os.environ['NODE_PATH'] = os.pathsep.join(p for p in paths if p)
+    need(['node', '-e', 'require("pg")'], 'no node with the module pg')
+    return ['node', os.path.join(HERE, 'node_driver.js')]
+
+
+def psql_driver(build):
+    return [sys.executable, os.path.join(HERE, 'psql_driver.py')]
+
+
+def check(tap, name, command, image):
+    directory = tempfile.mkdtemp()
+    psql('TRUNCATE driver_back;', '-q')
+    changed = Filter.load(image)
+    changed.add(NEW)
+    with open(os.path.join(directory, 'back.binary'), 'wb') as file:
+        file.write(changed.image())
+    with open(os.path.join(directory, 'back.text'), 'w') as file:
+        file.write(changed.text())
+    process = subprocess.run(
+        command + [CASES], cwd=directory, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    tap.ok(process.returncode == 0, name + ': the program ends well',
+           process.stderr.decode(errors='replace'))
+    got = dict(line.split('\t', 1) for line in
+               process.stdout.decode().splitlines() if '\t' in line)
+    with open(CASES, encoding='utf-8') as file:
+        for line in file:
+            case = line.split('|')[0]
+            answer = got.get(case, 'no answer')
+            tap.ok(answer == 't', '%s: %s' % (name, case), answer)
+    for how in ('text', 'binary'):
+        try:
+            with open(os.path.join(directory, how), 'rb') as file:
+                fetched = file.read()
+            if how == 'text':
+                fetched = base64.b64decode(fetched, validate=True)
+            reader = Filter.load(fetched)
+            answer = (fetched == image, 'red' in reader, 'Zürich' in reader,
+                      'blue' in reader)
+        except (OSError, ValueError) as error:
+            answer = error
+        tap.ok(answer == (True, True, True, False),
+               '%s: a filter fetched in %s, read by the client' % (name, how),
+               answer)
+        try:
+            answer = rows(
+                "SELECT count(*), bool_and(b.f = bloom_add(t.f, '%s'))"
+                " FROM driver_back b, driver_text t WHERE how = '%s'"
+                % (NEW, how))
+        except ServerError as error:
+            answer = error
+        tap.ok(answer == [['1', 't']],
+               '%s: one that the client made, sent back in %s' % (name, how),
+               answer)
+    shutil.rmtree(directory)
+
+
+def main():
+    tap = Tap()
+    tap.require_server()
+    os.environ['PGCLIENTENCODING'] = 'UTF8'
+    psql(SETUP, '-q', '-v', 'ON_ERROR_STOP=1')
+    image = bytes.fromhex(rows(
+        "SELECT encode(f::bytea, 'hex') FROM driver_text")[0][0])
+    build = tempfile.mkdtemp()
+    for name, driver in (
+            ('psql', psql_driver), ('libpq', libpq), ('psycopg2', psycopg2),
+            ('psycopg 3', psycopg3), ('JDBC', jdbc), ('node-postgres', node)):
+        try:
+            check(tap, name, driver(build), image)
+        except Missing as error:
+            tap.skip(name, error)
+        except RuntimeError as error:
+            tap.ok(False, name + ': the program builds', error)
+    shutil.rmtree(build)
+    return tap.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The driver psycopg 3: see check_drivers.py.
+
+Strings are sent without a type unless another dumper is registered.  In
+binary, a type that it does not know comes as bytes.
+"""
+import sys
+
+import psycopg
+from psycopg.types.numeric import Int8
+from psycopg.types.string import StrDumper
+
+connection = psycopg.connect('', autocommit=True, client_encoding='UTF8')
+typed = psycopg.connect('', autocommit=True, client_encoding='UTF8')
+typed.adapters.register_dumper(str, StrDumper)
+sys.stdout.reconfigure(encoding='utf-8')
+
+with open(sys.argv[1], encoding='utf-8') as cases:
+    for line in cases:
+        name, kind, value, query = line.rstrip('\n').split('|')
+        cursor = (typed if kind == 'text' else connection).execute(
+            query.replace('$1', '%s'),
+            (Int8(value) if kind == 'bigint' else value,))
+        answer = cursor.fetchone()[0]
+        print('%s\t%s' % (name, 't' if answer is True else answer))
+
+text = connection.execute('SELECT f FROM driver_text').fetchone()[0]
+with open('text', 'w') as file:
+    file.write(text)
+binary = connection.execute('SELECT f FROM driver_text',
+                            binary=True).fetchone()[0]
+with open('binary', 'wb') as file:
+    file.write(binary)
+
+with open('back.text') as file:
+    connection.execute("INSERT INTO driver_back VALUES ('text', %s)",
+                       (file.read(),))
+# In a binary COPY the bytes are taken for those of the column.
+with open('back.binary', 'rb') as file, connection.cursor() as cursor:
+    with cursor.copy('COPY driver_back FROM STDIN (FORMAT binary)') as copy:
+        copy.set_types(['text', 'bytea'])
+        copy.write_row(('binary', file.read()))

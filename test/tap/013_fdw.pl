@@ -1,0 +1,253 @@
+# Filters between servers: joins where postgres_fdw sends the filter and only
+# the rows that pass come back, filters that each server builds of its part of
+# a table and the coordinator unites, and filters and states of aggregates
+# that are carried over by hand.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $here = new_node('coordinator');
+my $north = new_node('north');
+my $south = new_node('south');
+$here->append_conf('postgresql.conf', 'enable_partitionwise_aggregate = on');
+$_->start for $here, $north, $south;
+
+if (!$here->safe_psql(
+		'postgres',
+		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'}
+	))
+{
+	plan skip_all => 'the module postgres_fdw is not installed';
+}
+
+# Each server has half of the visits, by region; every tenth of 2,000 visits
+# is to a page that the coordinator knows.
+foreach my $node ($north, $south)
+{
+	my $region = $node->name;
+
+	$node->safe_psql(
+		'postgres', qq{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE visits (region text, page text, visitor int);
+INSERT INTO visits
+	SELECT '$region',
+		   CASE WHEN i % 10 = 0 THEN 'known ' || i ELSE '$region ' || i END, i
+	FROM generate_series(1, 2000) i;
+ANALYZE visits;
+});
+}
+$here->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE EXTENSION postgres_fdw;
+CREATE TABLE pages AS
+	SELECT 'known ' || i AS page, i % 4 AS kind FROM generate_series(1, 2000) i;
+ANALYZE pages;
+CREATE TABLE visits (region text, page text, visitor int)
+	PARTITION BY LIST (region);
+});
+foreach my $node ($north, $south)
+{
+	my $region = $node->name;
+	my ($host, $port) = ($node->host, $node->port);
+
+	$here->safe_psql(
+		'postgres', qq{
+CREATE SERVER $region FOREIGN DATA WRAPPER postgres_fdw
+	OPTIONS (host '$host', port '$port', dbname 'postgres',
+			 extensions 'bloomfilter');
+CREATE USER MAPPING FOR CURRENT_USER SERVER $region;
+CREATE FOREIGN TABLE visits_$region PARTITION OF visits
+	FOR VALUES IN ('$region') SERVER $region OPTIONS (table_name 'visits');
+});
+}
+
+# What the nodes of a plan say under a key, in order.
+sub plan_of
+{
+	my ($query, $options, $key) = @_;
+	my $plan = $here->safe_psql('postgres',
+		"EXPLAIN (VERBOSE, FORMAT json$options) $query");
+
+	return join "\n", $plan =~ /"$key": "?(.*?)"?,?$/mg;
+}
+
+# Rows that came from the other servers
+sub rows_travelled
+{
+	my ($query) = @_;
+	my $plan = $here->safe_psql(
+		'postgres',
+		"EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"
+	);
+	my $rows = 0;
+
+	$rows += $1
+	  while $plan =~ /Foreign Scan[^\n]*\(actual rows=(\d+)/g;
+	return $rows;
+}
+
+# Half of the known pages that a server has: i % 10 = 0 and i % 4 = 2
+my $wanted = q{(SELECT bloom_agg(page, 0.001) FROM pages WHERE kind = 2)};
+my %conditions = (
+	'' => 'true',
+	'bloom_contains' => "bloom_contains($wanted, v.page)",
+	'@>' => "$wanted \@> v.page",
+	'<@' => "v.page <\@ $wanted");
+my %remote = (
+	'bloom_contains' => qr/bloom_contains\(\$\d::public\.bloom, page\)/,
+	'@>' => qr/\$\d::public\.bloom OPERATOR\(public\.@>\) page/,
+	'<@' => qr/page OPERATOR\(public\.<@\) \$\d::public\.bloom/);
+
+foreach my $table ('visits_north', 'visits')
+{
+	my $servers = $table eq 'visits' ? 2 : 1;
+	my (%result, %travelled);
+
+	foreach my $by (sort keys %conditions)
+	{
+		my $join = qq{
+FROM $table v JOIN pages p USING (page) WHERE p.kind = 2 AND $conditions{$by}};
+		my $query = "SELECT v.region, v.page, v.visitor $join";
+
+		$result{$by} = $here->safe_psql('postgres',
+			"SELECT count(*), sum(v.visitor), min(v.page) $join");
+		$travelled{$by} = rows_travelled($query);
+		next unless $by;
+
+		my $sql = plan_of($query, '', 'Remote SQL');
+		my $sent = () = $sql =~ /$remote{$by}/g;
+		is($sent, $servers, "$table: $by is in the remote SQL") or diag($sql);
+		is($result{$by}, $result{''}, "$table: $by leaves the result as it is");
+		cmp_ok($travelled{$by}, '>=', 100 * $servers,
+			"$table: $by lets pass what matches");
+		cmp_ok($travelled{$by}, '<=', (100 + 10) * $servers,
+			"$table: $by stops what does not");
+	}
+	is($result{''} =~ s/\|.*//sr, 100 * $servers, "$table: rows that match");
+	is($travelled{''}, 2000 * $servers,
+		"$table: without a filter, every row travels");
+}
+
+# Without the option, the other server is not asked, and the result is right.
+$here->safe_psql('postgres', 'ALTER SERVER north OPTIONS (DROP extensions)');
+unlike(
+	plan_of("SELECT page FROM visits_north v WHERE $conditions{'@>'}",
+		'', 'Remote SQL'),
+	qr/bloom|@>/,
+	'nothing is sent to a server that is not said to have the extension');
+is( $here->safe_psql('postgres',
+		"SELECT count(*) BETWEEN 100 AND 110 FROM visits_north v WHERE $conditions{'@>'}"
+	),
+	't',
+	'then the coordinator applies the filter');
+$here->safe_psql('postgres',
+	"ALTER SERVER north OPTIONS (ADD extensions 'bloomfilter')");
+
+# Parameters of a prepared statement, also in a generic plan
+$here->safe_psql('postgres',
+	'CREATE TABLE kept AS SELECT bloom_agg(page, 0.001) AS f FROM pages WHERE kind = 2'
+);
+foreach my $mode ('force_custom_plan', 'force_generic_plan')
+{
+	is( $here->safe_psql(
+			'postgres', qq{
+SET plan_cache_mode = $mode;
+PREPARE ask (bloom) AS SELECT count(*) FROM visits WHERE \$1 \@> page;
+SELECT format('EXECUTE ask (%L)', f) FROM kept \\gexec
+}),
+		$here->safe_psql('postgres',
+			"SELECT count(*) FROM visits, kept WHERE f \@> page"),
+		"a filter as a parameter, $mode");
+}
+
+#
+# A filter of the whole table: each server makes one of its part.  The planner
+# has to know how many rows there are, to see that it is cheaper there.
+#
+$here->safe_psql('postgres', 'ANALYZE visits_north, visits_south');
+my $built = q{
+SELECT bloom_union_agg(f) AS f FROM (
+	SELECT bloom_agg(page, 0.001, 5000) AS f FROM visits_north
+	UNION ALL
+	SELECT bloom_agg(page, 0.001, 5000) FROM visits_south) AS parts};
+my $grouped = q{
+SELECT bloom_union_agg(f) AS f FROM (
+	SELECT region, bloom_agg(page, 0.001, 5000) AS f FROM visits
+	GROUP BY region) AS parts};
+
+foreach my $query ($built, $grouped)
+{
+	my $what = $query eq $built ? 'by hand' : 'by groups';
+	my $sql = plan_of($query, '', 'Remote SQL');
+	my $remote = () = $sql =~ /bloom_agg\(/g;
+
+	is($remote, 2, "each server builds its filter, $what") or diag($sql);
+	is(rows_travelled($query), 2, "only filters travel, $what");
+	is( $here->safe_psql('postgres',
+			"SELECT f = (SELECT bloom_agg(page, 0.001, 5000) FROM visits) FROM ($query) AS united"
+		),
+		't',
+		"their union is the filter of all, $what");
+}
+
+#
+# By hand: states of an aggregate that one server serialized, and filters in
+# the text and binary formats of COPY.
+#
+my $partial = q{
+CREATE AGGREGATE bloom_partial(anyelement, float8, bigint) (
+	SFUNC = bloom_agg_transfn, STYPE = internal,
+	FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
+CREATE AGGREGATE bloom_partial(anyelement) (
+	SFUNC = bloom_agg_transfn, STYPE = internal,
+	FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
+CREATE VIEW parts AS
+	SELECT visitor % 3 AS part, bloom_partial(page, 0.001, 5000) AS sized,
+		   bloom_partial(page) AS unsized,
+		   bloom_agg(page, 0.001, 5000) AS filter
+	FROM visits GROUP BY 1};
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+$here->safe_psql('postgres', q{
+CREATE TABLE parts (part int, sized bytea, unsized bytea, filter bloom)});
+foreach my $format ('text', 'csv', 'binary')
+{
+	$here->safe_psql('postgres', 'TRUNCATE parts');
+	foreach my $node ($north, $south)
+	{
+		my $file = "$dir/" . $node->name . ".$format";
+
+		$node->safe_psql('postgres', $partial) if $format eq 'text';
+		$node->safe_psql('postgres',
+			"\\copy (SELECT * FROM parts) TO '$file' (FORMAT $format)");
+		$here->safe_psql('postgres',
+			"\\copy parts FROM '$file' (FORMAT $format)");
+	}
+	is( $here->safe_psql(
+			'postgres', q{
+SELECT count(*), bloom_union_agg(filter) = bloom_union_agg(sized::bloom),
+	   bloom_union_agg(filter) = (SELECT bloom_agg(page, 0.001, 5000) FROM visits),
+	   bloom_cardinality(bloom_union_agg(unsized::bloom)) =
+		(SELECT count(DISTINCT page) FROM visits)
+	FROM parts}),
+		'6|t|t|t',
+		"filters and states of two servers, carried in $format format");
+}
+my ($status, $out, $err) = $here->psql(
+	'postgres', q{
+SELECT bloom_union_agg(set_byte(sized, 4, 255)::bloom) FROM parts});
+like($err, qr/invalid Bloom filter/, 'a damaged state is refused');
+
+is(find_crashes($_), '', 'nothing crashed: ' . $_->name)
+  for $here, $north, $south;
+done_testing();
