@@ -29,6 +29,9 @@
 #define OTHER_WORK_NS	40
 #define MOST_FILTERS	2
 
+/* A part of a filter, in bytes, that caches and page tables still help with. */
+#define FILLED_TOGETHER	((size_t) 64 << 20)
+
 /* Keys of a textbook filter that are added one by one. */
 #define TEXTBOOK_KEYS	UINT64_C(4000000)
 
@@ -270,11 +273,35 @@ fill_textbook(Textbook *filter, size_t bytes)
 		textbook_add(filter, mix(i));
 }
 
+/*
+ * Add the first n keys, those of one part of the memory after those of
+ * another: a key alone misses caches and page tables, which a thousand
+ * million of them would take minutes for.
+ */
+static void
+fill_filters(Setup *setup, uint64_t n)
+{
+	uint64_t	parts = setup->bytes / FILLED_TOGETHER + 1;
+	uint64_t	part;
+	uint64_t	i;
+
+	for (part = 0; part < parts; part++)
+	{
+		for (i = 0; i < n; i++)
+		{
+			uint64_t	hash = mix(i);
+
+			if (scale(hash, parts) == part)
+				add(&setup->builders[filter_of(setup, hash)], hash);
+		}
+	}
+	setup->nkeys = n;
+}
+
 static void
 setup_filters(Setup *setup, size_t bytes, uint64_t last)
 {
 	uint64_t	capacity;
-	uint64_t	hash;
 	unsigned	i;
 
 	memset(setup, 0, sizeof(*setup));
@@ -291,11 +318,8 @@ setup_filters(Setup *setup, size_t bytes, uint64_t last)
 	capacity *= setup->nfilters;
 	if (setup->nfilters > 1)
 		capacity -= capacity / 1000;
-	while (setup->nkeys < capacity - last)
-	{
-		hash = mix(setup->nkeys++);
-		add(&setup->builders[filter_of(setup, hash)], hash);
-	}}
+	fill_filters(setup, capacity - last);
+}
 
 static void
 write_images(Setup *setup)

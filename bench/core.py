@@ -7,7 +7,7 @@ import plots
 from lib import log, median_ratio, significant
 
 TITLE = 'One key in filters of all sizes, without a server'
-SECONDS = (330, 25)
+SECONDS = (480, 25)
 FPP = 0.01
 LOOPS = ['absent', 'member', 'add', 'textbook absent', 'textbook member', 'textbook add']
 
