@@ -49,7 +49,7 @@ def main():
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
     for section in results['sections']:
-        section['run'] = '`%s` on %s, revision %s' % (arguments.command, results['run']['date'], arguments.revision)
+        section['run'] = '`%s` on %s, %s' % (arguments.command, results['run']['date'], arguments.revision)
     results['sections'] = report.keep_others(results, arguments.output, SECTIONS)
     report.write(results, arguments.output)
     if failed:
