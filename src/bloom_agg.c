@@ -39,7 +39,11 @@ typedef struct PgBloomState
 	uint64	   *pending;		/* hashes on their way into bits, or NULL */
 } PgBloomState;
 
-/* Enough work to do while memory is on its way, few enough for its queue. */
+/*
+ * Bits of a layer that caches do not hold are set in batches of this many
+ * keys, and asked for so many keys ahead.
+ */
+#define LARGE_LAYER		((uint64) 8 << 18)	/* bits */
 #define MAX_PENDING		256
 #define LOOK_AHEAD		16
 
@@ -115,16 +119,15 @@ get_builder(PgBloomState *state)
 	return &state->builder;
 }
 
-/*
- * Add a hash.  Bits of a large filter are not in any cache: they are asked
- * for and set some rows later.
- */
+/* Add a hash, at once or, to a large layer, with some others. */
 static void
 add_hash(PgBloomState *state, uint64 hash)
 {
 	BfBuilder  *builder = &state->builder;
 
-	if (builder->nlayers == 0)
+	if (builder->nlayers == 0 ||
+		bf_shape_bits(&builder->layers[builder->nlayers - 1].shape) <
+		LARGE_LAYER)
 	{
 		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
 		return;

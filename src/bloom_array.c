@@ -133,7 +133,8 @@ make_questions(FunctionCallInfo fcinfo, const Keys *keys,
 			   const PgBloomFilter *filter)
 {
 	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
-	Question   *questions = palloc(keys->n * sizeof(Question));
+	Question   *questions = MemoryContextAllocHuge(CurrentMemoryContext,
+												   keys->n * sizeof(Question));
 	int			i;
 
 	for (i = 0; i < keys->n; i++)

@@ -4,9 +4,9 @@
  *	  Kernels on the blocks of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
- * top bits of hash * G^i modulo 2^64, i = 1 ... k, G = BF_GOLDEN.  Both use the whole hash
- * from its top down; the positions must not come from what the block leaves
- * over, or folding would move them.
+ * top bits of hash * G^i modulo 2^64, i = 1 ... k, G = BF_GOLDEN.  Both use
+ * the whole hash from its top down; the positions must not come from what the
+ * block leaves over, or folding would move them.
  *
  *-------------------------------------------------------------------------
  */

@@ -490,7 +490,8 @@ test_fold(void)
 				bf_bits_add(&shape, from, hash);
 				bf_bits_add(&small, direct, hash);
 			}
-			bf_bits_fold(&host.host, to, from, cases[c].nblocks, cases[c].factor, (size_t) 1 << log2 >> 3);
+			bf_bits_fold(&host.host, to, from, cases[c].nblocks,
+						 cases[c].factor, (size_t) 1 << log2 >> 3);
 			CHECK(memcmp(to, direct, bf_shape_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
 				  cases[c].factor);
