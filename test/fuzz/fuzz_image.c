@@ -123,7 +123,7 @@ add_in_place(const BfView *view)
 static void
 rebuild(const BfView *view)
 {
-	FuzzHost	host;
+	TestHost	host;
 	BfBuilder	b;
 	BfStatus	status;
 	Image		image;
@@ -131,7 +131,7 @@ rebuild(const BfView *view)
 	bool		added[NPROBES];
 	int			i;
 
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	bf_builder_init(&b, &host.host, &view->params);
 	status = bf_builder_merge(&b, view);
 	DEMAND(status == BF_OK || host.largest_asked > MEMORY);
@@ -193,7 +193,7 @@ combine(const BfView *x, const BfView *y)
 {
 	size_t		most = most_memory(x, x->size + y->size) +
 		most_memory(y, x->size + y->size);
-	FuzzHost	host;
+	TestHost	host;
 	BfBuilder	b;
 	BfParams	params = x->params;
 	BfStatus	status;
@@ -211,7 +211,7 @@ combine(const BfView *x, const BfView *y)
 		bf_shape_for(params.fpp, params.expected, &shape) == BF_OK)
 		most += (size_t) (bf_shape_bits(&shape) / 8) * 5 / 4;
 
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	status = bf_union(&b, &host.host, x, y);
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 	{
@@ -222,7 +222,7 @@ combine(const BfView *x, const BfView *y)
 	DEMAND(host.largest_asked <= most);
 	finish(&b, &host);
 
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	status = bf_intersection(&b, &host.host, x, y);
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 	{
@@ -236,7 +236,7 @@ combine(const BfView *x, const BfView *y)
 	DEMAND(host.largest_asked <= most);
 	finish(&b, &host);
 
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	status = bf_intersection_cardinality(&host.host, x, y, &n);
 	DEMAND(status != BF_OK || (n >= 0 && n <= 1e18));
 	DEMAND(host.allocations == 0);

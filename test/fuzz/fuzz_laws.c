@@ -52,7 +52,7 @@ describe(Input *input, Filter *filter)
 static void
 build(Filter *filter)
 {
-	FuzzHost	host;
+	TestHost	host;
 	BfBuilder	b;
 	BfParams	params;
 	uint32_t	i;
@@ -61,7 +61,7 @@ build(Filter *filter)
 	params.fpp = filter->fpp;
 	params.expected = filter->expected;
 	params.kind.code = BF_KIND_INTEGER;
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	bf_builder_init(&b, &host.host, &params);
 	for (i = filter->first; i < filter->end; i++)
 		DEMAND(bf_builder_add(&b, hash_of(i)) == BF_OK);
@@ -74,11 +74,11 @@ build(Filter *filter)
 static BfStatus
 combine(Image *z, const Image *x, const Image *y, bool intersect)
 {
-	FuzzHost	host;
+	TestHost	host;
 	BfBuilder	b;
 	BfStatus	status;
 
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	status = intersect ? bf_intersection(&b, &host.host, &x->view, &y->view) :
 		bf_union(&b, &host.host, &x->view, &y->view);
 	memset(z, 0, sizeof(*z));

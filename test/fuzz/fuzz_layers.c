@@ -16,7 +16,7 @@
 
 static const double rates[] = {0.5, 0.3, 0.1, 0.01, 0.001, 1e-5, 1e-9};
 
-static FuzzHost host;
+static TestHost host;
 static BfBuilder b;
 static uint64_t keys[MOST_KEYS];
 static uint32_t nkeys;
@@ -67,7 +67,7 @@ add_some(uint32_t n, bool scattered)
 static bool
 merge(const BfParams *params, uint32_t n)
 {
-	FuzzHost	other_host;
+	TestHost	other_host;
 	BfBuilder	other;
 	Image		image;
 	BfStatus	status;
@@ -76,7 +76,7 @@ merge(const BfParams *params, uint32_t n)
 
 	if (nkeys + n > MOST_KEYS)
 		return true;
-	fuzz_host(&other_host, MEMORY);
+	host_init(&other_host, MEMORY);
 	bf_builder_init(&other, &other_host.host, params);
 	for (i = 0; i < n; i++)
 		DEMAND(bf_builder_add(&other, bf_hash_u64(coming + i, 5)) == BF_OK);
@@ -201,7 +201,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	params.expected = take(&input);
 	nkeys = 0;
 	coming = 0;
-	fuzz_host(&host, MEMORY);
+	host_init(&host, MEMORY);
 	bf_builder_init(&b, &host.host, &params);
 	for (i = 0; well && input.left > 0 && i < MOST_STEPS; i++)
 	{

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * support.h
- *	  What the unit tests share: a host for the core, keys and images.
+ *	  What the unit tests share: sizes of tests, keys and filters of them.
  *
  * All randomness has a fixed seed: a test that fails, fails again.
  *
@@ -12,9 +12,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "bf.h"
+#include "../host.h"
 #include "tap.h"
 
 /* BF_QUICK=1 asks for fewer probes, as under a sanitizer. */
@@ -30,20 +29,6 @@ static inline uint64_t
 scaled(uint64_t full, uint64_t few)
 {
 	return quick() ? few : full;
-}
-
-/* Memory of exactly this size, so that a sanitizer sees every overrun. */
-static inline void *
-exactly(size_t size)
-{
-	void	   *pointer = malloc(size > 0 ? size : 1);
-
-	if (pointer == NULL)
-	{
-		printf("Bail out! no memory for the test itself\n");
-		exit(EXIT_FAILURE);
-	}
-	return pointer;
 }
 
 /* Sebastiano Vigna's splitmix64, which has nothing in common with XXH3. */
@@ -68,66 +53,6 @@ shuffle(uint64_t *list, size_t n, uint64_t *state)
 		list[n - 1] = list[other];
 		list[other] = last;
 	}
-}
-
-/*
- * A host on top of malloc, which counts what it gives and can refuse: the
- * allocation number fail_at, counted from 1, or all above a size.
- */
-typedef struct TestHost
-{
-	BfHost		host;
-	long		outstanding;
-	long		allocations;
-	long		fail_at;
-	size_t		limit;
-	size_t		largest_asked;
-	long		polls;
-} TestHost;
-
-static inline void *
-host_alloc(void *context, size_t size)
-{
-	TestHost   *host = context;
-	uint8_t    *pointer;
-
-	if (size > host->largest_asked)
-		host->largest_asked = size;
-	if (++host->allocations == host->fail_at || size > host->limit)
-		return NULL;
-	host->outstanding++;
-	pointer = exactly(size);
-
-	/* Nobody has promised zeros. */
-	memset(pointer, 0xA5, size);
-	return pointer;
-}
-
-static inline void
-host_free(void *context, void *pointer)
-{
-	TestHost   *host = context;
-
-	CHECK(pointer != NULL, "the core frees a null pointer");
-	host->outstanding--;
-	free(pointer);
-}
-
-static inline void
-host_poll(void *context)
-{
-	((TestHost *) context)->polls++;
-}
-
-static inline void
-host_init(TestHost *host)
-{
-	memset(host, 0, sizeof(*host));
-	host->host.alloc = host_alloc;
-	host->host.free = host_free;
-	host->host.poll = host_poll;
-	host->host.context = host;
-	host->limit = SIZE_MAX;
 }
 
 static inline BfParams
@@ -170,7 +95,7 @@ start(BfBuilder *b, TestHost *host, double fpp, uint64_t expected)
 {
 	BfParams	params = params_of(fpp, expected);
 
-	host_init(host);
+	host_init(host, SIZE_MAX);
 	bf_builder_init(b, &host->host, &params);
 }
 
@@ -181,14 +106,6 @@ finish(BfBuilder *b, TestHost *host)
 	CHECK(host->outstanding == 0, "%ld allocations leaked",
 		  host->outstanding);
 }
-
-/* An image in memory of its own, of just its size. */
-typedef struct Image
-{
-	uint8_t    *bytes;
-	size_t		size;
-	BfView		view;
-} Image;
 
 /* Open as if the bytes had come from outside. */
 static inline bool
@@ -204,34 +121,10 @@ image_open(Image *image)
 static inline bool
 image_write(Image *image, BfBuilder *b, bool compact)
 {
-	BfBuilder	smaller;
-	bool		found = false;
-	size_t		size;
-	BfStatus	status = BF_OK;
+	BfStatus	status = image_of(image, b, compact);
 
-	image->bytes = NULL;
-	image->size = 0;
-	if (compact)
-		status = bf_builder_compact(b, &smaller, &found);
-	if (!CHECK(status == BF_OK, "bf_builder_compact: status %d",
-			   (int) status))
-		return false;
-	if (found)
-	{
-		bool		written = image_write(image, &smaller, false);
-
-		bf_builder_free(&smaller);
-		return written;
-	}
-
-	status = bf_builder_plan(b, &size);
-	if (!CHECK(status == BF_OK, "bf_builder_plan: status %d", (int) status))
-		return false;
-	image->bytes = exactly(size);
-	image->size = size;
-	memset(image->bytes, 0x5A, size);
-	bf_builder_write(b, image->bytes);
-	return image_open(image);
+	return CHECK(status == BF_OK, "writing: status %d", (int) status) &&
+		image_open(image);
 }
 
 /* The image of n keys of a set, from the first one on. */
@@ -248,20 +141,6 @@ image_build(Image *image, double fpp, uint64_t expected,
 	written = image_write(image, &b, compact);
 	finish(&b, &host);
 	return written;
-}
-
-static inline void
-image_free(Image *image)
-{
-	free(image->bytes);
-	image->bytes = NULL;
-}
-
-static inline bool
-image_equal(const Image *x, const Image *y)
-{
-	return x->bytes != NULL && y->bytes != NULL && x->size == y->size &&
-		memcmp(x->bytes, y->bytes, x->size) == 0;
 }
 
 /* Every one of n keys of a set must be found. */

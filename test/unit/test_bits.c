@@ -375,7 +375,7 @@ test_kernels(void)
 	TestHost	host;
 	int			round;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	for (round = 0; round < 400; round++)
 	{
 		/* A few of them longer than what is done between two polls. */
@@ -434,7 +434,7 @@ test_polls(void)
 
 	memset(x, 1, size);
 	memset(y, 2, size);
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_bits_count_union(&host.host, x, y, size);
 	CHECK(host.polls == 8, "counting: %ld", host.polls);
 	bf_bits_unite(&host.host, x, y, size);
@@ -480,7 +480,7 @@ test_fold(void)
 			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
 			TestHost	host;
 
-			host_init(&host);
+			host_init(&host, SIZE_MAX);
 			memset(to, 0xA5, bf_shape_size(&small));
 			for (i = 0; i < NEXTREMES + keys; i++)
 			{

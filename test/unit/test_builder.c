@@ -134,7 +134,7 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		  fpp, (unsigned long long) expected, n);
 	image_free(&other);
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_list_sort(&host.host, hashes, n);
 	image_from(&other, fpp, expected, hashes, n, compact);
 	CHECK(image_equal(&image, &other),
@@ -456,7 +456,7 @@ fold_of(const BfViewLayer *layer, BfShape *folded)
 	BfShape		shape = layer->shape;
 	TestHost	host;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	while (bf_shape_fold(&shape, bf_bits_count(bits, bf_shape_size(&shape)),
 						 folded))
 	{
@@ -1012,7 +1012,7 @@ test_mismatch(void)
 				before,
 				after;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	params.seed = 43;
 	bf_builder_init(&b, &host.host, &params);
 	add_keys(&b, 0, 10, 1);
@@ -1044,7 +1044,7 @@ test_mismatch(void)
 	image_free(&after);
 
 	/* An open kind takes the first one it meets, with its name. */
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	memset(&params.kind, 0, sizeof(params.kind));
 	bf_builder_init(&b, &host.host, &params);
 	memset(&kind, 0, sizeof(kind));
@@ -1070,7 +1070,7 @@ test_too_large(void)
 	uint64_t	left,
 				i;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_builder_init(&b, &host.host, &params);
 	CHECK(b.params.expected == most, "500 million keys at 1 %% became %llu",
 		  (unsigned long long) b.params.expected);
@@ -1252,7 +1252,7 @@ test_no_memory(void)
 		{
 			TestHost	host;
 
-			host_init(&host);
+			host_init(&host, SIZE_MAX);
 			host.fail_at = ++fail_at;
 			status = scenario(&host, which, &sparse, &dense, &layers,
 							  &roomy);

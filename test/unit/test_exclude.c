@@ -22,7 +22,7 @@ static size_t npositives;
 static void
 load(BfBuilder *b, TestHost *host, const Image *image)
 {
-	host_init(host);
+	host_init(host, SIZE_MAX);
 	bf_builder_init(b, &host->host, &image->view.params);
 	CHECK(bf_builder_merge(b, &image->view) == BF_OK, "merge");
 }
@@ -142,7 +142,7 @@ test_union(void)
 
 	for (order = 0; order < 2; order++)
 	{
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		CHECK(bf_union(&b, &host.host,
 					   order == 0 ? &left.view : &right.view,
 					   order == 0 ? &right.view : &left.view) == BF_OK,
@@ -292,7 +292,7 @@ test_no_memory(void)
 		BfBuilder	b;
 		BfStatus	status;
 
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		host.fail_at = n;
 		bf_builder_init(&b, &host.host, &image.view.params);
 		status = bf_builder_merge(&b, &image.view);

@@ -139,7 +139,7 @@ add_by_builder(Image *result, const Image *image, uint64_t hash)
 	BfStatus	status;
 	bool		written;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_builder_init(&b, &host.host, &image->view.params);
 	status = bf_builder_merge(&b, &image->view);
 	if (status == BF_OK)

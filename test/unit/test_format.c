@@ -234,7 +234,7 @@ test_golden_sparse(void)
 	Image		image;
 
 	params.seed = UINT64_C(0x0123456789ABCDEF);
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_builder_init(&b, &host.host, &params);
 	CHECK(bf_builder_add(&b, UINT64_C(0xFEDCBA9876543210)) == BF_OK, "add");
 	CHECK(bf_builder_add(&b, 1) == BF_OK, "add");
@@ -256,7 +256,7 @@ test_golden_dense(void)
 
 	params.seed = 1;
 	params.kind.code = BF_KIND_TEXT;
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_builder_init(&b, &host.host, &params);
 	for (i = 1; i <= 16; i++)
 		CHECK(bf_builder_add(&b, i * UINT64_C(0x0123456789ABCDEF)) == BF_OK,
@@ -294,7 +294,7 @@ test_golden_named(void)
 
 	params.seed = 0;
 	params.kind = named_kind(BF_KIND_FOREIGN, "hstore");
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_builder_init(&b, &host.host, &params);
 	CHECK(bf_builder_add(&b, 0xC0FFEE) == BF_OK, "add");
 	if (image_write(&image, &b, false))
@@ -983,7 +983,7 @@ test_longest_name(void)
 		params.kind.namelen = (uint8_t) namelen;
 		for (i = 0; i < (int) namelen; i++)
 			params.kind.name[i] = (char) ('!' + i % 94);
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		bf_builder_init(&b, &host.host, &params);
 		add_keys(&b, 0, 5 + namelen, 1);
 		if (image_write(&image, &b, false))
@@ -1071,7 +1071,7 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 	(void) bf_contains(view, UINT64_MAX);
 
 	/* Into an empty one of its own parameters, and more keys after it. */
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	host.limit = ENOUGH;
 	bf_builder_init(&b, &host.host, &view->params);
 	status = bf_builder_merge(&b, view);
@@ -1087,7 +1087,7 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 	/* With another one, on either side. */
 	for (i = 0; i < 2; i++)
 	{
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		host.limit = ENOUGH;
 		status = i == 0 ? bf_union(&b, &host.host, view, other)
 			: bf_union(&b, &host.host, other, view);
@@ -1167,7 +1167,7 @@ make_samples(Image *samples)
 
 		if (what[i].named)
 			params.kind = named_kind(BF_KIND_FOREIGN, "a.type_of_10");
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		bf_builder_init(&b, &host.host, &params);
 		add_keys(&b, 0, what[i].n, 1);
 		image_write(&samples[i], &b, false);

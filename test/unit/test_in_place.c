@@ -152,7 +152,7 @@ test_load(void)
 		if (!image_build(&x, 0.01, 1000, 0, 1000, set, false) ||
 			!image_build(&y, 0.01, 1000, 2000, 900, set, false))
 			return;
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		CHECK(bf_union(&b, &host.host, &x.view, &y.view) == BF_OK, "union");
 		if (image_write(&both, &b, false))
 			CHECK(both.view.nlayers == 2, "%d layers", both.view.nlayers);

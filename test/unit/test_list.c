@@ -117,7 +117,7 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 		list[i] = expected[i] = item(order, i, n, state);
 	qsort(expected, n, sizeof(uint64_t), compare);
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	bf_list_sort(&host.host, list, n);
 	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d", n, (int) order);

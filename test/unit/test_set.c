@@ -65,7 +65,7 @@ try_union(Image *image, const Image *x, const Image *y)
 	BfBuilder	b;
 	BfStatus	status;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	status = bf_union(&b, &host.host, &x->view, &y->view);
 	if (status == BF_OK && !image_write(image, &b, false))
 		status = BF_CORRUPT;
@@ -479,7 +479,7 @@ test_growth_after_union(void)
 
 	image_build(&small, 0.01, 100, 0, 130, 1, false);
 	image_build(&large, 0.01, 50000, 0, 0, 1, false);
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	CHECK(bf_union(&b, &host.host, &small.view, &large.view) == BF_OK,
 		  "union");
 	add_keys(&b, 0, 50000, 2);
@@ -688,7 +688,7 @@ try_intersection(Image *image, const Image *x, const Image *y)
 	BfBuilder	b;
 	BfStatus	status;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	status = bf_intersection(&b, &host.host, &x->view, &y->view);
 	if (status == BF_OK && !image_write(image, &b, false))
 		status = BF_CORRUPT;
@@ -799,7 +799,7 @@ common(const Image *x, const Image *y)
 	double		reverse = -2;
 	BfStatus	status;
 
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	status = bf_intersection_cardinality(&host.host, &x->view, &y->view, &n);
 	CHECK(status == BF_OK, "status %d", (int) status);
 	status = bf_intersection_cardinality(&host.host, &y->view, &x->view,
@@ -861,7 +861,7 @@ test_intersection_cardinality(void)
 	CHECK(common(&x, &x) == bf_cardinality(&x.view), "with itself");
 
 	/* What cannot be told is not told. */
-	host_init(&host);
+	host_init(&host, SIZE_MAX);
 	image_build(&y, 0.1, 2000, 0, 1000, 1, false);
 	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
 		  BF_SHAPE_MISMATCH, "another shape");
@@ -902,7 +902,7 @@ test_intersection_refused(void)
 	y.view.params.kind.code = BF_KIND_INTEGER;
 	do
 	{
-		host_init(&host);
+		host_init(&host, SIZE_MAX);
 		host.fail_at = ++fail_at;
 		status = bf_intersection(&b, &host.host, &x.view, &y.view);
 		CHECK(status == (host.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
@@ -942,7 +942,7 @@ test_union_no_memory(void)
 			TestHost	host;
 			BfBuilder	b;
 
-			host_init(&host);
+			host_init(&host, SIZE_MAX);
 			host.fail_at = ++fail_at;
 			status = bf_union(&b, &host.host, &pairs[i][0]->view,
 							  &pairs[i][1]->view);
