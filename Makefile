@@ -23,12 +23,14 @@ CORE_OBJS = \
 OBJS = $(CORE_OBJS) \
 	src/bloom_agg.o \
 	src/bloom_array.o \
+	src/bloom_canonical.o \
 	src/bloom_expanded.o \
 	src/bloom_func.o \
 	src/bloom_host.o \
 	src/bloom_info.o \
 	src/bloom_io.o \
 	src/bloom_key.o \
+	src/bloom_kind.o \
 	src/bloom_plan.o \
 	src/bloom_set.o \
 	src/bloom_stored.o

@@ -7,9 +7,9 @@
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
  * bloom_array (many keys), bloom_set (two filters), bloom_info, bloom_agg
  * and, for the planner, bloom_plan.  They use bloom_stored (filters that are
- * only asked), bloom_key (from a datum to kind and hash), bloom_expanded
- * (filters that are changed where they lie), bloom_host (memory, values and
- * errors) and the core.
+ * only asked), bloom_key (from a datum to kind and hash, with the help of
+ * bloom_canonical and bloom_kind), bloom_expanded (filters that are changed
+ * where they lie), bloom_host (memory, values and errors) and the core.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,9 @@
 
 #include "compat.h"
 #include "core/bf.h"
+
+/* Hashes the canonical bytes of a key. */
+typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
 
 /* What a call site knows about the type of its keys. */
 typedef struct PgBloomKeyType PgBloomKeyType;
@@ -115,6 +118,17 @@ extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
 											 const BfKind *kind);
 extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 							   const BfParams *params, BfKind *kind);
+
+/* bloom_canonical.c */
+extern PgBloomHashFunction pgbloom_canonical_hash(Oid type, BfKind *kind);
+extern PgBloomHashFunction pgbloom_text_hash(void);
+extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
+
+/* bloom_kind.c */
+extern bool pgbloom_check_collation(Oid collation, bool noerror);
+extern bool pgbloom_enum_kind(BfKind *kind, Oid type, bool noerror);
+extern bool pgbloom_foreign_kind(BfKind *kind, Oid type, Oid collation,
+								 bool noerror);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

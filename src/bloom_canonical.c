@@ -1,0 +1,355 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom_canonical.c
+ *	  Keys of the common types to canonical bytes, and these to hashes.
+ *
+ * Equal keys have the same bytes whatever their type within the kind, their
+ * storage, the byte order of the machine and the encoding of the database.
+ * The bytes are part of the format: doc/FORMAT.md lists them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bloom.h"
+
+#include <math.h>
+#include <sys/socket.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "datatype/timestamp.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/inet.h"
+#include "utils/numeric.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+/*
+ * Text is hashed as UTF-8, so that it is found in a database of any encoding.
+ * A database without an encoding has only bytes to offer.
+ */
+static bool
+text_is_utf8(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII;
+}
+
+static bool
+is_ascii(const char *string, int length)
+{
+	int			i;
+
+	for (i = 0; i < length; i++)
+	{
+		if (IS_HIGHBIT_SET(string[i]))
+			return false;
+	}
+	return true;
+}
+
+static uint64
+hash_string(const char *string, int length, uint64 seed)
+{
+	char	   *utf8;
+	uint64		hash;
+
+	if (text_is_utf8() || is_ascii(string, length))
+		return bf_hash_bytes(string, length, seed);
+	utf8 = pg_server_to_any(string, length, PG_UTF8);
+	hash = bf_hash_bytes(utf8, strlen(utf8), seed);
+	pfree(utf8);
+	return hash;
+}
+
+/* The bytes of a bytea, or of text that is UTF-8; most lie in their row. */
+static uint64
+hash_bytea_key(Datum key, uint64 seed)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(key);
+	struct varlena *flat = value;
+	uint64		hash;
+
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
+		flat = pg_detoast_datum_packed(value);
+	hash = bf_hash_bytes(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), seed);
+	if (flat != value)
+		pfree(flat);
+	return hash;
+}
+
+/* Text in another encoding */
+static uint64
+hash_text_key(Datum key, uint64 seed)
+{
+	text	   *string = DatumGetTextPP(key);
+	uint64		hash = hash_string(VARDATA_ANY(string),
+								   VARSIZE_ANY_EXHDR(string), seed);
+
+	if ((Pointer) string != DatumGetPointer(key))
+		pfree(string);
+	return hash;
+}
+
+/* char(n) is equal without its padding. */
+static uint64
+hash_bpchar_key(Datum key, uint64 seed)
+{
+	BpChar	   *string = DatumGetBpCharPP(key);
+	uint64		hash = hash_string(VARDATA_ANY(string),
+								   bpchartruelen(VARDATA_ANY(string),
+												 VARSIZE_ANY_EXHDR(string)),
+								   seed);
+
+	if ((Pointer) string != DatumGetPointer(key))
+		pfree(string);
+	return hash;
+}
+
+static uint64
+hash_name_key(Datum key, uint64 seed)
+{
+	const char *string = NameStr(*DatumGetName(key));
+
+	return hash_string(string, strlen(string), seed);
+}
+
+static uint64
+hash_int2_key(Datum key, uint64 seed)
+{
+	return bf_hash_u64((uint64) (int64) DatumGetInt16(key), seed);
+}
+
+static uint64
+hash_int4_key(Datum key, uint64 seed)
+{
+	return bf_hash_u64((uint64) (int64) DatumGetInt32(key), seed);
+}
+
+/* Also for the types that are a 64-bit count of something. */
+static uint64
+hash_int8_key(Datum key, uint64 seed)
+{
+	return bf_hash_u64((uint64) DatumGetInt64(key), seed);
+}
+
+static uint64
+hash_oid_key(Datum key, uint64 seed)
+{
+	return bf_hash_u64(DatumGetObjectId(key), seed);
+}
+
+/* Also for "char", which is one byte of either sign. */
+static uint64
+hash_byte_key(Datum key, uint64 seed)
+{
+	return bf_hash_u64(DatumGetUInt8(key), seed);
+}
+
+/* Zeros of both signs are equal, and so are all NaNs. */
+static uint64
+hash_double(double value, uint64 seed)
+{
+	uint64		bits;
+
+	if (isnan(value))
+		bits = UINT64CONST(0x7FF8000000000000);
+	else if (value == 0)
+		bits = 0;
+	else
+		memcpy(&bits, &value, sizeof(bits));
+	return bf_hash_u64(bits, seed);
+}
+
+static uint64
+hash_float4_key(Datum key, uint64 seed)
+{
+	return hash_double(DatumGetFloat4(key), seed);
+}
+
+static uint64
+hash_float8_key(Datum key, uint64 seed)
+{
+	return hash_double(DatumGetFloat8(key), seed);
+}
+
+/* 1.0 and 1.00 are equal: the shortest decimal text tells them by value. */
+static uint64
+hash_numeric_key(Datum key, uint64 seed)
+{
+	Numeric		number = DatumGetNumeric(key);
+	char	   *digits = numeric_normalize(number);
+	uint64		hash = bf_hash_bytes(digits, strlen(digits), seed);
+
+	pfree(digits);
+	if ((Pointer) number != DatumGetPointer(key))
+		pfree(number);
+	return hash;
+}
+
+static uint64
+hash_uuid_key(Datum key, uint64 seed)
+{
+	return bf_hash_bytes(DatumGetUUIDP(key)->data, UUID_LEN, seed);
+}
+
+static uint64
+hash_two_words(uint64 first, uint64 second, uint64 seed)
+{
+	uint8		bytes[16];
+	int			i;
+
+	for (i = 0; i < 8; i++)
+	{
+		bytes[i] = (uint8) (first >> (8 * i));
+		bytes[8 + i] = (uint8) (second >> (8 * i));
+	}
+	return bf_hash_bytes(bytes, sizeof(bytes), seed);
+}
+
+static uint64
+hash_timetz_key(Datum key, uint64 seed)
+{
+	TimeTzADT  *time = DatumGetTimeTzADTP(key);
+
+	return hash_two_words((uint64) time->time, (uint64) (int64) time->zone,
+						  seed);
+}
+
+/*
+ * Intervals are equal by length, with months of 30 days of 24 hours: whole
+ * days and the microseconds left over, which are not negative.
+ */
+static uint64
+hash_interval_key(Datum key, uint64 seed)
+{
+	Interval   *interval = DatumGetIntervalP(key);
+	int64		days = interval->time / USECS_PER_DAY;
+	int64		rest = interval->time % USECS_PER_DAY;
+
+	if (rest < 0)
+	{
+		rest += USECS_PER_DAY;
+		days--;
+	}
+	days += (int64) interval->month * DAYS_PER_MONTH + interval->day;
+	return hash_two_words((uint64) days, (uint64) rest, seed);
+}
+
+/* Version 4 or 6 of the protocol, length of the netmask, address. */
+static uint64
+hash_inet_key(Datum key, uint64 seed)
+{
+	inet	   *address = DatumGetInetPP(key);
+	uint8		bytes[2 + 16];
+	int			size = ip_addrsize(address);
+	uint64		hash;
+
+	bytes[0] = ip_family(address) == PGSQL_AF_INET ? 4 : 6;
+	bytes[1] = ip_bits(address);
+	memcpy(bytes + 2, ip_addr(address), size);
+	hash = bf_hash_bytes(bytes, 2 + size, seed);
+	if ((Pointer) address != DatumGetPointer(key))
+		pfree(address);
+	return hash;
+}
+
+static uint64
+hash_macaddr_key(Datum key, uint64 seed)
+{
+	return bf_hash_bytes(DatumGetMacaddrP(key), sizeof(macaddr), seed);
+}
+
+static uint64
+hash_macaddr8_key(Datum key, uint64 seed)
+{
+	return bf_hash_bytes(DatumGetMacaddr8P(key), sizeof(macaddr8), seed);
+}
+
+/* OIDs of enum values do not survive a dump, their labels do. */
+uint64
+pgbloom_hash_enum(Datum key, uint64 seed)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, key);
+	const char *label;
+	uint64		hash;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid internal value for enum: %u",
+						DatumGetObjectId(key))));
+	label = NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel);
+	hash = hash_string(label, strlen(label), seed);
+	ReleaseSysCache(tuple);
+	return hash;
+}
+
+static const struct
+{
+	Oid			type;
+	BfKindCode	kind;
+	PgBloomHashFunction hash;
+}			canonical_types[] =
+{
+	{TEXTOID, BF_KIND_TEXT, hash_text_key},
+	{VARCHAROID, BF_KIND_TEXT, hash_text_key},
+	{BPCHAROID, BF_KIND_TEXT, hash_bpchar_key},
+	{NAMEOID, BF_KIND_TEXT, hash_name_key},
+	{BYTEAOID, BF_KIND_BYTEA, hash_bytea_key},
+	{INT2OID, BF_KIND_INTEGER, hash_int2_key},
+	{INT4OID, BF_KIND_INTEGER, hash_int4_key},
+	{INT8OID, BF_KIND_INTEGER, hash_int8_key},
+	{FLOAT4OID, BF_KIND_FLOAT, hash_float4_key},
+	{FLOAT8OID, BF_KIND_FLOAT, hash_float8_key},
+	{NUMERICOID, BF_KIND_NUMERIC, hash_numeric_key},
+	{BOOLOID, BF_KIND_BOOLEAN, hash_byte_key},
+	{CHAROID, BF_KIND_CHAR, hash_byte_key},
+	{OIDOID, BF_KIND_OID, hash_oid_key},
+	{UUIDOID, BF_KIND_UUID, hash_uuid_key},
+	{DATEOID, BF_KIND_DATE, hash_int4_key},
+	{TIMEOID, BF_KIND_TIME, hash_int8_key},
+	{TIMETZOID, BF_KIND_TIMETZ, hash_timetz_key},
+	{TIMESTAMPOID, BF_KIND_TIMESTAMP, hash_int8_key},
+	{TIMESTAMPTZOID, BF_KIND_TIMESTAMPTZ, hash_int8_key},
+	{INTERVALOID, BF_KIND_INTERVAL, hash_interval_key},
+	{INETOID, BF_KIND_INET, hash_inet_key},
+	{CIDROID, BF_KIND_INET, hash_inet_key},
+	{MACADDROID, BF_KIND_MACADDR, hash_macaddr_key},
+	{MACADDR8OID, BF_KIND_MACADDR8, hash_macaddr8_key},
+	{PG_LSNOID, BF_KIND_PG_LSN, hash_int8_key},
+	{XID8OID, BF_KIND_XID8, hash_int8_key},
+};
+
+/* The hash function of text in this database */
+PgBloomHashFunction
+pgbloom_text_hash(void)
+{
+	return text_is_utf8() ? hash_bytea_key : hash_text_key;
+}
+
+/*
+ * The hash function of a type that has canonical bytes, and its kind; NULL if
+ * the type has none.
+ */
+PgBloomHashFunction
+pgbloom_canonical_hash(Oid type, BfKind *kind)
+{
+	int			i;
+
+	for (i = 0; i < (int) lengthof(canonical_types); i++)
+	{
+		if (canonical_types[i].type == type)
+		{
+			kind->code = canonical_types[i].kind;
+			if (canonical_types[i].hash == hash_text_key)
+				return pgbloom_text_hash();
+			return canonical_types[i].hash;
+		}
+	}
+	return NULL;
+}
