@@ -565,7 +565,13 @@ CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS
-	'combine function of bloom_agg and bloom_union_agg';
+	'combine function of bloom_agg';
+
+CREATE FUNCTION bloom_union_agg_combinefn(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_union_agg_combinefn(internal, internal) IS
+	'combine function of bloom_union_agg';
 
 CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME'
@@ -700,7 +706,7 @@ CREATE AGGREGATE bloom_union_agg(filter bloom) (
 	STYPE = internal,
 	SSPACE = 1024,
 	FINALFUNC = bloom_set_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
+	COMBINEFUNC = bloom_union_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE

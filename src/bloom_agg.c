@@ -20,6 +20,7 @@ PG_FUNCTION_INFO_V1(bloom_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
@@ -180,6 +181,7 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 {
 	int			nargs = PG_NARGS();
 	bool		sized = nargs > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG);
+	PgBloomState *state;
 	BfParams	params;
 
 	if ((nargs > FPP_ARG && PG_ARGISNULL(FPP_ARG)) ||
@@ -193,7 +195,9 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 						BF_FPP_DEFAULT,
 						sized, sized ? PG_GETARG_INT64(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
-	return make_state(context, &params);
+	state = make_state(context, &params);
+	bf_builder_fit(&state->builder);
+	return state;
 }
 
 /*
@@ -302,7 +306,7 @@ bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 
 /* Combine functions: (internal, internal) */
 static Datum
-combine(FunctionCallInfo fcinfo, SetOperation operation)
+combine(FunctionCallInfo fcinfo, SetOperation operation, bool fitted)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	PgBloomState *state = get_state(fcinfo, 0);
@@ -319,6 +323,8 @@ combine(FunctionCallInfo fcinfo, SetOperation operation)
 	if (state == NULL)
 	{
 		state = make_state(context, &view.params);
+		if (fitted)
+			bf_builder_fit(&state->builder);
 		merge(state, &view);
 	}
 	else
@@ -329,13 +335,19 @@ combine(FunctionCallInfo fcinfo, SetOperation operation)
 Datum
 bloom_agg_combinefn(PG_FUNCTION_ARGS)
 {
-	return combine(fcinfo, merge);
+	return combine(fcinfo, merge, true);
+}
+
+Datum
+bloom_union_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, merge, false);
 }
 
 Datum
 bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
 {
-	return combine(fcinfo, intersect);
+	return combine(fcinfo, intersect, false);
 }
 
 /*

@@ -53,6 +53,13 @@
 /* Its first layer of bits is made for this many keys. */
 #define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
 
+/*
+ * Where the layer is going to be folded to what it holds, it has this many
+ * bits, at any rate: the more it has, the finer the sizes to fold to, and of
+ * these there are as many as the number has factors.
+ */
+#define BF_FITTED_LAYER_BITS	(UINT64_C(150) << 22)
+
 /* Known false positives that a filter keeps apart. */
 #define BF_MAX_EXCEPTIONS		4096
 
@@ -215,6 +222,7 @@ typedef struct BfBuilder
 {
 	BfHost		host;
 	BfParams	params;
+	bool		fitted;			/* going to be made compact */
 	uint32_t	max_hashes;		/* more distinct ones, and it turns dense */
 	uint32_t	nhashes;
 	uint32_t	nsorted;		/* of these, ascending and distinct */
@@ -243,6 +251,7 @@ extern double bf_needed_bits(double fpp, uint64_t n);
 extern uint64_t bf_most_keys(double fpp);
 extern unsigned bf_textbook_hashes(double fpp);
 extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
+extern void bf_shape_to_fold(double fpp, BfShape *shape);
 extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
 						  BfShape *folded);
 extern uint64_t bf_shape_bits(const BfShape *shape);
@@ -272,6 +281,7 @@ extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 /* bf_builder: filters under construction */
 extern void bf_builder_init(BfBuilder *b, const BfHost *host,
 							const BfParams *params);
+extern void bf_builder_fit(BfBuilder *b);
 extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);

@@ -65,6 +65,16 @@ bf_builder_init(BfBuilder *b, const BfHost *host, const BfParams *params)
 	apply_params(b);
 }
 
+/*
+ * The filter is going to be made compact in the end.  Without expected keys,
+ * it may then take more room than it needs until it is.
+ */
+void
+bf_builder_fit(BfBuilder *b)
+{
+	b->fitted = true;
+}
+
 static void
 free_hashes(BfBuilder *b)
 {
@@ -351,12 +361,15 @@ move_hashes(BfBuilder *b)
 static BfStatus
 turn_dense(BfBuilder *b)
 {
+	BfStatus	status = BF_OK;
 	BfShape		shape;
-	BfStatus	status;
 
-	status = bf_shape_for(b->params.fpp,
-						  b->params.expected > 0 ? b->params.expected :
-						  BF_FIRST_UNSIZED_LAYER, &shape);
+	if (b->fitted && b->params.expected == 0)
+		bf_shape_to_fold(b->params.fpp, &shape);
+	else
+		status = bf_shape_for(b->params.fpp,
+							  b->params.expected > 0 ? b->params.expected :
+							  BF_FIRST_UNSIZED_LAYER, &shape);
 	if (status == BF_OK)
 		status = append_layer(b, &shape);
 	if (status == BF_OK)

@@ -325,6 +325,19 @@ bf_shape_for(double fpp, uint64_t n, BfShape *shape)
 	return BF_OK;
 }
 
+/* The layer of BF_FITTED_LAYER_BITS at a rate. */
+void
+bf_shape_to_fold(double fpp, BfShape *shape)
+{
+	const Design *design = design_for(fpp);
+
+	shape->nblocks = (uint32_t) (BF_FITTED_LAYER_BITS >> design->block_log2);
+	shape->block_log2 = design->block_log2;
+	shape->k = design->k;
+	shape->fpp = fpp;
+	shape->capacity = capacity_of(design, (double) BF_FITTED_LAYER_BITS);
+}
+
 /*
  * The smallest layer into which one of this shape and content folds so that
  * it still has the rate of its design; false if it has to stay as it is.

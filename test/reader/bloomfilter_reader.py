@@ -422,12 +422,13 @@ class Filter:
     kind is a name in KINDS; name is the type's, for enum and foreign;
     byte_order and encoding are for foreign.  expected 0 or None: the filter
     sizes itself.  Like the seed, hashes may be given signed or unsigned.
-    The attributes hashes (set), layers (list of Layer) and exceptions (set)
-    are for reading.
+    fitted says that it is going to be made compact, as by bloom_agg without
+    expected.  The attributes hashes (set), layers (list of Layer) and
+    exceptions (set) are for reading.
     """
 
     def __init__(self, kind=None, fpp=0.01, expected=0, seed=0, name='',
-                 byte_order=0, encoding=0):
+                 byte_order=0, encoding=0, fitted=False):
         if not MIN_FPP <= fpp <= MAX_FPP:
             raise ValueError('fpp must be from 1e-9 to 0.5')
         if kind is not None and kind not in KINDS:
@@ -446,6 +447,7 @@ class Filter:
         self.fpp = fpp
         self.expected = expected or 0
         self.seed = seed & MASK
+        self.fitted = fitted
         self.hashes = set()
         self.layers = []
         self.exceptions = set()
@@ -634,7 +636,10 @@ class Filter:
         if self.expected:
             most = 4 + form.nblocks(self.expected) * form.block_bits // 64
         if len(self.hashes) > most:
-            self.layers = [form.layer(self.expected or 2 ** 24)]
+            if self.fitted and not self.expected:
+                self.layers = [form.layer_of(150 * 2 ** 22 // form.block_bits)]
+            else:
+                self.layers = [form.layer(self.expected or 2 ** 24)]
             self._add_list(self._take_list())
 
     def _take_list(self):
@@ -754,7 +759,8 @@ class Filter:
 
     def merged_into_empty(self):
         """The same filter, with layers of equal shape merged."""
-        result = Filter(None, self.fpp, self.expected, self.seed)
+        result = Filter(None, self.fpp, self.expected, self.seed,
+                        fitted=self.fitted)
         result.merge(self)
         return result
 

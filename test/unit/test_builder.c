@@ -369,6 +369,79 @@ test_unsized_beyond(void)
 	free(hashes);
 }
 
+/*
+ * A filter that is going to be made compact comes nearer to the size of its
+ * keys, and its parts give the same bytes in any order.
+ */
+static void
+test_fitted(void)
+{
+	const size_t n = 4600000;
+	static const size_t bounds[] = {
+		0,						/* one filter for all */
+		4300000,				/* the first part is dense already */
+		2300000					/* they are dense only together */
+	};
+	uint64_t   *hashes = hash_list(n, 6);
+	Image		image;
+	size_t		i;
+
+	for (i = 0; i < LENGTH(bounds) * 2 - 1; i++)
+	{
+		size_t		bound = bounds[(i + 1) / 2];
+		TestHost	host[3];
+		BfBuilder	b[3];
+		Image		other;
+		int			p;
+
+		for (p = 0; p < 3; p++)
+		{
+			start(&b[p], &host[p], 0.01, 0);
+			bf_builder_fit(&b[p]);
+		}
+		add_list(&b[1], hashes, bound);
+		add_list(&b[2], hashes + bound, n - bound);
+		for (p = 0; p < 2; p++)
+		{
+			BfBuilder  *part = &b[(int) (i % 2) == p ? 1 : 2];
+			Image		from;
+
+			image_write(&from, part, false);
+			CHECK(from.view.nlayers == 0 ||
+				  bf_shape_bits(&from.view.layers[0].shape) ==
+				  BF_FITTED_LAYER_BITS, "a part has another layer");
+			CHECK(bf_builder_merge(&b[0], &from.view) == BF_OK,
+				  "a part cannot be merged");
+			image_free(&from);
+		}
+		image_write(&other, &b[0], true);
+		for (p = 0; p < 3; p++)
+			finish(&b[p], &host[p]);
+		if (i > 0)
+		{
+			CHECK(image_equal(&image, &other), "parts at %zu, order %zu",
+				  bound, i % 2);
+			image_free(&other);
+		}
+		else
+			image = other;
+	}
+
+	CHECK(image.view.nlayers == 1 &&
+		  (double) bf_shape_bits(&image.view.layers[0].shape) <
+		  1.34 * bf_needed_bits(0.01, n) &&
+		  bf_current_fpp(&image.view) <= 0.01,
+		  "%zu bytes for %zu keys at a rate of %g", image.size, n,
+		  bf_current_fpp(&image.view));
+	for (i = 0; i < n; i++)
+	{
+		if (!CHECK(bf_contains(&image.view, hashes[i]), "hash %zu is lost", i))
+			break;
+	}
+	image_free(&image);
+	free(hashes);
+}
+
 /* The layer that n hashes make if they go there directly. */
 static bool
 layer_equal(const BfViewLayer *layer, const BfShape *shape,
@@ -1385,6 +1458,7 @@ main(void)
 	tap_run("an unsized filter turns dense beyond 2^22 keys",
 			test_unsized_limit);
 	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
+	tap_run("a filter that is going to be made compact", test_fitted);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
 	tap_run("compact: what is compact stays as it is", test_compact_stable);

@@ -637,6 +637,51 @@ test_rate_of_content(void)
 	}
 }
 
+/*
+ * The layer that is made to be folded: within a third of what keys need up to
+ * a quarter of its capacity, and never beyond the double.
+ */
+static void
+test_shape_to_fold(void)
+{
+	size_t		p;
+
+	for (p = 0; p < NTABLE; p++)
+	{
+		double		worst[3] = {0, 0, 0};
+		double		n;
+		BfShape		whole;
+
+		bf_shape_to_fold(table_fpp[p], &whole);
+		CHECK(bf_shape_bits(&whole) == BF_FITTED_LAYER_BITS &&
+			  bf_needed_bits(table_fpp[p], whole.capacity) <=
+			  (double) BF_FITTED_LAYER_BITS &&
+			  whole.capacity > BF_MAX_UNSIZED_HASHES * UINT64_C(3),
+			  "%g: %u blocks for %llu keys", table_fpp[p], whole.nblocks,
+			  (unsigned long long) whole.capacity);
+		for (n = BF_MAX_UNSIZED_HASHES; n <= (double) whole.capacity; n *= 1.01)
+		{
+			int			part = n <= (double) whole.capacity / 4 ? 0 :
+				n <= (double) whole.capacity / 2 ? 1 : 2;
+			double		bits;
+			BfShape		shape = whole;
+			BfShape		folded;
+
+			while (bf_shape_fold(&shape, (uint64_t)
+								 reference_bits_set(&shape, n), &folded))
+				shape = folded;
+			bits = (double) bf_shape_bits(&shape) /
+				bf_needed_bits(table_fpp[p], (uint64_t) n);
+			worst[part] = fmax(worst[part], bits);
+			CHECK(bits >= 1 - 1e-6, "%g, %.0f keys: only %g of their bits",
+				  table_fpp[p], n, bits);
+		}
+		CHECK(worst[0] < 1.34 && worst[1] < 1.51 && worst[2] < 2.01,
+			  "%g: %.3f, %.3f and %.3f times the bits", table_fpp[p],
+			  worst[0], worst[1], worst[2]);
+	}
+}
+
 /* A layer that takes no more keys is not far beyond what it was made for. */
 static void
 test_full(void)
@@ -761,5 +806,6 @@ main(void)
 			test_rate_of_content);
 	tap_run("a full layer is not far beyond its design", test_full);
 	tap_run("folding to the smallest divisor that keeps the rate", test_fold);
+	tap_run("sizes that the layer to be folded can come to", test_shape_to_fold);
 	return tap_done();
 }
