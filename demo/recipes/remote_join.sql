@@ -13,7 +13,7 @@ BEGIN
                         OPTIONS (host %L, port %L, dbname %L, extensions ''bloomfilter'')',
                    split_part(current_setting('unix_socket_directories'), ',', 1), current_setting('port'),
                    current_database());
-    CREATE USER MAPPING FOR CURRENT_USER SERVER archive;
+    EXECUTE format('CREATE USER MAPPING FOR CURRENT_USER SERVER archive OPTIONS (user %L)', current_user);
 END $$;
 
 CREATE TABLE packages (name text, section text, url text);
