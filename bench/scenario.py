@@ -108,12 +108,27 @@ class Job(Bench):
         if errors:
             raise errors[0]
 
-    def temporary_bytes(self):
-        """What has been written to temporary files so far, by sessions that have ended."""
+    def wait_for_statistics(self):
+        """A session has reported what it did when it has ended; before version 15, to a process of its own."""
         with self.session() as session:
             if session.connection.server_version < 150000:
-                time.sleep(1)           # for the statistics collector
+                time.sleep(1)
+
+    def temporary_bytes(self):
+        """What has been written to temporary files so far, by sessions that have ended."""
+        self.wait_for_statistics()
+        with self.session() as session:
             return session.value("SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()")
+
+    def forget_files(self):
+        """See to it that the system's cache holds none of the server's files."""
+        for directory, _, files in os.walk(os.path.join(self.data_dir, 'base')):
+            for file in files:
+                with contextlib.suppress(OSError):
+                    descriptor = os.open(os.path.join(directory, file), os.O_RDONLY)
+                    os.fsync(descriptor)        # what is not written yet would stay
+                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                    os.close(descriptor)
 
     def disk(self):
         total = 0

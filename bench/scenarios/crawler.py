@@ -73,7 +73,9 @@ def real_candidates(job, session):
         session.execute('CREATE UNLOGGED TABLE packages (name text, section text, url text)')
         cursor.copy_expert('COPY packages FROM STDIN', file)
     session.execute('''CREATE UNLOGGED TABLE real_candidates AS
-        SELECT (row_number() OVER (ORDER BY name) - 1) / 1000 AS batch, url FROM packages; ANALYZE real_candidates''')
+        SELECT (row_number() OVER (ORDER BY name) - 1) / 1000 AS batch, url
+          FROM (SELECT * FROM packages ORDER BY name LIMIT %s) p; ANALYZE real_candidates''',
+                        [100_000 if job.factor == 1 else job.size(100_000, 5000)])
 
 
 def crawl(job, name, expected, how):
