@@ -54,11 +54,13 @@
 #define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
 
 /*
- * Where the layer is going to be folded to what it holds, it has this many
- * bits, at any rate: the more it has, the finer the sizes to fold to, and of
- * these there are as many as the number has factors.
+ * Where that layer is going to be folded to what it holds, it is made for at
+ * least this many keys, and its number of blocks is 75 times a power of two:
+ * the larger it is and the more factors it has, the nearer to what is needed
+ * are the sizes to fold to.
  */
-#define BF_FITTED_LAYER_BITS	(UINT64_C(150) << 22)
+#define BF_FIRST_FITTED_LAYER	(UINT64_C(6) * BF_MAX_UNSIZED_HASHES)
+#define BF_FITTED_FACTOR		75
 
 /* Known false positives that a filter keeps apart. */
 #define BF_MAX_EXCEPTIONS		4096

@@ -325,17 +325,20 @@ bf_shape_for(double fpp, uint64_t n, BfShape *shape)
 	return BF_OK;
 }
 
-/* The layer of BF_FITTED_LAYER_BITS at a rate. */
+/* The layer that is best to be folded; see BF_FIRST_FITTED_LAYER. */
 void
 bf_shape_to_fold(double fpp, BfShape *shape)
 {
 	const Design *design = design_for(fpp);
 
-	shape->nblocks = (uint32_t) (BF_FITTED_LAYER_BITS >> design->block_log2);
+	shape->nblocks = BF_FITTED_FACTOR;
 	shape->block_log2 = design->block_log2;
 	shape->k = design->k;
 	shape->fpp = fpp;
-	shape->capacity = capacity_of(design, (double) BF_FITTED_LAYER_BITS);
+	while (needed_bits(design, (double) BF_FIRST_FITTED_LAYER) >
+		   (double) bf_shape_bits(shape))
+		shape->nblocks *= 2;
+	shape->capacity = capacity_of(design, (double) bf_shape_bits(shape));
 }
 
 /*

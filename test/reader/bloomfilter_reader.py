@@ -637,7 +637,10 @@ class Filter:
             most = 4 + form.nblocks(self.expected) * form.block_bits // 64
         if len(self.hashes) > most:
             if self.fitted and not self.expected:
-                self.layers = [form.layer_of(150 * 2 ** 22 // form.block_bits)]
+                nblocks = 75
+                while form.needed(6 * 2 ** 22) > nblocks * form.block_bits:
+                    nblocks *= 2
+                self.layers = [form.layer_of(nblocks)]
             else:
                 self.layers = [form.layer(self.expected or 2 ** 24)]
             self._add_list(self._take_list())

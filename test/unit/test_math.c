@@ -639,7 +639,8 @@ test_rate_of_content(void)
 
 /*
  * The layer that is made to be folded: within a third of what keys need up to
- * a quarter of its capacity, and never beyond the double.
+ * a third of its capacity, within a half up to a half of it, and never beyond
+ * the double.
  */
 static void
 test_shape_to_fold(void)
@@ -653,15 +654,15 @@ test_shape_to_fold(void)
 		BfShape		whole;
 
 		bf_shape_to_fold(table_fpp[p], &whole);
-		CHECK(bf_shape_bits(&whole) == BF_FITTED_LAYER_BITS &&
-			  bf_needed_bits(table_fpp[p], whole.capacity) <=
-			  (double) BF_FITTED_LAYER_BITS &&
-			  whole.capacity > BF_MAX_UNSIZED_HASHES * UINT64_C(3),
+		CHECK(bf_needed_bits(table_fpp[p], whole.capacity) <=
+			  (double) bf_shape_bits(&whole) &&
+			  whole.capacity >= BF_FIRST_FITTED_LAYER &&
+			  whole.capacity < 2 * BF_FIRST_FITTED_LAYER + 10000,
 			  "%g: %u blocks for %llu keys", table_fpp[p], whole.nblocks,
 			  (unsigned long long) whole.capacity);
 		for (n = BF_MAX_UNSIZED_HASHES; n <= (double) whole.capacity; n *= 1.01)
 		{
-			int			part = n <= (double) whole.capacity / 4 ? 0 :
+			int			part = n <= (double) whole.capacity / 3 ? 0 :
 				n <= (double) whole.capacity / 2 ? 1 : 2;
 			double		bits;
 			BfShape		shape = whole;
