@@ -123,14 +123,14 @@ class Session:
 class Server:
     """The throwaway server."""
 
-    def __init__(self, programs, socket_dir, data_dir):
+    def __init__(self, programs, socket_dir, data_dir, database='bench'):
         self.programs, self.socket_dir = programs, socket_dir
         self.database = 'postgres'
         with open(os.path.join(data_dir, 'postmaster.pid')) as file:
             self.postmaster = int(file.readline())
         with Session(self) as session:
-            session.execute('CREATE DATABASE bench')
-        self.database = 'bench'
+            session.execute('CREATE DATABASE ' + database)
+        self.database = database
         with Session(self) as session:
             session.execute('CREATE EXTENSION bloomfilter')
 

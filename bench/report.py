@@ -1,7 +1,7 @@
 """The report: Markdown from what the sections have measured.
 
-    python3 bench/report.py doc      writes doc/BENCHMARKS.md again from doc/benchmarks/results.json, after
-                                     doc/benchmarks/notes.md was changed
+    python3 bench/report.py doc      writes doc/BENCHMARKS.md again from results.json and scenarios.json in
+                                     doc/benchmarks, after doc/benchmarks/notes.md was changed
 """
 import datetime
 import json
@@ -111,7 +111,9 @@ def details(summary, *lines):
     return ['<details><summary>%s</summary>' % summary, '', *lines, '', '</details>', '']
 
 
-def markdown(results, notes):
+def markdown(results, notes, scenarios):
+    if results is None:
+        return '\n'.join(['# Benchmarks', '', *jobs(scenarios, [])]).rstrip('\n') + '\n'
     run, sections = results['run'], results['sections']
     lines = ['# Benchmarks', '']
     if run['quick']:
@@ -141,14 +143,47 @@ def markdown(results, notes):
             lines += ['Measured by %s.' % section['run'], '']
         for item in section['blocks']:
             lines += block(item)
-    plans = [plan for section in sections for plan in section['plans']]
-    if plans:
-        lines += ['## Plans', '']
-    for plan in plans:
+    lines += jobs(scenarios, run['machine'])
+    all_plans = [plan for section in sections for plan in section['plans']]
+    if all_plans:
+        lines += ['## Plans', '', *plans(all_plans)]
+    return '\n'.join(lines).rstrip('\n') + '\n'
+
+
+def plans(some):
+    lines = []
+    for plan in some:
         warning = ['**Not the plan that was meant**: no match for ' +
                    ', '.join('`%s`' % pattern for pattern in plan['missing']), ''] if plan['missing'] else []
         lines += details(plan['title'], *warning, '```', shortened(plan['plan']), '```')
-    return '\n'.join(lines).rstrip('\n') + '\n'
+    return lines
+
+
+def jobs(scenarios, machine):
+    """What scripts/scenario has measured; `machine` is what stands in the report already."""
+    if not scenarios:
+        return []
+    lines = ['## Jobs at their real size', '',
+             'The recipes of [COOKBOOK.md](COOKBOOK.md) done by `scripts/scenario`, once each; a wrong result would '
+             'have ended it. Memory is the most that the backend and its parallel workers had at one time, without '
+             'shared_buffers: what each has for itself, and the segments that they share.', '']
+    for scenario in scenarios:
+        lines += ['### ' + scenario['title'], '',
+                  '%sMeasured by `%s` on %s, %s, in %s, with %.1f GB of disk.' % (
+                      '' if scenario['scale'] == 1 else
+                      '**At %g of the real size: it shows that the job works, its figures mean little.** ' %
+                      scenario['scale'],
+                      scenario['command'], scenario['date'], scenario['revision'],
+                      '%d s' % scenario['seconds'] if scenario['seconds'] < 90 else
+                      '%d min' % round(scenario['seconds'] / 60), scenario['disk'] / 1e9), '']
+        others = [row for row in scenario['machine']
+                  if row[0] in ('processor', 'memory', 'system', 'PostgreSQL') and row not in machine]
+        if others:
+            lines += [*('%s: %s  ' % tuple(row) for row in others), '']
+        for item in scenario['blocks']:
+            lines += block(item)
+        lines += plans(scenario['plans'])
+    return lines
 
 
 def shortened(plan):
@@ -157,29 +192,49 @@ def shortened(plan):
 
 def keep_others(results, directory, order):
     """The sections of this run, and of the last report in this place those that were not measured again."""
-    path = os.path.join(directory, 'benchmarks', 'results.json')
     sections = {section['name']: section for section in results['sections']}
-    if os.path.exists(path):
-        with open(path) as file:
-            last = json.load(file)
-        if last['run']['quick'] == results['run']['quick']:
-            sections = {**{section['name']: section for section in last['sections']}, **sections}
+    last = read_json(directory, 'results')
+    if last is not None and last['run']['quick'] == results['run']['quick']:
+        sections = {**{section['name']: section for section in last['sections']}, **sections}
     return [sections[name] for name in order if name in sections]
 
 
-def write(results, directory):
-    with open(os.path.join(directory, 'benchmarks', 'results.json'), 'w') as file:
-        json.dump(results, file, indent=1, ensure_ascii=False)
+def add_scenario(directory, scenario):
+    """Put what scripts/scenario has measured in the place of what is there of the same job, and keep the others."""
+    os.makedirs(os.path.join(directory, 'benchmarks'), exist_ok=True)
+    scenarios = {other['name']: other for other in read_json(directory, 'scenarios') or []}
+    scenarios[scenario['name']] = scenario
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'scenarios', 'index')) as file:
+        order = [line.split('|')[0] for line in file if not line.startswith('#')]
+    write_json([scenarios[name] for name in order if name in scenarios], directory, 'scenarios')
+    render(directory)
+
+
+def read_json(directory, name):
+    path = os.path.join(directory, 'benchmarks', name + '.json')
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+def write_json(what, directory, name):
+    with open(os.path.join(directory, 'benchmarks', name + '.json'), 'w', encoding='utf-8') as file:
+        json.dump(what, file, indent=1, ensure_ascii=False)
         file.write('\n')
-    render(results, directory)
 
 
-def render(results, directory):
+def write(results, directory):
+    write_json(results, directory, 'results')
+    render(directory)
+
+
+def render(directory):
     notes = read(os.path.join(directory, 'benchmarks', 'notes.md'))
+    text = markdown(read_json(directory, 'results'), notes, read_json(directory, 'scenarios'))
     with open(os.path.join(directory, 'BENCHMARKS.md'), 'w', encoding='utf-8') as file:
-        file.write(markdown(results, notes))
+        file.write(text)
 
 
 if __name__ == '__main__':
-    with open(os.path.join(sys.argv[1], 'benchmarks', 'results.json')) as results_file:
-        render(json.load(results_file), sys.argv[1])
+    render(sys.argv[1])
