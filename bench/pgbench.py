@@ -12,9 +12,9 @@ from lib import cpu_seconds_of_ended_children
 Result = collections.namedtuple('Result', 'transactions by_script tps latency cpu lock_waits')
 
 
-def run(job, scripts, clients, seconds=None, transactions=None):
+def run(job, scripts, clients, seconds=None, transactions=None, define=()):
     """Run scripts (a name: the text) at random, for so many seconds of a job at its real size, or so many transactions
-    a client. A statement that fails ends the job."""
+    a client, with such variables ('name=value') to begin with. A statement that fails ends the job."""
     how_long = ['-t', str(transactions or 20)]
     if transactions is None and seconds * job.factor >= 1:
         how_long = ['-T', str(round(seconds * job.factor))]
@@ -28,7 +28,8 @@ def run(job, scripts, clients, seconds=None, transactions=None):
         with job.server.until_ended():
             result = subprocess.run(
                 [os.path.join(job.server.programs, 'pgbench'), '-h', job.server.socket_dir, '-U', 'postgres', '-n',
-                 '-M', 'prepared', '-c', str(clients), '-j', '2', *how_long, *('--file=' + file for file in files),
+                 '-M', 'prepared', '-c', str(clients), '-j', '2', *how_long,
+                 *('--define=' + variable for variable in define), *('--file=' + file for file in files),
                  job.server.database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         cpu = cpu_seconds_of_ended_children(job.server.postmaster) - before
     for file in files:
