@@ -12,16 +12,16 @@ from lib import cpu_seconds_of_ended_children
 Result = collections.namedtuple('Result', 'transactions by_script tps latency cpu lock_waits')
 
 
-def run(job, scripts, clients, seconds=None, transactions=None, define=()):
-    """Run scripts (a name: the text) at random, for so many seconds of a job at its real size, or so many transactions
-    a client, with such variables ('name=value') to begin with. A statement that fails ends the job."""
+def run(job, scripts, clients, seconds=None, transactions=None, define=(), weights=None):
+    """Run scripts (a name: the text) at random by their weights, for so many seconds of a job at its real size, or so
+    many transactions a client, with such variables ('name=value') to begin with. A statement that fails ends the job."""
     how_long = ['-t', str(transactions or 20)]
     if transactions is None and seconds * job.factor >= 1:
         how_long = ['-T', str(round(seconds * job.factor))]
-    files = []
-    for number, script in enumerate(scripts.values()):
-        files.append('%s/pgbench-%d-%d.sql' % (job.work, threading.get_ident(), number))
-        with open(files[-1], 'w') as file:
+    files = {}
+    for number, (name, script) in enumerate(scripts.items()):
+        files[name] = '%s/pgbench-%d.sql' % (job.work, number)
+        with open(files[name], 'w') as file:
             file.write(script + '\n')
     with Waits(job) as waits:
         before = cpu_seconds_of_ended_children(job.server.postmaster)
@@ -29,11 +29,10 @@ def run(job, scripts, clients, seconds=None, transactions=None, define=()):
             result = subprocess.run(
                 [os.path.join(job.server.programs, 'pgbench'), '-h', job.server.socket_dir, '-U', 'postgres', '-n',
                  '-M', 'prepared', '-c', str(clients), '-j', '2', *how_long,
-                 *('--define=' + variable for variable in define), *('--file=' + file for file in files),
+                 *('--define=' + variable for variable in define), *('--file=%s@%d' % (file, (weights or {}).get(name, 1))
+                                                                      for name, file in files.items()),
                  job.server.database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         cpu = cpu_seconds_of_ended_children(job.server.postmaster) - before
-    for file in files:
-        os.unlink(file)
     if result.returncode != 0:
         raise RuntimeError(result.stderr)
     job.check(re.search(r'failed transactions: [^0]', result.stdout) is None, result.stdout)
