@@ -74,7 +74,7 @@ def with_filters(job, section, n):
                          ['Hash Join'] if 'join' in title else ['Scan on'])
         for left in ('left_a', 'left_b'):
             rows = session.value('SELECT count(*) FROM ' + left)
-            job.check(n // 10 <= rows <= 0.109 * n + 4 * (0.009 * n) ** 0.5, '%d rows in %s' % (rows, left))
+            job.check(n // 10 <= rows <= 0.109 * n + 6 * (0.009 * n) ** 0.5, '%d rows in %s' % (rows, left))
     return steps, job.temporary_bytes() - before
 
 
