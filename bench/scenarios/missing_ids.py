@@ -105,7 +105,7 @@ def one_round(job, script):
     the filter with its delta."""
     tables = 'items', 'item_filter', 'item_delta'
     before = pgbench.blocks(job, tables)
-    result = pgbench.run(job, {'look': script}, CLIENTS, seconds=8)
+    result = pgbench.run(job, {'look': script}, CLIENTS, seconds=6)
     after = pgbench.blocks(job, tables)
     hit, read = ([(after[name][i] - before[name][i]) / result.transactions for name in tables] for i in (0, 1))
     return (result.tps, result.latency * 1e3, result.cpu * 1e6, hit[0] + read[0], read[0], sum(hit[1:]) + sum(read[1:]),
@@ -155,7 +155,7 @@ def everything(job, n, delta, room):
     def requests():
         try:
             results.append(pgbench.run(
-                job, {'look': LOOK.format(n) + LOOKUPS['filter first'], 'write': WRITE}, CLIENTS, seconds=30,
+                job, {'look': LOOK.format(n) + LOOKUPS['filter first'], 'write': WRITE}, CLIENTS, seconds=20,
                 define=['n=0'], weights={'look': 19}))
         finally:
             done.set()

@@ -121,7 +121,7 @@ class Asking:
             with self.job.step('the same in turns'):
                 for number in range(ROUNDS):
                     for way, (query, _, present) in ways.items():
-                        for i in range(1 if 'scan' in way else ASKED):
+                        for i in range(ASKED if 'scan' not in way else number < 3):
                             timings[way].append(self.ask(sessions[way], query, present, 1 + (
                                 number * ASKED + i) * self.parts * KEYS // (ROUNDS * ASKED)))
             for way, (query, _, present) in ways.items():
