@@ -4,7 +4,7 @@ from lib import as_bytes, significant
 
 TITLE = 'Is this phone number registered?'
 NUMBERS = 1_000_000, 10_000_000, 100_000_000
-RATES = {1e-4: 100_000_000, 1e-7: 400_000_000}      # and how many that were never added are asked for
+RATES = {1e-4: 20_000_000, 1e-7: 200_000_000}      # and how many that were never added are asked for
 STEPS = len(NUMBERS) * (3 + 3 * len(RATES)) - 1
 
 FIRST, APART = 490_000_000_000_000, 1000            # every thousandth number is registered
