@@ -69,7 +69,8 @@ class Job(Bench):
         """The statement of demo/recipes/FILE that begins so, with psql's variables replaced: a job is done by the very
         statements that the cookbook has."""
         with open(os.path.join(self.sources, 'demo', 'recipes', file)) as script:
-            found = re.search(r'^%s(\$\$.*?\$\$|[^$;])*;' % re.escape(beginning), script.read(), re.DOTALL | re.MULTILINE)
+            found = re.search(r'^%s(\$\$.*?\$\$|[^$;])*;' % re.escape(beginning), script.read(),
+                              re.DOTALL | re.MULTILINE)
         return re.sub(r'(?<!:):(\w+)', lambda name: str(variables[name.group(1)]) if name.group(1) in variables
                       else name.group(), found.group())
 

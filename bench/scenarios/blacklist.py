@@ -28,7 +28,7 @@ def run(job, section):
         margin, shard_bytes = session.execute('''SELECT expected, bytes
               FROM CAST(%s::float8 / %s + 4 * sqrt(%s::float8 / %s) AS bigint) AS expected,
                    bloom_sizing(%s, expected)''', [KEYS, SHARDS, KEYS, SHARDS, FPP])[0]
-        job.check(layout[0] <= SHARDS and layout[1] < LIMIT and SHARDS * shard_bytes < LIMIT, 'the sizes that are computed')
+        job.check(layout[0] <= SHARDS and layout[1] < LIMIT and SHARDS * shard_bytes < LIMIT, 'the computed sizes')
         make_tables(job, session)
 
         with job.step('building a shard of {:,} URLs'.format(keys), session) as build:
@@ -53,13 +53,14 @@ def run(job, section):
         job.check(session.value('''SELECT bool_and(urls @> ('https://www.example.org/new/' || i))
             FROM blacklist, generate_series(1, 1000) i WHERE shard = 0'''), 'what was added is found')
 
-    section.text('''**The layout.** `bloom_sizing({}, {})` says {} filters, {}, {:.2f} bits a URL. In {} shards, each with
-        room for {:,} URLs (four standard deviations more than the mean), it is {} a shard and {} together.'''.format(
+    section.text('''**The layout.** `bloom_sizing({}, {})` says {} filters, {}, {:.2f} bits a URL. In {} shards, each
+        with room for {:,} URLs (four standard deviations more than the mean), it is {} a shard and {} together.'''.format(
             FPP, KEYS, layout[0], as_bytes(layout[1]), layout[2], SHARDS, margin, as_bytes(shard_bytes),
             as_bytes(SHARDS * shard_bytes)))
-    section.text('''**One shard** was built of as many URLs as one gets, {:,}. They are numbered ones, of 67 bytes, and not
-        just those that `bloom_shard` sends there: ten billion would have to be made for them. All were found in it
-        afterwards; of {:,} that were never added {:,} were, {:.4f} %.'''.format(keys, asked, found, 100 * found / asked))
+    section.text('''**One shard** was built of as many URLs as one gets, {:,}. They are numbered ones, of 67 bytes, and
+        not just those that `bloom_shard` sends there: ten billion would have to be made for them. All were found in it
+        afterwards; of {:,} that were never added {:,} were, {:.4f} %.'''.format(
+            keys, asked, found, 100 * found / asked))
     section.table(['', 'wall, s', 'CPU, s', 'µs of CPU a URL', 'memory', ''], [
         ['building it, URLs made in the same statement', significant(build.wall), significant(build.cpu),
          significant(build.cpu / keys * 1e6), as_bytes(build.memory), '%s%s' % (
@@ -68,14 +69,14 @@ def run(job, section):
          significant(making.cpu / made * 1e6), '', ''],
         ['adding 1,000 URLs to it', significant(adding.wall), significant(adding.cpu),
          significant(adding.cpu / 1000 * 1e6), as_bytes(adding.memory), 'it is written anew']])
-    section.text('''**Lookups**, one URL a statement, prepared, by pgbench. The built shard was put in the place of all {},
-        {} on disk with the indexes. *Not in any cache*: to begin with, neither the buffers nor the system have
+    section.text('''**Lookups**, one URL a statement, prepared, by pgbench. The built shard was put in the place of all
+        {}, {} on disk with the indexes. *Not in any cache*: to begin with, neither the buffers nor the system have
         any of it, and the server reads from the disk. *In the cache*: {} shards, {}, in the cache of the system: what
         one of eight servers has. Blocks are of 8 kB, per lookup, found in the 128 MB of shared_buffers and read from
         the system.'''.format(SHARDS, as_bytes(on_disk), CACHED, as_bytes(CACHED * size)))
     section.code('sql', '-- all shards\n%s\n-- %d shards\n%s' % (ANY_SHARD, CACHED, FEW_SHARDS))
-    section.table(['', 'clients', 'lookups a second', 'ms a lookup', 'µs of CPU a lookup', 'blocks found', 'blocks read'],
-                  lookups)
+    section.table(['', 'clients', 'lookups a second', 'ms a lookup', 'µs of CPU a lookup', 'blocks found',
+                   'blocks read'], lookups)
     section.text('''**Over *n* servers**: the application sends a URL to server `bloom_shard(url, 64) % n`, or a table is
         partitioned by shard with foreign tables as partitions. Each shard is asked by itself, so what a server needs
         of disk, or of memory if it shall answer from the cache, is its share.''')

@@ -88,8 +88,10 @@ def crawl(job, name, expected, how, urls):
         session.execute('TRUNCATE visited, frontier, crawler')
         session.execute('INSERT INTO crawler VALUES (bloom_empty(0.01, %s))', [expected])
         session.execute('VACUUM ANALYZE visited, frontier')
-        batches = session.execute('SELECT batch, (SELECT count(DISTINCT u) FROM unnest(urls) u) FROM %s ORDER BY 1' % name)
-        with job.step('%s URLs, %d batches, %s' % (name, len(batches), 'with the filter' if how == 'enqueue' else 'without')):
+        batches = session.execute('''SELECT batch, (SELECT count(DISTINCT u) FROM unnest(urls) u)
+                                       FROM %s ORDER BY 1''' % name)
+        with job.step('%s URLs, %d batches, %s' % (
+                name, len(batches), 'with the filter' if how == 'enqueue' else 'without')):
             for number, (batch, candidates) in enumerate(batches):
                 timing, row = job.timed(session, 'SELECT e.* FROM %s, %s(urls) e WHERE batch = %d' % (name, how, batch))
                 added, looked_up, distinct = added + row[0][0], looked_up + row[0][1], distinct + candidates
@@ -119,4 +121,5 @@ def table(job, results):
                '{:,}'.format(with_filter['looked_up']), '{:,}'.format(vain),
                '%.1f %%' % (100 - 100 * with_filter['looked_up'] / with_filter['candidates']),
                '%.2f %%' % (100 - 100 * vain / new), as_bytes(with_filter['size']),
-               *(significant(r[what] / r['candidates'] * 1e6) for what in ('cpu', 'wall') for r in (with_filter, plain))]
+               *(significant(r[what] / r['candidates'] * 1e6)
+                 for what in ('cpu', 'wall') for r in (with_filter, plain))]
