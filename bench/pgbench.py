@@ -13,8 +13,8 @@ Result = collections.namedtuple('Result', 'transactions by_script tps latency cp
 
 
 def run(job, scripts, clients, seconds=None, transactions=None, define=(), weights=None):
-    """Run scripts (a name: the text) at random by their weights, for so many seconds of a job at its real size, or so
-    many transactions a client, with such variables ('name=value') to begin with. A statement that fails ends the job."""
+    """Run scripts (a name: the text) at random by their weights, for so many seconds of a job at its real size or so
+    many transactions a client, with variables ('name=value') to begin with. A statement that fails ends the job."""
     how_long = ['-t', str(transactions or 20)]
     if transactions is None and seconds * job.factor >= 1:
         how_long = ['-T', str(round(seconds * job.factor))]
@@ -29,8 +29,8 @@ def run(job, scripts, clients, seconds=None, transactions=None, define=(), weigh
             result = subprocess.run(
                 [os.path.join(job.server.programs, 'pgbench'), '-h', job.server.socket_dir, '-U', 'postgres', '-n',
                  '-M', 'prepared', '-c', str(clients), '-j', '2', *how_long,
-                 *('--define=' + variable for variable in define), *('--file=%s@%d' % (file, (weights or {}).get(name, 1))
-                                                                      for name, file in files.items()),
+                 *('--define=' + variable for variable in define),
+                 *('--file=%s@%d' % (file, (weights or {}).get(name, 1)) for name, file in files.items()),
                  job.server.database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         cpu = cpu_seconds_of_ended_children(job.server.postmaster) - before
     if result.returncode != 0:

@@ -54,7 +54,8 @@ def run(job, section):
         job.check(session.value('SELECT count(*) FROM item_delta') == delta, 'they are in the delta')
         table, index, filter_size, buffers = session.execute('''
             SELECT pg_relation_size('items'), pg_relation_size('items_pkey'), pg_column_size(filter),
-                   (SELECT setting::bigint * 8192 FROM pg_settings WHERE name = 'shared_buffers') FROM item_filter''')[0]
+                   setting::bigint * 8192
+              FROM item_filter, pg_settings WHERE name = 'shared_buffers' ''')[0]
         job.check(job.factor < 1 or index > 4 * buffers, 'the index is several times larger than the buffers')
         session.execute('SET plan_cache_mode = force_generic_plan; PREPARE find(bigint) AS SELECT * FROM find_item($1)')
         section.plan('a lookup, prepared', session, 'EXECUTE find(8)', ['Index .*item_delta', 'items_pkey'])
@@ -63,13 +64,13 @@ def run(job, section):
     alone = rows[1]
     at_once = everything(job, n, delta, room)
 
-    section.text('''{:,} items: a table of {}, an index of {}, shared_buffers of {}. The filter, with room for a tenth more at
-        a rate of 0.001, has {}, and was built from the table in {} s; the delta has {:,} ids. pgbench, {} clients, prepared
-        statements; 95 % of the ids do not exist. {} rounds in turns, medians. *In memory*: the system has table and index in
-        its cache. *On disk*: it is made to forget both, ten times a second, as if they were far larger than memory.
-        Blocks are those of a lookup, found in the buffers or read from the system.'''.format(
-            n, as_bytes(table), as_bytes(index), as_bytes(buffers), as_bytes(filter_size), significant(build.wall), delta,
-            CLIENTS, ROUNDS))
+    section.text('''{:,} items: a table of {}, an index of {}, shared_buffers of {}. The filter, with room for a
+        tenth more at a rate of 0.001, has {}, and was built from the table in {} s; the delta has {:,} ids. pgbench,
+        {} clients, prepared statements; 95 % of the ids do not exist. {} rounds in turns, medians. *In memory*: the
+        system has table and index in its cache. *On disk*: it is made to forget both, ten times a second, as if they
+        were far larger than memory. Blocks are those of a lookup, found in the buffers or read from the system.
+        '''.format(n, as_bytes(table), as_bytes(index), as_bytes(buffers), as_bytes(filter_size),
+                   significant(build.wall), delta, CLIENTS, ROUNDS))
     section.code('sql', LOOK.format(n) + '\n'.join('-- %s\n%s' % lookup for lookup in LOOKUPS.items()))
     section.table(['', 'lookups a second', 'ms each', 'µs of CPU each', 'blocks of items', 'of these read',
                    'blocks of filter and delta', 'of these read'], rows)
@@ -114,8 +115,8 @@ def one_round(job, script):
 
 def files_of_items(job):
     with job.session() as session:
-        return [file for name in ('items', 'items_pkey')
-                for file in glob.glob(os.path.join(job.data_dir, session.value('SELECT pg_relation_filepath(%s)', [name])) + '*')]
+        paths = [session.value('SELECT pg_relation_filepath(%s)', [name]) for name in ('items', 'items_pkey')]
+    return [file for path in paths for file in glob.glob(os.path.join(job.data_dir, path) + '*')]
 
 
 def read_all(job):
@@ -170,10 +171,10 @@ def everything(job, n, delta, room):
         job.check(session.value(MISSED) == 0, 'no item is missed')
         session.execute('SELECT merge_items()')
         job.check(session.value(MISSED) == 0, 'nor after a merge')
-    return '''**All at once.** The same clients, with one request in 20 a new item, which then had to be found; the delta was
-        merged once a second, and the filter was built anew and swapped in the middle, all without a lookup or a writer
-        waiting for it: {:,.0f} requests a second, beside {{}} of lookups alone, {:,} of them new items. {} merges
-        took {} s (median), the rebuild {} s. Afterwards each item was found.'''.format(
+    return '''**All at once.** The same clients, with one request in 20 a new item, which then had to be found; the
+        delta was merged once a second, and the filter was built anew and swapped in the middle, all without a lookup
+        or a writer waiting for it: {:,.0f} requests a second, beside {{}} of lookups alone, {:,} of them new items. {}
+        merges took {} s (median), the rebuild {} s. Afterwards each item was found.'''.format(
             result.tps, written, len(took['merge']), significant(statistics.median(took['merge'])),
             significant(max(took['rebuild'])))
 

@@ -58,17 +58,18 @@ def run(job, section):
         job.check(named <= FPP * parts + 4 * (FPP * parts / (ROUNDS * ASKED)) ** 0.5 + 0.1,
                   '%g partitions are named in vain' % named)
 
-    section.text('''{:,} filters of {:,} keys, one for each partition, made by `bloom_agg(key, {:g})` in {} s by two sessions: {}
-        with their table. The rows of all partitions, {:,} in number, are in one table of {} with a BRIN index on the
-        partition; a btree on the key has {}, and took {} s. {} keys were asked for
-        in each of {} rounds; the medians are those of one key, by one process unless said. A key is in one partition; {:.2f} others
-        were named on average, {:g} expected. *Two slices*: what PostgreSQL takes to read 40 bytes at two places
-        of values as large, without any filter. *From disk*: the first time, when the system had forgotten all files.'''.format(
+    section.text('''{:,} filters of {:,} keys, one for each partition, made by `bloom_agg(key, {:g})` in {} s by
+        two sessions: {} with their table. The rows of all partitions, {:,} in number, are in one table of {} with a
+        BRIN index on the partition; a btree on the key has {}, and took {} s. {} keys were asked for in each of {}
+        rounds; the medians are those of one key, by one process unless said. A key is in one partition; {:.2f} others
+        were named on average, {:g} expected. *Two slices*: what PostgreSQL takes to read 40 bytes at two places of
+        values as large, without any filter. *From disk*: the first time, when the system had forgotten all files.
+        '''.format(
             parts, KEYS, FPP, significant(building.wall), as_bytes(filters), parts * KEYS, as_bytes(table),
             as_bytes(btree), significant(index.wall), ASKED, ROUNDS, named, FPP * parts))
     section.code('sql', '\n'.join('-- %s\n%s;' % item for item in {
-        'the filters asked': CANDIDATES.format('$1'), 'two slices': SLICES, 'the filters, then the partitions': FIND.format('$1'),
-        'the table, the index': SCAN.format('$1')}.items()))
+        'the filters asked': CANDIDATES.format('$1'), 'two slices': SLICES,
+        'the filters, then the partitions': FIND.format('$1'), 'the table, the index': SCAN.format('$1')}.items()))
     section.table(['', 'wall, ms', 'CPU, ms', 'µs of CPU a filter', 'blocks', 'from disk, ms'], asking.rows)
 
 
@@ -112,7 +113,8 @@ class Asking:
     def compare(self, section, ways):
         cold, timings = {}, {way: [] for way in ways}
         with contextlib.ExitStack() as stack:
-            sessions = {way: stack.enter_context(self.job.session(**settings)) for way, (_, settings, _) in ways.items()}
+            sessions = {way: stack.enter_context(self.job.session(**settings))
+                        for way, (_, settings, _) in ways.items()}
             with self.job.step('from disk: %s' % next(iter(ways)) + (', and other ways' if len(ways) > 1 else '')):
                 for way, (query, _, present) in ways.items():
                     if not cold or self.job.factor >= 0.01:
@@ -131,5 +133,6 @@ class Asking:
                 self.rows.append([
                     way, significant(wall * 1e3), significant(cpu * 1e3),
                     '' if query.startswith(SCAN[:20]) else significant(cpu / self.parts * 1e6),
-                    '{:,}'.format(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']), significant(cold[way].wall * 1e3)])
+                    '{:,}'.format(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']),
+                    significant(cold[way].wall * 1e3)])
                 section.plan(way, sessions[way], query, ['Parallel' if 'parallel' in way else 'Scan'])

@@ -25,19 +25,19 @@ def run(job, section):
         section.plan('numbers that were never added', session, FALSE.format(4), ['Parallel Seq Scan', 'bloom_contains'])
         session.execute('DROP TABLE numbers, phones')
 
-    section.text('''Numbers of 15 digits, as bigint; every thousandth is registered. Sizes are in MiB. *Textbook*: the
-        fewest bits there can be for a Bloom filter of so many keys. *Hash set*: eight bytes a number at load factors of
-        0.87 and 0.5, reckoned. Table, btree and hash index are PostgreSQL's, of these numbers alone.''')
-    section.table(['numbers', 'fpp', 'filter', 'textbook', 'filter / textbook', 'hash set', 'btree', 'hash index', 'table'],
-                  sizes)
+    section.text('''Numbers of 15 digits, as bigint; every thousandth is registered. Sizes are in MiB. *Textbook*:
+        the fewest bits there can be for a Bloom filter of so many keys. *Hash set*: eight bytes a number at load
+        factors of 0.87 and 0.5, reckoned. Table, btree and hash index are PostgreSQL's, of these numbers alone.''')
+    section.table(['numbers', 'fpp', 'filter', 'textbook', 'filter / textbook', 'hash set', 'btree', 'hash index',
+                   'table'], sizes)
     section.text('**Making them** of that table, by a backend and one parallel worker; the filter by')
     section.code('sql', 'CREATE TABLE phones AS SELECT bloom_agg(phone, 1e-4, 1000000) AS registered FROM numbers;')
     section.table(['numbers', '', 'wall, s', 'CPU, s', 'memory'], builds)
-    section.text('''**The rate.** All numbers are found. Of those that were never added, so many are, too; the interval is
-        the one that the true rate is in with 95 % confidence.''')
+    section.text('''**The rate.** All numbers are found. Of those that were never added, so many are, too; the
+        interval is the one that the true rate is in with 95 % confidence.''')
     section.code('sql', FALSE.format('…') + ';')
-    section.table(['numbers', 'fpp', 'asked for', 'found', 'expected', 'measured rate', '95 % interval', 'CPU, ns each'],
-                  rates)
+    section.table(['numbers', 'fpp', 'asked for', 'found', 'expected', 'measured rate', '95 % interval',
+                   'CPU, ns each'], rates)
 
 
 def one_size(job, session, full, sizes, builds, rates):
@@ -61,7 +61,8 @@ def one_size(job, session, full, sizes, builds, rates):
     for fpp, probes in RATES.items():
         session.execute('DROP TABLE IF EXISTS phones')
         with job.step('a filter of them at %g' % fpp, session) as built['filter at %g' % fpp]:
-            session.execute('CREATE TABLE phones AS SELECT bloom_agg(phone, %s, %s) AS registered FROM numbers', [fpp, n])
+            session.execute('CREATE TABLE phones AS SELECT bloom_agg(phone, %s, %s) AS registered FROM numbers',
+                            [fpp, n])
         size, textbook = session.execute('''SELECT pg_column_size(registered), textbook_bits / 8
                                               FROM phones, bloom_sizing(%s, %s)''', [fpp, n])[0]
         job.check(size <= 1.06 * textbook or job.factor < 1, '%d bytes, textbook %d' % (size, textbook))
