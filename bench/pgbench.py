@@ -8,8 +8,8 @@ import threading
 from lib import cpu_seconds_of_ended_children
 
 # Of one run: transactions in all and by script, their number a second, seconds of latency and of CPU for one, and the
-# share of the time that clients were found waiting for a lock of another.
-Result = collections.namedtuple('Result', 'transactions by_script tps latency cpu lock_waits')
+# share of the time that clients were found waiting for a row that another has locked.
+Result = collections.namedtuple('Result', 'transactions by_script tps latency cpu row_waits')
 
 
 def run(job, scripts, clients, seconds=None, transactions=None, define=(), weights=None):
@@ -69,7 +69,7 @@ class Waits:
     def watch(self):
         while not self.done.wait(0.05):
             waiting, active = self.session.execute('''
-                SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FROM pg_stat_activity
+                SELECT count(*) FILTER (WHERE wait_event IN ('transactionid', 'tuple')), count(*) FROM pg_stat_activity
                  WHERE application_name = 'pgbench' AND state = 'active' AND datname = current_database()''')[0]
             self.waiting, self.active = self.waiting + waiting, self.active + active
 

@@ -116,7 +116,7 @@ UPDATES = '''n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = %
 
 def row(title, result, wal, hot):
     return [title, significant(result.tps), significant(result.latency * 1e3), significant(result.cpu * 1e6),
-            '%.1f %%' % (100 * result.lock_waits), wal, hot]
+            '%.1f %%' % (100 * result.row_waits), wal, hot]
 
 
 def size_of(session, title, table, column=None):
