@@ -291,6 +291,12 @@ CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
 COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
 	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
 
+CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
+	'the filter with all elements recorded as known false positives, as bloom_exclude does it; NULL elements are skipped, an empty array changes nothing. NULL for NULL. Errors: as of bloom_exclude';
+
 --
 -- Hashes as keys
 --

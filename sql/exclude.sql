@@ -34,6 +34,16 @@ SELECT exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i)) =
 	exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i DESC)) AS order,
 	exclude(e, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 10)) = e AS again
   FROM excluded;
+-- Many at once are as one after the other, whatever else is among them.
+SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) = e AS all,
+	bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000) || NULL ||
+		ARRAY(SELECT i FROM generate_series(-1000, 0) i WHERE NOT f @> i) ||
+		ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) = e AS others,
+	bloom_exclude_all(bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 900)),
+		ARRAY(SELECT i::bigint FROM hits ORDER BY i OFFSET 800 LIMIT 200)) = e AS in_turn,
+	bloom_exclude_all(e, '{}'::int[]) = e AS none, bloom_exclude_all(e, ARRAY[NULL, NULL]::int[]) = e AS nulls,
+	bloom_exclude_all(f, '{}'::text[]) = f AS none_of_text
+  FROM excluded;
 -- A key that does not test positive changes nothing.
 SELECT bloom_exclude(f, i) = f AS same FROM filters, generate_series(-1000, 0) i WHERE NOT f @> i LIMIT 1;
 -- Text, binary and bytea forms
@@ -77,6 +87,15 @@ SELECT bloom_exclude(bloom_add(bloom_empty(), 1), 'a'::text);
 SELECT bloom_exclude(f, NULL) IS NULL AS null FROM filters;
 SELECT cardinality(ARRAY(SELECT i FROM hits)) > 4096 AS too_many;
 SELECT exclude(f, ARRAY(SELECT i FROM hits ORDER BY i)) FROM filters;
+SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits)) FROM filters;
+SELECT (bloom_info(bloom_exclude_all(f, ARRAY(SELECT i FROM hits LIMIT 4096)))).excluded FROM filters;
+SELECT bloom_exclude_all(bloom_add_all(bloom_empty(), ARRAY[1, 2]), ARRAY[3, 4]) =
+	bloom_add_all(bloom_empty(), ARRAY[1, 2]) AS absent;
+SELECT bloom_exclude_all(bloom_add_all(bloom_empty(), ARRAY[1, 2]), ARRAY[3, 2]);
+SELECT bloom_exclude_all(f, ARRAY['a'::text]) FROM filters;
+SELECT bloom_exclude_all(f, ARRAY['1'::json]) FROM filters;
+SELECT bloom_exclude_all(f, NULL::int[]) IS NULL AS null, bloom_exclude_all(NULL, ARRAY[1]) IS NULL AS null_filter FROM filters;
+SELECT bloom_exclude_all(bloom_empty(), ARRAY['a'::text]) = bloom_empty() AS empty;
 
 DROP TABLE filters, hits, excluded, paths;
 DROP FUNCTION exclude;

@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_add_all);
+PG_FUNCTION_INFO_V1(bloom_exclude_all);
 PG_FUNCTION_INFO_V1(bloom_contains_any);
 PG_FUNCTION_INFO_V1(bloom_contains_all);
 PG_FUNCTION_INFO_V1(bloom_new_keys);
@@ -104,6 +105,52 @@ bloom_add_all(PG_FUNCTION_ARGS)
 		CHECK_FOR_INTERRUPTS();
 		bf_builder_set_kind(&builder, &kind);
 		pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
+	}
+	result = pgbloom_result(&builder, false);
+	bf_builder_free(&builder);
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * Record known false positives, which copies the filter once, not once a key.
+ * If one of them cannot be recorded, none is.
+ */
+Datum
+bloom_exclude_all(PG_FUNCTION_ARGS)
+{
+	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfBuilder	builder;
+	BfView		view;
+	Keys		keys;
+	uint64	   *hashes;
+	int			npositive = 0;
+	struct varlena *result;
+	int			i;
+
+	pgbloom_open(filter, &view);
+	get_keys(fcinfo, 1, &keys);
+	hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+									keys.n * sizeof(uint64));
+	for (i = 0; i < keys.n; i++)
+	{
+		uint64		hash = pgbloom_key_hash(type, keys.values[i],
+											&view.params, NULL);
+
+		CHECK_FOR_INTERRUPTS();
+		if (bf_contains(&view, hash))
+			hashes[npositive++] = hash;
+	}
+	if (npositive == 0)
+		PG_RETURN_POINTER(filter);
+
+	pgbloom_load(&builder, &host, &view);
+	for (i = 0; i < npositive; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pgbloom_check(bf_builder_exclude(&builder, hashes[i]),
+					  &builder.params, NULL);
 	}
 	result = pgbloom_result(&builder, false);
 	bf_builder_free(&builder);

@@ -687,6 +687,10 @@ my @operations = (
 	],
 	[ q{NOT bloom_exclude(f, 'key')::bytea::bloom @> 'key'}, '22023|42804|54000' ],
 	[
+		q{NOT bloom_contains_any(bloom_exclude_all(f, ARRAY['key', NULL, 'other'])::bytea::bloom, ARRAY['key', 'other'])},
+		'22023|42804|54000'
+	],
+	[
 		q{bloom_add(bloom_exclude(f, 'key'), 'key')::bytea::bloom @> 'key'},
 		'22023|42804|54000'
 	],

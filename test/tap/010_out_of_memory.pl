@@ -94,6 +94,10 @@ my @statements = (
 		'UPDATE filters SET f = bloom_exclude(f, (SELECT min(i) FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
 		4
 	],
+	[
+		'UPDATE filters SET f = bloom_exclude_all(f, ARRAY(SELECT i FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
+		4
+	],
 	[ 'UPDATE filters SET f = bloom_compact(f)', 10 ],
 	[ 'UPDATE filters x SET f = bloom_union(x.f, y.f) FROM filters y WHERE y.id = 5 - x.id',
 		10 ],
