@@ -276,9 +276,16 @@ sub copy_binary
 sub memory
 {
 	my ($self) = @_;
-	my $status = BloomTest::Session::process_status($self->{pid});
+	my $status = $self->status;
 
 	return $status->{VmHWM} - $status->{RssFile} - $status->{RssShmem};
+}
+
+sub status
+{
+	my ($self) = @_;
+
+	return BloomTest::Session::process_status($self->{pid});
 }
 
 sub quit
