@@ -183,6 +183,17 @@ SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS comp
   buffers($$SELECT count(*) FROM s_extended, generate_series(1, 5000) k WHERE form = 'hardly filled' AND f @> k$$) < 200 AS whole_once
   FROM s_extended WHERE form = 'hardly filled';
 
+-- What many filters took is given back when they make room: two that are
+-- asked in turn after them, for some keys each time, stay in memory.
+CREATE TABLE many AS SELECT g AS id, bloom_add(f, -g) AS f
+  FROM (SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i) base, generate_series(1, 60) g;
+VACUUM ANALYZE many;
+SET work_mem = '256kB';
+SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series(1, 100) k ORDER BY id OFFSET 0) a WHERE f @> k') < 3000 AS each_once,
+  buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series(1, 100) k WHERE id > 2
+      UNION ALL SELECT f, 1000 + k / 50 * 10 + id, k FROM many, generate_series(1, 10000) k WHERE id <= 2 ORDER BY 2 OFFSET 0) a WHERE f @> k') < 3000 AS two_in_turn;
+RESET work_mem;
+
 --
 -- Never an old answer
 --
