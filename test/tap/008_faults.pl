@@ -64,7 +64,7 @@ my %statements = (
 WITH other AS MATERIALIZED (
 	SELECT bloom_agg(i::text, 1e-4, 50000) AS f FROM generate_series(1, 50000) i)
 UPDATE filter
-	SET f = filter.f | other.f,
+	SET f = filter.f | bloom_add(filter.f, 'other') | other.f,
 		note = CASE WHEN nextval('progress') < 18 THEN 'changed'
 					ELSE pg_sleep(3600)::text END
 	FROM other}

@@ -258,6 +258,24 @@ is(scalar(() = $err =~ /ERROR:  42883/g),
 	scalar @calls, 'none of them can be called');
 is($out, '', 'nor does any return something');
 
+# Nor can they be by the protocol, where arguments are just bytes or NULL.
+my $wire = BloomTest::Wire->new($node, 'app');
+my %outcome;
+foreach (
+	split /\n/, $node->safe_psql('app', q{
+SELECT oid::int8, pronargs, 'internal'::regtype = ANY (proargtypes)
+	FROM pg_proc WHERE pronamespace = 'mine'::regnamespace AND prokind = 'f'}))
+{
+	my ($oid, $nargs, $has_internal) = split /\|/;
+
+	$outcome{$has_internal}{ $wire->call_with_nulls($oid, $nargs) }++;
+}
+$wire->quit;
+is(join(' ', keys %{ $outcome{t} }),
+	'0A000', 'none of them can be called by the protocol');
+is(join(' ', sort keys %{ $outcome{f} }),
+	'22004 ok', 'others do nothing with NULLs');
+
 # An array of which nobody has said the type
 (undef, $out, $err) = as('attacker', q{
 CREATE TABLE shared.seen AS SELECT i % 3 AS i FROM generate_series(1, 100) i;

@@ -288,6 +288,22 @@ sub status
 	return BloomTest::Session::process_status($self->{pid});
 }
 
+# Call a function by its OID, with so many NULLs.  Returns 'ok' or the SQLSTATE
+# of the error.
+sub call_with_nulls
+{
+	my ($self, $function, $nargs) = @_;
+
+	$self->_write(
+		_message(
+			'F', pack "Nnn(N)${nargs}n", $function, 0, $nargs,
+			(0xffffffff) x $nargs, 0));
+	my ($error) = grep { $_->[0] eq 'E' } $self->_answer;
+	return 'ok' unless $error;
+	my ($state) = $error->[1] =~ /\0C(\w{5})\0/;
+	return $state;
+}
+
 sub quit
 {
 	my ($self) = @_;
