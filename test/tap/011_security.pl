@@ -141,6 +141,9 @@ like($err, qr/permission denied for language c/,
 ($rc, $out, $err) = as('owner',
 	'ALTER FUNCTION mine.bloom_eq(mine.bloom, mine.bloom) RENAME TO other');
 like($err, qr/must be owner/, 'nor change those of the extension');
+($rc, $out, $err) = as('owner',
+	'CREATE SCHEMA other; ALTER EXTENSION bloomfilter SET SCHEMA other');
+like($err, qr/must be owner of/, 'nor move them to another schema');
 
 # SECURITY.md gives a reason for each function.
 my $security =
