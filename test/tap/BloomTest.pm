@@ -288,20 +288,28 @@ sub status
 	return BloomTest::Session::process_status($self->{pid});
 }
 
-# Call a function by its OID, with so many NULLs.  Returns 'ok' or the SQLSTATE
-# of the error.
-sub call_with_nulls
+# Call a function by its OID, with arguments as text or undef for NULL.
+# Returns 'ok' and its result, or the SQLSTATE of the error.
+sub call
 {
-	my ($self, $function, $nargs) = @_;
+	my ($self, $function, @arguments) = @_;
 
 	$self->_write(
 		_message(
-			'F', pack "Nnn(N)${nargs}n", $function, 0, $nargs,
-			(0xffffffff) x $nargs, 0));
-	my ($error) = grep { $_->[0] eq 'E' } $self->_answer;
-	return 'ok' unless $error;
-	my ($state) = $error->[1] =~ /\0C(\w{5})\0/;
-	return $state;
+			'F',
+			join '',
+			pack('Nnn', $function, 0, scalar @arguments),
+			(map { defined $_ ? pack('N/a*', $_) : "\xff\xff\xff\xff" }
+				  @arguments),
+			pack('n', 0)));
+	foreach my $message ($self->_answer)
+	{
+		my ($type, $body) = @$message;
+
+		return $body =~ /\0C(\w{5})\0/ if $type eq 'E';
+		return ('ok', unpack 'x4a*', $body) if $type eq 'V';
+	}
+	return;
 }
 
 sub quit
