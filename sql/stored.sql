@@ -194,6 +194,15 @@ SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series
       UNION ALL SELECT f, 1000 + k / 50 * 10 + id, k FROM many, generate_series(1, 10000) k WHERE id <= 2 ORDER BY 2 OFFSET 0) a WHERE f @> k') < 3000 AS two_in_turn;
 RESET work_mem;
 
+-- One that takes just as much memory as there is stays as long as it is asked.
+SET work_mem = '64kB';
+CREATE TABLE fits AS SELECT bloom_add_all(bloom_empty(), array_agg(i)) AS f FROM generate_series(1, 8186) i;
+VACUUM ANALYZE fits;
+SELECT octet_length(f::bytea) <= 65536 AND octet_length(f::bytea) > 65536 - 8 AS fits FROM fits;
+SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM fits, generate_series(1, 8186) k;
+SELECT buffers('SELECT count(*) FROM fits, generate_series(1, 8186) k WHERE f @> k') < 400 AS whole_once;
+RESET work_mem;
+
 --
 -- Never an old answer
 --
