@@ -305,6 +305,14 @@ SELECT round(rows_expected('SELECT FROM data WHERE ' || condition)::numeric, -1)
 ) c(condition);
 SELECT rows_expected('SELECT FROM data a JOIN data b ON a.id::int OPERATOR(strange.@@@) b.url') AS joined,
   rows_expected('SELECT FROM data WHERE strange.none()') AS none;
+-- What execution refuses is not known to planning.
+CREATE TYPE strange.with_class AS (c regclass);
+CREATE TYPE strange.U&"bell\0007" AS ENUM ('x');
+CREATE COLLATION strange.ignoring_case FROM "C";
+UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ignoring_case';
+SELECT round(rows_expected('SELECT FROM data WHERE {url: a fifth} @> ' || key)::numeric, -1) AS expected, key FROM (VALUES
+  ('ROW(id, url)'), ('ROW(url::text)::strange.with_class'), ('mood::text::strange.U&"bell\0007"'),
+  ('url COLLATE strange.ignoring_case'), ('url::json')) k(key);
 SET client_min_messages = warning;
 DROP SCHEMA strange CASCADE;
 RESET client_min_messages;
