@@ -290,21 +290,22 @@ hash_interval_key(Datum key, uint64 seed)
 	return hash_two_words((uint64) days, (uint64) rest, seed);
 }
 
-/*
- * Version 4 or 6 of the protocol, length of the netmask, address.  Values are
- * too short to be TOASTed.
- */
+/* Version 4 or 6 of the protocol, length of the netmask, address. */
 static uint64
 hash_inet_key(Datum key, uint64 seed)
 {
 	inet	   *address = DatumGetInetPP(key);
 	uint8		bytes[2 + 16];
 	int			size = ip_addrsize(address);
+	uint64		hash;
 
 	bytes[0] = ip_family(address) == PGSQL_AF_INET ? 4 : 6;
 	bytes[1] = ip_bits(address);
 	memcpy(bytes + 2, ip_addr(address), size);
-	return bf_hash_bytes(bytes, 2 + size, seed);
+	hash = bf_hash_bytes(bytes, 2 + size, seed);
+	if ((Pointer) address != DatumGetPointer(key))
+		pfree(address);
+	return hash;
 }
 
 static uint64
