@@ -185,14 +185,14 @@ SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS comp
 
 -- What many filters took is given back when they make room: two that are
 -- asked in turn after them, for some keys each time, stay in memory.
-CREATE TABLE many AS SELECT g AS id, bloom_add(f, -g) AS f
+CREATE TABLE sixty AS SELECT g AS id, bloom_add(f, -g) AS f
   FROM (SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i) base, generate_series(1, 60) g;
-VACUUM ANALYZE many;
+VACUUM ANALYZE sixty;
 SET work_mem = '256kB';
-SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series(1, 100) k ORDER BY id OFFSET 0) a WHERE f @> k') < 3000 AS each_once,
-  buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series(1, 100) k WHERE id > 2
-      UNION ALL SELECT f, 1000 + k / 50 * 10 + id, k FROM many, generate_series(1, 10000) k WHERE id <= 2 ORDER BY 2 OFFSET 0) a WHERE f @> k') < 3000 AS two_in_turn,
-  buffers('SELECT count(*) FROM (SELECT f, id, k FROM many, generate_series(1, 40) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 9000 AS all_in_turn;
+SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 100) k ORDER BY id OFFSET 0) a WHERE f @> k') < 3000 AS each_once,
+  buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 100) k WHERE id > 2
+      UNION ALL SELECT f, 1000 + k / 50 * 10 + id, k FROM sixty, generate_series(1, 10000) k WHERE id <= 2 ORDER BY 2 OFFSET 0) a WHERE f @> k') < 3000 AS two_in_turn,
+  buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 40) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 9000 AS all_in_turn;
 RESET work_mem;
 
 -- One that takes just as much memory as there is stays as long as it is asked.
@@ -377,6 +377,6 @@ SELECT answer, count(*) FROM (
 GROUP BY answer ORDER BY answer;
 
 DROP VIEW every;
-DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, changing, keys, forged, forged_small;
+DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, sixty, fits, changing, keys, forged, forged_small;
 DROP FUNCTION exclude_all, ask_once, buffers, is_parallel, numbers, count_in, changes, forge, sqlstate_of, survive;
 DROP PROCEDURE across;
