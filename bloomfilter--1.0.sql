@@ -128,14 +128,14 @@ CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
 
 CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -318,7 +318,7 @@ CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
-	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB';
+	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB or more than 32 layers';
 
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'

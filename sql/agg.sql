@@ -161,6 +161,12 @@ SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c))
 FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
     bloom_agg(k, 0.01, 100000)::bytea AS c FROM parted GROUP BY g) i USING (g);
 SELECT h, bloom_cardinality(bloom_agg(k, 0.01, 100000)) AS keys FROM parted GROUP BY h ORDER BY h;
+-- Partitions without a row have no state: all but one of them, or all.
+SELECT plan_has('SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)', 'Partial Aggregate') AS partial;
+SELECT (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (1, 2)) = (SELECT bloom_agg(k) FROM parted_0) AS first,
+  (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)) = (SELECT bloom_agg(k) FROM parted_1) AS middle,
+  (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 1)) = (SELECT bloom_agg(k) FROM parted_2) AS last,
+  (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 1, 2)) IS NULL AS none;
 RESET enable_partitionwise_aggregate;
 RESET max_parallel_workers_per_gather;
 

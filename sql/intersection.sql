@@ -53,6 +53,27 @@ CREATE TABLE parallel AS SELECT bloom_intersection_agg(f) AS f FROM parts;
 COMMIT;
 SELECT s.f = p.f AS same, (SELECT count(*) FROM generate_series(40, 1000) i WHERE NOT s.f @> i) AS lost
   FROM serial s, parallel p;
+-- Partition by partition, whoever reads which
+CREATE TABLE spread (LIKE parts) PARTITION BY HASH (g);
+CREATE TABLE spread_0 PARTITION OF spread FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE spread_1 PARTITION OF spread FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO spread SELECT * FROM parts;
+ANALYZE spread;
+BEGIN;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SET LOCAL enable_partitionwise_aggregate = on;
+SET LOCAL cpu_tuple_cost = 1;
+DO $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) SELECT bloom_intersection_agg(f) FROM spread' INTO plan;
+  RAISE INFO '%', plan -> 0 -> 'Plan' ->> 'Partial Mode';
+END
+$$;
+CREATE TABLE partitionwise AS SELECT bloom_intersection_agg(f) AS f FROM spread;
+COMMIT;
+SELECT s.f = p.f AS same FROM serial s, partitionwise p;
 
 -- Two sets of a million keys with a tenth in common, within 5 %
 SELECT n, abs(n - 100000) <= 5000 AS close
@@ -80,4 +101,4 @@ SELECT bloom_agg(i) & bloom_agg(i::text) FROM generate_series(1, 10) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i), bloom_agg(i::text)) FROM generate_series(1, 10) i;
 SELECT bloom_empty(seed => 1) & bloom_empty(seed => 2);
 
-DROP TABLE forms, parts, serial, parallel;
+DROP TABLE forms, parts, serial, parallel, spread, partitionwise;

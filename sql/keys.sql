@@ -690,6 +690,18 @@ CREATE TYPE U&"\007F" AS (x int);
 SELECT outcome($$bloom_agg('x'::U&"bell\0007")$$) AS enum, outcome($$bloom_agg(ROW(1)::U&"\007F")$$) AS composite;
 DROP TYPE U&"bell\0007", U&"\007F";
 
+-- Long keys that are compressed in their row
+CREATE TABLE long (c char(5000), t text);
+INSERT INTO long VALUES ('abc', repeat('abc ', 1000));
+SELECT pg_column_compression(c) IS NOT NULL AND pg_column_compression(t) IS NOT NULL AS compressed,
+  bloom_hash(c) = bloom_hash('abc') AS padded, bloom_hash(t) = bloom_hash(repeat('abc ', 1000)) AS text FROM long;
+DROP TABLE long;
+
+-- A value that no label belongs to
+CREATE FUNCTION forge(int) RETURNS mood LANGUAGE internal IMMUTABLE STRICT AS 'int4up';
+SELECT outcome('bloom_hash(forge(1))') AS unknown;
+DROP FUNCTION forge;
+
 DROP TYPE with_mood, with_array, with_range, with_class, with_json, moodrange;
 DROP DOMAIN shorter, short, word, code, mail, weather, ints;
 DROP TYPE mood, colour, point3, textrange;

@@ -117,6 +117,15 @@ FROM (SELECT bloom_agg(k, 0.1 / (1 + k % 3), 10 * (1 + k % 3), k % 3) AS f, min(
       FROM generate_series(1, 30) k GROUP BY k % 3) groups, bloom_info(f) i
 ORDER BY g;
 
+-- A filter of 64 MB that is full but for its last block, and was made for as
+-- many keys as it has bits: what it needs next is more than there may be.
+CREATE TABLE full_up AS SELECT (decode('424c4d460101010100000000' || repeat('00', 16) || '7b14ae47e17a843f' || repeat('00', 8) ||
+    '0000100009060000' || '0000002000000000' || 'ac43d2d15d72323c' || '00feff1f00000000', 'hex') ||
+    decode(repeat('ff', (x'100000'::int - 1) * 64) || repeat('00', 64), 'hex'))::bloom AS f;
+SELECT bloom_contains_hash(f, 1) AS first, bloom_contains_hash(f, -1) AS last FROM full_up;
+CALL try('SELECT bloom_contains_hash(bloom_add_hash(f, -1), -1) FROM full_up');
+DROP TABLE full_up;
+
 -- The session lives on.
 SELECT bloom_empty() @> 1 AS found;
 

@@ -183,6 +183,27 @@ SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS comp
   buffers($$SELECT count(*) FROM s_extended, generate_series(1, 5000) k WHERE form = 'hardly filled' AND f @> k$$) < 200 AS whole_once
   FROM s_extended WHERE form = 'hardly filled';
 
+-- What many filters took is given back when they make room: two that are
+-- asked in turn after them, for some keys each time, stay in memory.
+CREATE TABLE sixty AS SELECT g AS id, bloom_add(f, -g) AS f
+  FROM (SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i) base, generate_series(1, 60) g;
+VACUUM ANALYZE sixty;
+SET work_mem = '256kB';
+SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 100) k ORDER BY id OFFSET 0) a WHERE f @> k') < 3000 AS each_once,
+  buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 100) k WHERE id > 2
+      UNION ALL SELECT f, 1000 + k / 50 * 10 + id, k FROM sixty, generate_series(1, 10000) k WHERE id <= 2 ORDER BY 2 OFFSET 0) a WHERE f @> k') < 3000 AS two_in_turn,
+  buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 40) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 9000 AS all_in_turn;
+RESET work_mem;
+
+-- One that takes just as much memory as there is stays as long as it is asked.
+SET work_mem = '64kB';
+CREATE TABLE fits AS SELECT bloom_add_all(bloom_empty(), array_agg(i)) AS f FROM generate_series(1, 8186) i;
+VACUUM ANALYZE fits;
+SELECT octet_length(f::bytea) <= 65536 AND octet_length(f::bytea) > 65536 - 8 AS fits FROM fits;
+SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM fits, generate_series(1, 8186) k;
+SELECT buffers('SELECT count(*) FROM fits, generate_series(1, 8186) k WHERE f @> k') < 400 AS whole_once;
+RESET work_mem;
+
 --
 -- Never an old answer
 --
@@ -356,6 +377,6 @@ SELECT answer, count(*) FROM (
 GROUP BY answer ORDER BY answer;
 
 DROP VIEW every;
-DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, changing, keys, forged, forged_small;
+DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, sixty, fits, changing, keys, forged, forged_small;
 DROP FUNCTION exclude_all, ask_once, buffers, is_parallel, numbers, count_in, changes, forge, sqlstate_of, survive;
 DROP PROCEDURE across;

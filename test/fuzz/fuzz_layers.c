@@ -55,7 +55,15 @@ add_some(uint32_t n, bool scattered)
 		bool		room = bf_builder_has_room(&b, 1);
 		int			nlayers = b.nlayers;
 
-		if (!went_well(bf_builder_add(&b, hash)))
+		BfStatus	status = bf_builder_add(&b, hash);
+
+		/* Unions may have made as many layers as there can be, all full. */
+		if (status == BF_TOO_MANY_LAYERS)
+		{
+			DEMAND(!room && nlayers == BF_MAX_LAYERS);
+			return true;
+		}
+		if (!went_well(status))
 			return false;
 		DEMAND(!room || b.nlayers == nlayers || nlayers == 0);
 		keys[nkeys++] = hash;

@@ -137,6 +137,7 @@ my $unite_agg = q{
 SELECT bloom_cardinality(bloom_union_agg(f | bloom_empty()))
 	FROM (SELECT bloom_agg(i) AS f FROM generate_series(1, 80) i) AS filter,
 		 (SELECT generate_series(1, %d)) AS again};
+my $intersect_agg = $unite_agg =~ s/bloom_union_agg/bloom_intersection_agg/r;
 my $rest = q{
 SELECT count(bloom_fpp(f)), count((bloom_info(f)).key_type),
 	   count(f::text::bloom::bytea::bloom)
@@ -159,6 +160,7 @@ push @tests, [ "adding $_ keys in a loop", $million, $add, $_ ]
   foreach 'text', 'numeric', 'bigint';
 push @tests, [ 'union of small filters', $million / 2, $unite ],
   [ 'union aggregate', $million, $unite_agg ],
+  [ 'intersection aggregate', $million / 4, $intersect_agg ],
   [ 'construction, description, conversion', $million / 4, $rest ];
 
 $session = BloomTest::Session->new($node, 'postgres');

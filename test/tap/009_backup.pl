@@ -26,6 +26,9 @@ INSERT INTO filter VALUES
 	('unsized', bloom_empty()),
 	('layers', bloom_empty(0.01, 100));
 
+-- bits that lie in their row
+CREATE TABLE small AS SELECT bloom_agg(i, 0.3, 1000) AS f FROM generate_series(1, 500) i;
+
 -- keys, and in the same transaction the filters that have them all
 CREATE PROCEDURE extend(first int, last int) LANGUAGE plpgsql AS $$
 BEGIN
@@ -44,7 +47,8 @@ END $$;
 
 my $fingerprint = q{
 SELECT name, md5(f::bytea), (SELECT count(*) FROM key)
-	FROM filter ORDER BY name COLLATE "C"};
+	FROM filter ORDER BY name COLLATE "C";
+SELECT md5(f::bytea) FROM small};
 my $lost = q{
 SELECT count(*) > 0, count(*) FILTER (WHERE NOT f @> k) FROM key, filter};
 
@@ -78,6 +82,15 @@ check_keys($primary, 'primary');
 command_ok(
 	[ 'pg_verifybackup', '--no-parse-wal', $primary->backup_dir . '/base' ],
 	'the backup is as its manifest says');
+
+# What is rolled back leaves nothing behind, here or there.  WAL has all of a
+# page that changes for the first time, so this is the second.
+$primary->safe_psql(
+	'postgres', q{
+UPDATE small SET f = f;
+BEGIN;
+UPDATE small SET f = bloom_add(f, (SELECT min(k) FROM generate_series(501, 600) k WHERE NOT f @> k));
+ROLLBACK});
 
 #
 # A point to go back to, and the disaster after it

@@ -141,6 +141,168 @@ like($err, qr/permission denied for language c/,
 ($rc, $out, $err) = as('owner',
 	'ALTER FUNCTION mine.bloom_eq(mine.bloom, mine.bloom) RENAME TO other');
 like($err, qr/must be owner/, 'nor change those of the extension');
+($rc, $out, $err) = as('owner',
+	'CREATE SCHEMA other; ALTER EXTENSION bloomfilter SET SCHEMA other');
+like($err, qr/must be owner of/, 'nor move them to another schema');
+
+# SECURITY.md gives a reason for each function.
+my $security =
+  PostgreSQL::Test::Utils::slurp_file("$FindBin::RealBin/../../SECURITY.md");
+my %justified = map { $_ => 1 } $security =~ /`(bloom_\w+)`/g;
+my @members = split /\n/, $node->safe_psql(
+	'app', q{
+SELECT DISTINCT proname FROM pg_depend JOIN pg_proc p ON p.oid = objid
+	WHERE classid = 'pg_proc'::regclass AND deptype = 'e'
+		AND refclassid = 'pg_extension'::regclass
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+	ORDER BY proname});
+cmp_ok(scalar @members, '>', 50, 'there are functions to be justified');
+is(join(' ', grep { !$justified{$_} } @members),
+	'', 'SECURITY.md justifies every function');
+
+#
+# What an ordinary user may try with what is there
+#
+as('owner', 'GRANT USAGE ON SCHEMA mine TO PUBLIC');
+($rc, $out, $err) = as('attacker', q{
+SET search_path = shared, mine;
+CREATE TYPE dress AS ENUM ('plain');
+CREATE FUNCTION always(bloom, anyelement) RETURNS boolean LANGUAGE sql AS 'SELECT true'});
+is("$rc$err", '0', 'an ordinary user has types and functions');
+foreach my $case (
+	[
+		'an aggregate with our states', 'cannot be internal', q{
+CREATE AGGREGATE stolen(anyelement) (SFUNC = bloom_agg_transfn,
+	STYPE = internal, FINALFUNC = bloom_agg_finalfn)}
+	],
+	[
+		'an aggregate with our states in its windows', 'cannot be internal', q{
+CREATE AGGREGATE stolen(text) (SFUNC = textcat, STYPE = text,
+	MSFUNC = bloom_agg_transfn, MINVFUNC = bloom_agg_transfn, MSTYPE = internal)}
+	],
+	[
+		'an aggregate serialized by our functions',
+		'may be specified only when', q{
+CREATE AGGREGATE stolen(text) (SFUNC = textcat, STYPE = text,
+	SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn)}
+	],
+	[
+		'a function with our support function', 'must be superuser', q{
+CREATE FUNCTION stolen(bloom, int) RETURNS boolean LANGUAGE sql
+	AS 'SELECT true' SUPPORT bloom_contains_support}
+	],
+	[
+		'a type with our functions', 'must be superuser', q{
+CREATE TYPE stolen (INPUT = bloom_in, OUTPUT = bloom_out)}
+	],
+	[
+		'bytes taken for something else', 'must be superuser', q{
+CREATE CAST (bloom AS dress) WITHOUT FUNCTION}
+	],
+	[
+		'a cast between types of others', 'must be owner of type', q{
+CREATE CAST (text AS bloom) WITH INOUT AS IMPLICIT}
+	],
+	[
+		'a function that returns bytes as a filter',
+		'permission denied for language internal', q{
+CREATE FUNCTION forge(bytea) RETURNS bloom LANGUAGE internal AS 'byteasend'}
+	],
+	[
+		'other storage of the type', 'must be owner of type', q{
+ALTER TYPE bloom SET (STORAGE = main)}
+	],
+	[
+		'an operator class', 'must be superuser', q{
+CREATE OPERATOR CLASS stolen FOR TYPE dress USING hash AS
+	FUNCTION 1 bloom_hashvalue(bloom)}
+	],
+	[
+		'a negator for our operator', 'must be owner of operator', q{
+CREATE OPERATOR shared.!@> (FUNCTION = always, LEFTARG = bloom,
+	RIGHTARG = anyelement, NEGATOR = OPERATOR(mine.@>))}
+	],
+	[
+		'other estimators for our operator', 'must be owner of operator', q{
+ALTER OPERATOR mine.@> (bloom, anyelement) SET (RESTRICT = contsel)}
+	],
+	[
+		'a member of the extension', 'must be owner of extension', q{
+ALTER EXTENSION bloomfilter ADD FUNCTION always(bloom, anyelement)}
+	])
+{
+	my ($what, $error, $query) = @$case;
+
+	(undef, undef, $err) =
+	  as('attacker', "SET search_path = shared, mine; $query");
+	like($err, qr/ERROR:  .*$error/, "refused: $what");
+}
+
+# SQL has no value of type internal, not even NULL.
+my @calls = split /\n/, $node->safe_psql(
+	'app', q{
+SELECT format('SELECT mine.%I(%s)', proname, (
+		SELECT string_agg(CASE type::regtype::text
+			WHEN 'internal' THEN 'NULL'
+			WHEN 'anyelement' THEN '5'
+			WHEN 'mine.bloom_key' THEN '''x'''
+			WHEN 'mine.bloom' THEN 'mine.bloom_empty()'
+			WHEN 'bytea' THEN 'mine.bloom_empty()::bytea'
+			ELSE format('1::%s', type::regtype) END, ', ' ORDER BY i)
+		FROM unnest(proargtypes::oid[]) WITH ORDINALITY AS argument (type, i)))
+	FROM pg_proc
+	WHERE pronamespace = 'mine'::regnamespace AND 'internal'::regtype = ANY (proargtypes)});
+cmp_ok(scalar @calls, '>', 15,
+	'there are functions with arguments of type internal');
+(undef, $out, $err) = as(
+	'attacker', "\\set VERBOSITY sqlstate\n" . join(";\n", @calls),
+	on_error_stop => 0);
+is(scalar(() = $err =~ /ERROR:  42883/g),
+	scalar @calls, 'none of them can be called');
+is($out, '', 'nor does any return something');
+
+# Nor can they be by the protocol, where arguments are just bytes or NULL.
+my $wire = BloomTest::Wire->new($node, 'app');
+my %outcome;
+foreach (
+	split /\n/, $node->safe_psql('app', q{
+SELECT oid::int8, pronargs, 'internal'::regtype = ANY (proargtypes)
+	FROM pg_proc WHERE pronamespace = 'mine'::regnamespace AND prokind = 'f'}))
+{
+	my ($oid, $nargs, $has_internal) = split /\|/;
+
+	my ($state) = $wire->call($oid, (undef) x $nargs);
+
+	$outcome{$has_internal}{$state}++;
+}
+is(join(' ', keys %{ $outcome{t} }),
+	'0A000', 'none of them can be called by the protocol');
+is(join(' ', sort keys %{ $outcome{f} }),
+	'22004 ok', 'others do nothing with NULLs');
+
+# Those of keys learn types from the query, of which there is none then.
+my ($empty, $add_hash, $contains_hash, $add_all) =
+  map { $node->safe_psql('app', "SELECT $_") }
+  'mine.bloom_empty()', "'mine.bloom_add_hash'::regproc::oid",
+  "'mine.bloom_contains_hash'::regproc::oid",
+  "'mine.bloom_add_all'::regproc::oid";
+my ($state, $filter) = $wire->call($add_hash, $empty, 5);
+is($state, 'ok', 'a function of hashes can be called by the protocol');
+is_deeply([ $wire->call($contains_hash, $filter, 5) ],
+	[ 'ok', 't' ], 'and works');
+is_deeply([ $wire->call($contains_hash, $filter, 6) ],
+	[ 'ok', 'f' ], 'in either case');
+isnt(($wire->call($add_all, $empty, '{1}'))[0],
+	'ok', 'one of keys cannot');
+$wire->quit;
+
+# An array of which nobody has said the type
+(undef, $out, $err) = as('attacker', q{
+CREATE TABLE shared.seen AS SELECT i % 3 AS i FROM generate_series(1, 100) i;
+ANALYZE shared.seen;
+SELECT mine.bloom_contains_any(mine.bloom_empty(), most_common_vals) FROM pg_stats
+	WHERE tablename = 'seen'});
+like($err, qr/ERROR:/, 'an array of no type is an error');
 
 # What the functions do is done as the caller.
 as('owner', q{
@@ -153,6 +315,8 @@ is( $node->safe_psql(
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'mine'::regnamespace AND prosecdef}),
 	'0',
 	'no function runs with the rights of its owner');
+($rc, $out, $err) = as('attacker', 'DROP OWNED BY attacker');
+is("$rc$err", '0', 'the attacker gives up');
 ($rc, $out, $err) =
   as('owner', 'DROP TABLE mine.secret; DROP EXTENSION bloomfilter');
 is("$rc$err", '0', 'they drop it');

@@ -276,9 +276,40 @@ sub copy_binary
 sub memory
 {
 	my ($self) = @_;
-	my $status = BloomTest::Session::process_status($self->{pid});
+	my $status = $self->status;
 
 	return $status->{VmHWM} - $status->{RssFile} - $status->{RssShmem};
+}
+
+sub status
+{
+	my ($self) = @_;
+
+	return BloomTest::Session::process_status($self->{pid});
+}
+
+# Call a function by its OID, with arguments as text or undef for NULL.
+# Returns 'ok' and its result, or the SQLSTATE of the error.
+sub call
+{
+	my ($self, $function, @arguments) = @_;
+
+	$self->_write(
+		_message(
+			'F',
+			join '',
+			pack('Nnn', $function, 0, scalar @arguments),
+			(map { defined $_ ? pack('N/a*', $_) : "\xff\xff\xff\xff" }
+				  @arguments),
+			pack('n', 0)));
+	foreach my $message ($self->_answer)
+	{
+		my ($type, $body) = @$message;
+
+		return $body =~ /\0C(\w{5})\0/ if $type eq 'E';
+		return ('ok', unpack 'x4a*', $body) if $type eq 'V';
+	}
+	return;
 }
 
 sub quit
