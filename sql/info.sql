@@ -31,8 +31,8 @@ SELECT count(*) AS filters,
   bool_and(i.bytes = octet_length(f::bytea) + 4) AS bytes,
   bool_and(i.layers > 0 OR i.bytes = 48 + 8 * n) AS sparse_bytes,
   bool_and(i.layers = 0 OR i.bytes = 48 + 32 * layers + bits / 8) AS dense_bytes,
-  bool_and(i.layers = 0 OR bits_set = (SELECT sum(length(replace(get_byte(f::bytea, b)::bit(8)::text, '0', '')))
-    FROM generate_series(44 + 32 * layers, octet_length(f::bytea) - 1) b)) AS bits_set,
+  bool_and(i.layers = 0 OR bits_set = (SELECT sum(length(replace(get_byte(image, b)::bit(8)::text, '0', '')))
+    FROM (SELECT f::bytea || '' AS image OFFSET 0) in_memory, generate_series(44 + 32 * layers, octet_length(image) - 1) b)) AS bits_set,
   bool_and(fill IS NOT DISTINCT FROM bits_set::float8 / bits) AS fill,
   bool_and(bits % block_bits = 0) AS blocks,
   bool_and((form = 'sparse') = (layers = 0) AND (form = 'sparse') = (bits IS NULL)) AS form,
