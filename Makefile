@@ -41,9 +41,10 @@ OBJS = $(CORE_OBJS) \
 # A name that postgres exports, too, must not be bound to postgres.
 SHLIB_LINK += -Wl,-Bsymbolic -lm
 
-# For test/tap/010_out_of_memory.pl: allocations that can be made to fail.
+# For test/tap/010_out_of_memory.pl, allocations that can be made to fail; for
+# 015_indirect.pl, indirect TOAST pointers.
 ifdef FAIL_ALLOC
-OBJS += test/fault/fail_alloc.o
+OBJS += test/fault/fail_alloc.o test/fault/indirect.o
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
 	MemoryContextAllocZero MemoryContextAllocExtended)
 endif

@@ -173,7 +173,7 @@ RESET max_parallel_workers_per_gather;
 --
 -- GROUPING SETS, ROLLUP, CUBE: each set like a query of its own
 --
-CREATE TABLE few AS SELECT row_number() OVER (ORDER BY g, h, k) AS n, * FROM items WHERE k < 250 OR g = 7;
+CREATE TABLE few AS SELECT row_number() OVER (ORDER BY g, h, k) AS n, * FROM items WHERE k < 100 OR g = 7;
 CREATE FUNCTION alone(g0 int, h0 int) RETURNS bytea LANGUAGE sql AS $$
   SELECT bloom_agg(k, 0.01, 300)::bytea FROM few WHERE (g = g0 OR g0 IS NULL) AND (h = h0 OR h0 IS NULL)
 $$;

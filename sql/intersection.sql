@@ -20,11 +20,11 @@ SELECT 'sparse, layers', s.a, bloom_add_all(bloom_empty(0.001, 100), array_agg(i
   FROM forms s, generate_series(401, 1000) i
  WHERE s.form = 'sparse, sparse' GROUP BY s.a;
 SELECT form, (bloom_info(a)).layers AS layers_a, (bloom_info(b)).layers AS layers_b,
-	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT (a & b) @> i) AS lost,
-	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT bloom_intersection(b, a) @> i) AS lost_too,
-	(SELECT count(*) < 50 FROM generate_series(1, 400) i WHERE (a & b) @> i) AS only_in_a_out,
-	(SELECT count(*) < 50 FROM generate_series(601, 1000) i WHERE (a & b) @> i) AS only_in_b_out,
-	(SELECT count(*) < 50 FROM generate_series(1001, 2000) i WHERE (a & b) @> i) AS others_out,
+	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT (SELECT a & b) @> i) AS lost,
+	(SELECT count(*) FROM generate_series(401, 600) i WHERE NOT (SELECT bloom_intersection(b, a)) @> i) AS lost_too,
+	(SELECT count(*) < 50 FROM generate_series(1, 400) i WHERE (SELECT a & b) @> i) AS only_in_a_out,
+	(SELECT count(*) < 50 FROM generate_series(601, 1000) i WHERE (SELECT a & b) @> i) AS only_in_b_out,
+	(SELECT count(*) < 50 FROM generate_series(1001, 2000) i WHERE (SELECT a & b) @> i) AS others_out,
 	(a & b) = (b & a) AS commutative,
 	(a & a) = a AS idempotent,
 	bloom_intersection_cardinality(a, b) BETWEEN 190 AND 210 AS estimate
@@ -75,11 +75,6 @@ CREATE TABLE partitionwise AS SELECT bloom_intersection_agg(f) AS f FROM spread;
 COMMIT;
 SELECT s.f = p.f AS same FROM serial s, partitionwise p;
 
--- Two sets of a million keys with a tenth in common, within 5 %
-SELECT n, abs(n - 100000) <= 5000 AS close
-  FROM (SELECT bloom_intersection_cardinality(
-			(SELECT bloom_agg(i, 0.001, 1000000) FROM generate_series(1, 1000000) i),
-			(SELECT bloom_agg(i, 0.001, 1000000) FROM generate_series(900001, 1900000) i)) AS n) x;
 -- nothing in common, everything in common
 SELECT bloom_intersection_cardinality(a, c) BETWEEN 0 AND 30 AS nothing,
 	bloom_intersection_cardinality(a, a) = bloom_cardinality(a) AS everything

@@ -36,7 +36,7 @@ BEGIN
     expected <> rows_expected(query || format('%s <@ {%s}', key, filter)) THEN
     RETURN 'operators and functions differ';
   END IF;
-  EXECUTE format('SELECT count(*) FROM %s WHERE filter(%L) @> %s', relation, filter, key) INTO actual;
+  EXECUTE format('SELECT count(*) FROM %s WHERE (SELECT filter(%L)) @> %s', relation, filter, key) INTO actual;
   IF greatest(expected, 1) BETWEEN greatest(actual, 1) / 2 AND greatest(actual, 1) * 2 THEN
     RETURN 'right';
   END IF;
@@ -114,11 +114,11 @@ SELECT rows_expected('SELECT FROM data WHERE NOT bloom_contains({id: every tenth
 
 -- Of a large table ANALYZE reads rows at random, which tells how many of the
 -- keys are there at all.
-CREATE TABLE large AS SELECT md5(i::text) AS m FROM generate_series(1, 100000) i;
+CREATE TABLE large AS SELECT md5(i::text) AS m FROM generate_series(1, 50000) i;
 ANALYZE large;
 INSERT INTO filters
 SELECT 'm: elsewhere', bloom_agg('x' || m, 0.4) FROM large UNION ALL
-SELECT 'm: half here', bloom_agg(md5((i * 2)::text)) FROM generate_series(1, 100000) i;
+SELECT 'm: half here', bloom_agg(md5((i * 2)::text)) FROM generate_series(1, 50000) i;
 SELECT judge('large', 'm', 'm: elsewhere'), judge('large', 'm', 'm: half here');
 DROP TABLE large;
 

@@ -17,7 +17,7 @@ INSERT INTO filters SELECT 'sparse, small', 1000, bloom_agg(i, 1e-9, 2000) FROM 
 INSERT INTO filters SELECT 'sparse', 40000, bloom_add_all(bloom_empty(), array_agg(i)) FROM generate_series(1, 40000) i;
 SET client_min_messages = error;
 INSERT INTO filters SELECT format('dense, %s', fpp), n, bloom_agg(i, fpp, n)
-  FROM (VALUES (0.5, 300000), (0.1, 100000), (0.01, 50000), (1e-3, 50000), (1e-4, 30000), (1e-6, 20000), (1e-9, 20000)) v(fpp, n),
+  FROM (VALUES (0.5, 150000), (0.1, 50000), (0.01, 30000), (1e-3, 20000), (1e-4, 15000), (1e-6, 10000), (1e-9, 10000)) v(fpp, n),
     generate_series(1, n) i GROUP BY fpp, n;
 INSERT INTO filters SELECT 'layers', 60000, bloom_agg(i, 0.01, 1000) FROM generate_series(1, 60000) i;
 RESET client_min_messages;
@@ -32,7 +32,7 @@ BEGIN
   RETURN f;
 END $$;
 INSERT INTO filters SELECT 'exceptions', n, exclude_all(f, keys) FROM filters,
-  (SELECT array_agg(-k) AS keys FROM generate_series(1, 1200) k WHERE k % 3 > 0) k WHERE form = 'dense, 0.5';
+  (SELECT array_agg(-k) AS keys FROM generate_series(1, 400) k WHERE k % 3 > 0) k WHERE form = 'dense, 0.5';
 CREATE TABLE stored (form text, n int, storage text, f bloom);
 CREATE TABLE s_main (LIKE stored); ALTER TABLE s_main ALTER f SET STORAGE main;
 CREATE TABLE s_extended (LIKE stored); ALTER TABLE s_extended ALTER f SET STORAGE extended;
@@ -64,8 +64,8 @@ FROM every GROUP BY storage ORDER BY storage;
 CREATE TABLE answers AS
   WITH plain AS MATERIALIZED (SELECT form, n, storage, f::bytea::bloom AS f FROM every)
   SELECT form, storage, n, k, bloom_contains(f, k) AS yes, bloom_contains_hash(f, bloom_hash(k)) AS by_hash
-  FROM plain, LATERAL (SELECT i AS k FROM generate_series(1, n, n / 1000 + 1) i
-    UNION ALL SELECT -i FROM generate_series(1, 1200) i) k;
+  FROM plain, LATERAL (SELECT i AS k FROM generate_series(1, n, n / 300 + 1) i
+    UNION ALL SELECT -i FROM generate_series(1, 400) i) k;
 CREATE INDEX ON answers (form, storage, k);
 VACUUM ANALYZE answers;
 SELECT count(*) AS asked, count(*) FILTER (WHERE NOT yes AND k > 0) AS lost, count(*) FILTER (WHERE yes AND k < 0) > 500 AS some_false,
@@ -151,7 +151,7 @@ CREATE TABLE big (id int PRIMARY KEY, f bloom);
 INSERT INTO big SELECT 1, bloom_agg(i, 0.01, 1000000) FROM generate_series(1, 200000) i;
 INSERT INTO big SELECT 2, bloom_add_all(bloom_empty(), array_agg(i)) FROM generate_series(1, 200000) i;
 INSERT INTO big SELECT 3, exclude_all(bloom_agg(i, 0.5, 1000000), (SELECT array_agg(-k) FROM generate_series(1, 3000) k))
-  FROM generate_series(1, 1000000) i;
+  FROM generate_series(1, 300000) i;
 VACUUM ANALYZE big;
 SELECT id, pg_relation_size(reltoastrelid) / 8192 > 200 AS many_pages, octet_length(f::bytea) / 1996 > 90 AS many_chunks
   FROM big, pg_class WHERE pg_class.oid = 'big'::regclass ORDER BY id;
@@ -174,9 +174,9 @@ SELECT id, buffers(format('SELECT bloom_contains(f, 1) FROM big WHERE id = %s', 
   buffers(format('SELECT bloom_info(f) FROM big WHERE id = %s', id)) <= 10 AS info
 FROM big ORDER BY id;
 -- Many keys read the whole once, not once a key, nor a slice for each key.
-SELECT buffers('SELECT count(*) FROM big, generate_series(1, 100000) k WHERE id = 1 AND f @> k') < 5000 AS whole_once,
-  buffers('SELECT count(*) FROM generate_series(1, 100000) k WHERE (SELECT f FROM big WHERE id = 1) @> k') < 5000 AS initplan,
-  buffers('SELECT bloom_contains_all(f, (SELECT array_agg(k) FROM generate_series(1, 100000) k)) FROM big WHERE id = 1') < 2500 AS array,
+SELECT buffers('SELECT count(*) FROM big, generate_series(1, 20000) k WHERE id = 1 AND f @> k') < 5000 AS whole_once,
+  buffers('SELECT count(*) FROM generate_series(1, 20000) k WHERE (SELECT f FROM big WHERE id = 1) @> k') < 5000 AS initplan,
+  buffers('SELECT bloom_contains_all(f, (SELECT array_agg(k) FROM generate_series(1, 20000) k)) FROM big WHERE id = 1') < 2500 AS array,
   buffers('SELECT count(*) FROM (SELECT f, k FROM big, generate_series(1, 20000) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 15000 AS in_turn;
 -- So do compressed filters, at each call site.
 SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS compressed,
@@ -316,7 +316,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
-CREATE TABLE keys AS SELECT i AS k FROM generate_series(1, 100000) i;
+CREATE TABLE keys AS SELECT i AS k FROM generate_series(1, 30000) i;
 ANALYZE keys;
 CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE

@@ -85,6 +85,35 @@ note 'a million groups: ', in_mb($peak - $base), ' over ', in_mb($base);
 $session->quit;
 
 #
+# Groups that outgrow their lists of hashes after they came into the hash
+# table, where nothing can be spilled any more: what each takes counts.  A
+# filter has 128 bytes of bits here, and what surrounds them is of a fixed
+# size.
+#
+$session = BloomTest::Session->new($node, 'postgres');
+my $dense = q{
+SELECT count(*), count(*) FILTER (WHERE (bloom_info(f)).form = 'dense'
+		AND f @> g AND f @> g + 40000 AND f @> g + 1180000)
+FROM (SELECT i % 20000 AS g, bloom_agg(i, 0.01, 100) AS f
+	  FROM (SELECT generate_series(0, 1199999) AS i) AS key
+	  GROUP BY i % 20000) AS groups};
+foreach my $setting ([ '4MB', 52 ], [ '1GB', 88 ])
+{
+	my ($work_mem, $limit) = @$setting;
+
+	$session->query("SET work_mem = '$work_mem'");
+	($plan) = $session->query("EXPLAIN $dense");
+	like($plan, qr/HashAggregate/, 'dense groups are made by hashing');
+	($base) = $session->query_memory($dense =~ s/1199999/1199/r);
+	($peak, $out, $err) = $session->query_memory($dense);
+	is("$out$err", '20000|20000', "20,000 dense groups in $work_mem");
+	cmp_ok($peak - $base, '<', $limit * MB, "they take less than $limit MB");
+	note "20,000 dense groups in $work_mem: ", in_mb($peak - $base), ' over ',
+	  in_mb($base);
+}
+$session->quit;
+
+#
 # No leaks: a million calls take no more memory than a thousand.  Within one
 # query, memory would pile up where a function keeps something for each call;
 # after it, in the caches of the session.

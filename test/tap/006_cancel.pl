@@ -126,5 +126,39 @@ cancel_call(
 },
 	join(' + ', ('bloom_cardinality(a | b)') x 4));
 
+#
+# Text goes in and out in stretches, between which a request is looked for.
+# The session makes this one itself, before the call, so that it is there when
+# the first stretch begins, however fast the machine.
+#
+sub cancel_itself
+{
+	my ($what, $call, $is_done) = @_;
+
+	$session->query('ALTER SEQUENCE done RESTART');
+	my (undef, $err) = $session->query(
+		qq{
+DO \$\$
+DECLARE
+	f bloom;
+	t text;
+	n bigint;
+BEGIN
+	SELECT bloom_agg(i, 1e-9, 300000) INTO f FROM generate_series(1, 200000) i;
+	t := f;
+	n := CASE WHEN pg_cancel_backend(pg_backend_pid()) THEN $call END +
+		nextval('done');
+END \$\$});
+	like($err, qr/ERROR:  57014/, "$what: cancelled with 57014");
+	is(($session->query('SELECT is_called FROM done'))[0],
+		$is_done, "$what: cancelled within the call, or behind it");
+	check_session($what, $before);
+	return;
+}
+
+cancel_itself('text output', 'octet_length(f::text)', 'f');
+cancel_itself('text input', 'bloom_cardinality(t::bloom)', 'f');
+cancel_itself('neither', 'octet_length(t) + bloom_cardinality(f)', 't');
+
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();
