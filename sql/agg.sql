@@ -304,6 +304,16 @@ DROP AGGREGATE add_labels(bloom_key);
 CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_set_agg_finalfn,
   COMBINEFUNC = bloom_agg_combinefn, SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn, PARALLEL = SAFE);
 SELECT doubled(k, 0.01) @> 1 AS found FROM generate_series(1, 100) k;
+-- two aggregates share a state, which is then serialized twice
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT plan_has('SELECT bloom_agg(k, 0.01::float8), doubled(k, 0.01::float8) FROM items', 'Partial Aggregate') AS partial;
+SELECT count(*) FILTER (WHERE NOT (a @> k AND b @> k)) AS lost, count(k) AS keys
+FROM items, (SELECT bloom_agg(k, 0.01::float8) AS a, doubled(k, 0.01::float8) AS b FROM items) f;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 DROP AGGREGATE doubled(anyelement, float8);
 -- the state of another aggregate
 CREATE AGGREGATE confused(anynonarray) (SFUNC = array_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_finalfn);

@@ -32,9 +32,8 @@ PG_FUNCTION_INFO_V1(bloom_set_agg_finalfn);
 typedef struct PgBloomState
 {
 	uint32		magic;			/* guards against states of others */
-	bool		received;		/* an image from another process: read-only */
-	const uint8_t *image;		/* of a received state */
-	size_t		size;
+	bool		received;		/* from another process, or on its way there */
+	struct varlena *image;		/* all there is of a received state */
 	BfBuilder	builder;		/* of any other state */
 	int			npending;
 	uint64	   *pending;		/* hashes on their way into bits, or NULL */
@@ -241,7 +240,8 @@ open_state(PgBloomState *state, BfView *view)
 
 	if (state->received)
 	{
-		if (bf_open(state->image, state->size, view) != BF_OK)
+		if (bf_open((const uint8_t *) VARDATA_ANY(state->image),
+					VARSIZE_ANY_EXHDR(state->image), view) != BF_OK)
 			elog(ERROR, "invalid state of a Bloom filter aggregate");
 		return;
 	}
@@ -352,6 +352,11 @@ bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
 
 /*
  * bloom_agg_serialfn(internal) returns bytea
+ *
+ * A state is serialized when no more rows are coming.  It may be as large as
+ * a filter can be, and PostgreSQL is going to copy what is returned, so the
+ * builder gives its memory back at once.  Where aggregates share a state, it
+ * is serialized again before the result has gone.
  */
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
@@ -360,7 +365,13 @@ bloom_agg_serialfn(PG_FUNCTION_ARGS)
 
 	aggregate_context(fcinfo);
 	state = get_state(fcinfo, 0);
-	PG_RETURN_BYTEA_P(pgbloom_result(get_builder(state), false));
+	if (!state->received)
+	{
+		state->image = pgbloom_result(get_builder(state), false);
+		state->received = true;
+		bf_builder_free(&state->builder);
+	}
+	PG_RETURN_BYTEA_P(state->image);
 }
 
 /*
@@ -380,8 +391,7 @@ bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 	state = palloc0(sizeof(*state));
 	state->magic = STATE_MAGIC;
 	state->received = true;
-	state->image = (uint8_t *) VARDATA_ANY(bytes);
-	state->size = VARSIZE_ANY_EXHDR(bytes);
+	state->image = bytes;
 	PG_RETURN_POINTER(state);
 }
 
