@@ -231,7 +231,8 @@ typedef struct BfBuilder
 	uint32_t	room;			/* allocated in hashes */
 	uint64_t   *hashes;
 	int			nlayers;		/* 0: still hashes */
-	BfBuildLayer *layers;		/* BF_MAX_LAYERS of them, or NULL */
+	int			layer_room;		/* allocated in layers */
+	BfBuildLayer *layers;
 	uint32_t	nexceptions;
 	uint64_t   *exceptions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
 } BfBuilder;

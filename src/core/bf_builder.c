@@ -96,6 +96,7 @@ bf_builder_free(BfBuilder *b)
 		b->host.free(b->host.context, b->layers);
 	b->layers = NULL;
 	b->nlayers = 0;
+	b->layer_room = 0;
 	if (b->exceptions != NULL)
 		b->host.free(b->host.context, b->exceptions);
 	b->exceptions = NULL;
@@ -125,6 +126,31 @@ total_bits(const BfBuilder *b)
 	return total;
 }
 
+/*
+ * Make room for one more layer.  Most filters have one, and there may be many
+ * of them, so room is not taken for more than twice what there is.
+ */
+static BfStatus
+make_layer_room(BfBuilder *b)
+{
+	int			room = b->nlayers > 0 ? 2 * b->nlayers : 1;
+	BfBuildLayer *layers;
+
+	if (b->nlayers < b->layer_room)
+		return BF_OK;
+	layers = b->host.alloc(b->host.context, room * sizeof(BfBuildLayer));
+	if (layers == NULL)
+		return BF_NO_MEMORY;
+	if (b->layers != NULL)
+	{
+		memcpy(layers, b->layers, b->nlayers * sizeof(BfBuildLayer));
+		b->host.free(b->host.context, b->layers);
+	}
+	b->layers = layers;
+	b->layer_room = room;
+	return BF_OK;
+}
+
 /* Append a layer with no bit set. */
 static BfStatus
 append_layer(BfBuilder *b, const BfShape *shape)
@@ -136,13 +162,8 @@ append_layer(BfBuilder *b, const BfShape *shape)
 	if (bf_shape_bits(shape) > BF_MAX_BITS - total_bits(b))
 		return BF_TOO_LARGE;
 
-	if (b->layers == NULL)
-	{
-		b->layers = b->host.alloc(b->host.context,
-								  BF_MAX_LAYERS * sizeof(BfBuildLayer));
-		if (b->layers == NULL)
-			return BF_NO_MEMORY;
-	}
+	if (make_layer_room(b) != BF_OK)
+		return BF_NO_MEMORY;
 	layer = &b->layers[b->nlayers];
 	layer->shape = *shape;
 	layer->bits_set = 0;
