@@ -85,7 +85,7 @@ SELECT bloom_fpp(bloom_empty()) AS empty, bloom_fpp(bloom_empty(0.1, 1000)) AS e
 SET client_min_messages = error;
 SELECT p, bool_and(fpp > last) AS rising, bool_and(fpp <= 1.1 * p) FILTER (WHERE n <= 10000) AS within,
   bool_and(fpp <= 2 * p) AS at_most_twice, max(layers) > 1 AS grown
-FROM (SELECT p, n, bloom_fpp(f) AS fpp, lag(bloom_fpp(f), 1, 0) OVER (PARTITION BY p ORDER BY n) AS last, (bloom_info(f)).layers
+FROM (SELECT p, n, bloom_fpp(f) AS fpp, lag(bloom_fpp(f), 1, 0::float8) OVER (PARTITION BY p ORDER BY n) AS last, (bloom_info(f)).layers
       FROM (SELECT p, n, bloom_agg(k, p, 10000) AS f
             FROM unnest('{0.1,0.001,1e-5}'::float8[]) p, unnest('{1,10,100,1000,2500,5000,7500,10000,20000,40000,100000}'::int[]) n,
               generate_series(1, n) k GROUP BY p, n) f) f

@@ -147,6 +147,18 @@ INSERT INTO filters
 		FROM (SELECT k FROM "keys: jsonb"
 			UNION ALL SELECT to_jsonb(i) FROM generate_series(1, 50000) i) u;
 
+-- What filters are made for at many rates: computed in floating point, and yet
+-- the same on all machines.
+CREATE TABLE sizes AS
+	SELECT rate, n, bits, hashes, block_bits, filters, textbook_hashes
+		FROM (SELECT (digits || 'e-' || exponent)::float8 AS rate
+			FROM generate_series(10, 49, 3) digits,
+				 generate_series(2, 10) exponent
+			WHERE (digits || 'e-' || exponent)::float8 >= 1e-9) rates,
+		unnest(ARRAY[1, 2, 10, 100, 1000, 1234, 54321, 1000000, 4194304,
+					 99999999, 400000000]) n,
+		bloom_sizing(rate, n);
+
 -- Other places where a filter can stand.
 CREATE TYPE named_filter AS (name text, f bloom);
 CREATE DOMAIN small_filter AS bloom
@@ -197,6 +209,8 @@ BEGIN
 		FROM places WHERE id = -1;
 	DELETE FROM places WHERE id = -1;
 	RETURN QUERY SELECT count(*)::text FROM known;
+	RETURN QUERY SELECT md5(string_agg(s::text, ';' ORDER BY rate, n))
+		FROM sizes s;
 END $$;
 
 -- How many keys of their own the filters of a table were asked for, and how
@@ -231,11 +245,12 @@ BEGIN
 		FOREACH query IN ARRAY ARRAY[
 			'SELECT $1 @> k FROM %s LIMIT 1',
 			'SELECT bloom_add($1, k) FROM %s LIMIT 1',
-			'SELECT $1 | bloom_agg(k) FROM %s']
+			'SELECT $1 | bloom_agg(k, 0.01, NULL, $2) FROM %s']
 		LOOP
 			asked := asked + 1;
 			BEGIN
-				EXECUTE format(query, keys_of(part.kind)) USING part.f;
+				EXECUTE format(query, keys_of(part.kind))
+					USING part.f, (bloom_info(part.f)).seed;
 				answered := answered + 1;
 			EXCEPTION WHEN datatype_mismatch THEN
 			END;
