@@ -83,10 +83,13 @@ UPDATE filters SET f = f | (SELECT bloom_agg('new ' || i, 0.01, 200000)
 	WHERE kind = 'text' AND form = 'large';
 SELECT count(*) FROM generate_series(1, 1000) i, filters
 	WHERE kind = 'text' AND form = 'large' AND f @> ('new ' || i);
-REFRESH MATERIALIZED VIEW CONCURRENTLY stored;
-SELECT fingerprint()}) =~ s/^1000\n//r =~ s/^text\|large\|.*\n//mr,
-	$fingerprint =~ s/^text\|large\|.*\n//mr,
-	'a filter is extended, and the others stay the same');
+REFRESH MATERIALIZED VIEW CONCURRENTLY stored}),
+	1000,
+	'a filter is extended');
+is( $new->safe_psql('postgres', 'SELECT fingerprint()') =~
+	  s/^text\|.*\n//mgr,
+	$fingerprint =~ s/^text\|.*\n//mgr,
+	'those of other kinds stay the same');
 is($new->safe_psql('postgres', $asked), $answer, 'all keys are found again');
 $new->command_ok(
 	[ 'vacuumdb', '--all', '--analyze', '--host', $new->host, '--port', $new->port ],
