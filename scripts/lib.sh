@@ -12,7 +12,7 @@
 # PostgreSQL finds its files relative to where its programs lie (its own `make check` lives by that), so the same
 # few lines serve packaged and self-built servers of every version, with no right to write into them.
 
-oldest_major=14
+oldest_major=${BF_OLDEST_MAJOR:-14}     # scripts/majors has reason to go below
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 umask 022                               # the server's user has to read what is built here

@@ -66,7 +66,7 @@ SELECT bloom_fpp(bloom_empty()) AS empty, bloom_fpp(bloom_empty(0.1, 1000)) AS e
 SET client_min_messages = error;
 SELECT p, bool_and(fpp > last) AS rising, bool_and(fpp <= 1.1 * p) FILTER (WHERE n <= 1000) AS within,
   bool_and(fpp <= 2 * p) AS at_most_twice, max(layers) > 1 AS grown
-FROM (SELECT p, n, bloom_fpp(f) AS fpp, lag(bloom_fpp(f), 1, 0) OVER (PARTITION BY p ORDER BY n) AS last, (bloom_info(f)).layers
+FROM (SELECT p, n, bloom_fpp(f) AS fpp, lag(bloom_fpp(f), 1, 0::float8) OVER (PARTITION BY p ORDER BY n) AS last, (bloom_info(f)).layers
       FROM (SELECT p, n, bloom_agg(k, p, 1000) AS f
             FROM unnest('{0.1,0.001,1e-5}'::float8[]) p, unnest('{1,10,100,250,500,750,1000,2000,4000,10000}'::int[]) n,
               generate_series(1, n) k GROUP BY p, n) f) f

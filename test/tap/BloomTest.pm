@@ -12,12 +12,15 @@ use PostgreSQL::Test::Cluster;
 our @EXPORT = qw(new_node create_database find_crashes
   can_measure_memory);
 
-# A server to be started.  Encoding and locale are our own: those of the
-# environment differ from machine to machine.
+# A server to be started, of the PostgreSQL in install_path or else of the one
+# that is tested.  Encoding and locale are our own: those of the environment
+# differ from machine to machine.
 sub new_node
 {
 	my ($name, %params) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $install_path = delete $params{install_path};
+	my $node = PostgreSQL::Test::Cluster->new($name,
+		$install_path ? (install_path => $install_path) : ());
 
 	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ], %params);
 

@@ -312,7 +312,7 @@ test_read(void)
 
 	CHECK(bf_validate(golden_sparse, sizeof(golden_sparse), &view) == BF_OK,
 		  "%s", view.reason);
-	CHECK(view.params.fpp == 0.001 && view.params.expected == 1000 &&
+	CHECK(view.params.fpp == (double) 0.001 && view.params.expected == 1000 &&
 		  view.params.seed == UINT64_C(0x0123456789ABCDEF) &&
 		  view.params.kind.code == BF_KIND_INTEGER &&
 		  view.params.kind.namelen == 0 &&
@@ -324,7 +324,7 @@ test_read(void)
 
 	CHECK(bf_validate(golden_dense, sizeof(golden_dense), &view) == BF_OK,
 		  "%s", view.reason);
-	CHECK(view.params.fpp == 0.1 && view.params.expected == 20 &&
+	CHECK(view.params.fpp == (double) 0.1 && view.params.expected == 20 &&
 		  view.params.seed == 1 && view.params.kind.code == BF_KIND_TEXT,
 		  "parameters of the dense one");
 	CHECK(view.nlayers == 1 && view.nhashes == 0 &&
@@ -332,7 +332,7 @@ test_read(void)
 		  view.layers[0].shape.block_log2 == 9 &&
 		  view.layers[0].shape.k == 3 &&
 		  view.layers[0].shape.capacity == 92 &&
-		  view.layers[0].shape.fpp == 0.1 &&
+		  view.layers[0].shape.fpp == (double) 0.1 &&
 		  view.layers[0].bits_set == 45 &&
 		  view.layers[0].bits == golden_dense + HEADER + ENTRY,
 		  "layer of the dense one");

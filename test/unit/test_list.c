@@ -60,7 +60,7 @@ item(Order order, size_t i, size_t n, uint64_t *state)
 		case HIGH_HALF:
 			return random | 0xFFFFFFFF;
 		case SORTED_BUT_LAST:
-			return i + 1 < n ? i << 40 : 1;
+			return i + 1 < n ? (uint64_t) i << 40 : 1;
 		case EXTREMES:
 			return random % 3 == 0 ? 0 : random % 3 == 1 ? UINT64_MAX : random;
 		default:
