@@ -524,7 +524,7 @@ copy_sources() {
 build_and_install() {   # SOURCES MAKE-VARIABLE...
 	local make
 	make=("$(make_command)" -s -C "$1" with_llvm=no PG_CONFIG="$pg_config" "${@:2}")
-	"${make[@]}" -j "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" all
+	"${make[@]}" -j "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" all || return
 	"${make[@]}" DESTDIR="$stage" install
 }
 
@@ -544,7 +544,7 @@ link_tree() {
 }
 
 stage_server() {   # SOURCES MAKE-VARIABLE...
-	build_and_install "$@"
+	build_and_install "$@" || return
 	mkdir -p "$server_bin"
 	cp -RL "$("$pg_config" --bindir)/." "$server_bin"
 	link_tree "$("$pg_config" --pkglibdir)"
