@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include "../../src/compat.h"
+
 #include "access/detoast.h"
 #include "fmgr.h"
 #include "utils/memutils.h"
