@@ -10,11 +10,11 @@
  */
 #include "postgres.h"
 
-#include "../../src/compat.h"
-
 #include "access/detoast.h"
 #include "fmgr.h"
 #include "utils/memutils.h"
+
+#include "../../src/compat.h"
 
 PGDLLEXPORT PG_FUNCTION_INFO_V1(make_indirect);
 
