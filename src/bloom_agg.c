@@ -32,7 +32,7 @@ PG_FUNCTION_INFO_V1(bloom_set_agg_finalfn);
 typedef struct PgBloomState
 {
 	uint32		magic;			/* guards against states of others */
-	bool		received;		/* from another process, or on its way there */
+	bool		received;		/* an image from another process: read-only */
 	struct varlena *image;		/* all there is of a received state */
 	BfBuilder	builder;		/* of any other state */
 	int			npending;
@@ -353,10 +353,8 @@ bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
 /*
  * bloom_agg_serialfn(internal) returns bytea
  *
- * A state is serialized when no more rows are coming.  It may be as large as
- * a filter can be, and PostgreSQL is going to copy what is returned, so the
- * builder gives its memory back at once.  Where aggregates share a state, it
- * is serialized again before the result has gone.
+ * The state stays as it is: it is serialized again where aggregates share it,
+ * and where a plan is run anew upon a hash table that is there already.
  */
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
@@ -365,13 +363,7 @@ bloom_agg_serialfn(PG_FUNCTION_ARGS)
 
 	aggregate_context(fcinfo);
 	state = get_state(fcinfo, 0);
-	if (!state->received)
-	{
-		state->image = pgbloom_result(get_builder(state), false);
-		state->received = true;
-		bf_builder_free(&state->builder);
-	}
-	PG_RETURN_BYTEA_P(state->image);
+	PG_RETURN_BYTEA_P(pgbloom_result(get_builder(state), false));
 }
 
 /*
