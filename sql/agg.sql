@@ -339,5 +339,35 @@ SELECT count(*) AS received FROM received;
 COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
 DROP TABLE received;
 
+--
+-- A plan that is run anew reads its hash tables of partial states again, where
+-- they were not too large for work_mem, as the one that finalizes them is.
+--
+CREATE TABLE ranges (g int, k int) PARTITION BY RANGE (k);
+DO $$
+BEGIN
+  FOR i IN 0 .. 15 LOOP
+    EXECUTE format('CREATE TABLE ranges_%s PARTITION OF ranges FOR VALUES FROM (%s) TO (%s)', i, i * 1000, i * 1000 + 1000);
+  END LOOP;
+END
+$$;
+INSERT INTO ranges SELECT i / 20, i FROM generate_series(0, 15999) i;
+ANALYZE ranges;
+BEGIN;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SET LOCAL enable_partitionwise_aggregate = on;
+SET LOCAL work_mem = '64kB';
+SET LOCAL enable_material = off;
+SET LOCAL enable_sort = off;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SET LOCAL cpu_tuple_cost = 1;
+SELECT o, count(*) AS groups, count(*) FILTER (WHERE NOT f @> g * 20) AS lost
+FROM generate_series(1, 3) o LEFT JOIN LATERAL
+  (SELECT g, bloom_agg(k) AS f FROM ranges GROUP BY g HAVING bloom_cardinality(bloom_agg(k)) > o) x ON true
+GROUP BY o ORDER BY o;
+COMMIT;
+DROP TABLE ranges;
+
 DROP FUNCTION images, plan_has;
 DROP TABLE items, few, grouped, parted;
