@@ -77,11 +77,10 @@ def with_filters(job, section, n):
                 session.execute(statement)
             section.plan(title, session, statement.partition(' AS ')[2].strip().rstrip(';'),
                          ['Hash Join'] if 'join' in title else ['Scan on'])
-        # The positions of a key in its block are not quite independent, which makes up to 2 % of the rate.
-        most = n // 10 + 1.02 * 0.009 * n
+        most = n // 10 + 0.009 * n + 6 * (0.009 * n) ** 0.5
         for left in ('left_a', 'left_b'):
             rows = session.value('SELECT count(*) FROM ' + left)
-            job.check(n // 10 <= rows <= most + 6 * (0.009 * n) ** 0.5, '%d rows in %s' % (rows, left))
+            job.check(n // 10 <= rows <= most, '%d rows in %s' % (rows, left))
     return steps, job.temporary_bytes() - before
 
 

@@ -210,10 +210,24 @@ def _log_u(block_bits, k):
     return k * math.log1p(-1 / block_bits)
 
 
-def _load_rate(block_bits, k):
-    """A function: the rate of a block by the number of its keys."""
+def _load_rate(block_bits, k, unknown=1.0):
+    """A function: the rate of a block by the number of its keys.
+
+    unknown is the share of the variance that the block does have.
+    """
     log_u = _log_u(block_bits, k)
-    return lambda i: (-math.expm1(i * log_u)) ** k
+    log_v = k * math.log1p(-2 / block_bits)
+    pairs = k * (k - 1) / 2
+
+    def rate(i):
+        u, v = math.exp(i * log_u), math.exp(i * log_v)
+        filled = -math.expm1(i * log_u)
+        if k == 1 or not i:
+            return filled
+        variance = u / block_bits + (1 - 1 / block_bits) * v - u * u
+        return filled ** k + pairs * filled ** (k - 2) * variance * unknown
+
+    return rate
 
 
 def _rate(block_bits, k, c):
@@ -369,7 +383,8 @@ class Layer:
         if not self.bits_set:
             return 0.0
         n, others = max(1, round(self.keys())), self.nblocks - 1
-        value = _load_rate(1 << self.block_log2, self.k)
+        value = _load_rate(1 << self.block_log2, self.k,
+                           others / self.nblocks)
         if not others:
             return value(n)
         return _mean(value, n // self.nblocks,

@@ -239,7 +239,7 @@ def rules():
     yield vector('a list longer than a block', integers(1, 13, 0.01, 40),
                  1, 13)
     yield vector('two k need the same bits: the larger one',
-                 integers(1, 300, 0.184, 300), 1, 300)
+                 integers(1, 300, 0.089, 300), 1, 300)
     yield vector('a number of blocks rounded to 8 digits',
                  integers(1, 2100, 0.01, 13150), 1, 2100)
     yield vector('more than half of the keys test positive before',
