@@ -1,9 +1,6 @@
 """A blacklist of ten billion URLs in 64 shards, of which one is built at its real size and then stands for each."""
-import os
-import re
-import subprocess
-
-from lib import as_bytes, cpu_seconds_of_ended_children, significant
+import pgbench
+from lib import as_bytes, significant
 
 TITLE = 'A blacklist of 10 billion URLs'
 STEPS = 10
@@ -136,44 +133,22 @@ def measure_lookups(job):
     rows = []
     for clients in (1, 8):
         with job.step('lookups in all shards, {} at a time'.format(clients)):
-            rows.append(pgbench(job, 'all %d shards, not in any cache' % SHARDS, ANY_SHARD, clients))
+            rows.append(lookups_by(job, 'all %d shards, not in any cache' % SHARDS, ANY_SHARD, clients))
     with job.step('lookups in %d shards, and nothing but a statement' % CACHED):
         with job.session() as session:
             session.execute('SELECT bloom_cardinality(urls) FROM blacklist WHERE shard < %s', [CACHED])
         for clients in (1, 2):
-            rows.append(pgbench(job, '%d shards, in the cache' % CACHED, FEW_SHARDS, clients))
-        rows.append(pgbench(job, '`SELECT 1`', 'SELECT 1;', 1))
+            rows.append(lookups_by(job, '%d shards, in the cache' % CACHED, FEW_SHARDS, clients))
+        rows.append(lookups_by(job, '`SELECT 1`', 'SELECT 1;', 1))
     return rows
 
 
-def blocks(session):
-    return session.execute('''SELECT sum(coalesce(heap_blks_{0}, 0) + coalesce(idx_blks_{0}, 0) +
-                                         coalesce(toast_blks_{0}, 0) + coalesce(tidx_blks_{0}, 0)),
-                                     sum(coalesce(heap_blks_{1}, 0) + coalesce(idx_blks_{1}, 0) +
-                                         coalesce(toast_blks_{1}, 0) + coalesce(tidx_blks_{1}, 0))
-                                FROM pg_statio_user_tables WHERE relname LIKE 'blacklist%'
-                           '''.format('hit', 'read'))[0]
-
-
-def pgbench(job, title, script, clients):
-    path = os.path.join(job.work, 'lookup.sql')
-    with open(path, 'w') as file:
-        file.write(script + '\n')
+def lookups_by(job, title, script, clients):
     with job.session() as session:
-        before = [cpu_seconds_of_ended_children(job.server.postmaster), *blocks(session)]
-    with job.server.until_ended():
-        result = subprocess.run(
-            [os.path.join(job.server.programs, 'pgbench'), '-h', job.server.socket_dir, '-U', 'postgres', '-n',
-             '-M', 'prepared', '-c', str(clients), *(['-T', '20'] if job.factor == 1 else ['-t', '50']), '-f', path,
-             job.server.database], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    if result.returncode != 0:
-        raise RuntimeError(result.stderr)
-    done = int(re.search(r'actually processed: (\d+)', result.stdout).group(1))
-    job.check(done > 0 and re.search(r'failed transactions: [^0]', result.stdout) is None, result.stdout)
-    cpu = cpu_seconds_of_ended_children(job.server.postmaster) - before[0]
-    job.wait_for_statistics()
-    with job.session() as session:
-        hit, read = (int(after - earlier) / done for after, earlier in zip(blocks(session), before[1:]))
-    return [title, clients, significant(float(re.search(r'tps = ([0-9.]+)', result.stdout).group(1))),
-            significant(float(re.search(r'latency average = ([0-9.]+) ms', result.stdout).group(1))),
-            significant(cpu / done * 1e6), significant(hit, 2), significant(read, 2)]
+        tables = [name for name, in session.execute("SELECT relname FROM pg_class WHERE relname LIKE 'blacklist%'")]
+    before = pgbench.blocks(job, tables)
+    result = pgbench.run(job, {'look': script}, clients, seconds=20)
+    after = pgbench.blocks(job, tables)
+    hit, read = (sum(after[name][i] - before[name][i] for name in before) / result.transactions for i in (0, 1))
+    return [title, clients, *map(significant, (result.tps, result.latency * 1e3, result.cpu * 1e6)),
+            significant(hit, 2), significant(read, 2)]
