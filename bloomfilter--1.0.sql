@@ -444,13 +444,13 @@ CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS
-	'number of distinct keys: exact in the sparse form, else estimated from the bits set. NULL for NULL';
+	'number of distinct keys: exact in the sparse form, else estimated from the bits set (Swamidass and Baldi, 2007, for keys that set their bits in blocks). NULL for NULL';
 
 CREATE FUNCTION bloom_fpp(filter bloom) RETURNS float8
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_fpp(bloom) IS
-	'the false-positive rate that the filter has now, computed from its content. NULL for NULL';
+	'the false-positive rate that the filter has now, a probability, computed from the bits that are set (Putze, Sanders and Singler, 2007; Bose and others, 2008). NULL for NULL';
 
 CREATE FUNCTION bloom_info(
 	filter bloom,
@@ -489,7 +489,7 @@ CREATE FUNCTION bloom_sizing(
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_sizing(float8, bigint) IS
-	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter. NULL for NULL. Errors: 22023 out of range';
+	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter (Mitzenmacher and Upfal, 2005). NULL for NULL. Errors: 22023 out of range';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'

@@ -442,7 +442,9 @@ bf_shape_full(const BfShape *shape)
 }
 
 /*
- * Estimated number of distinct keys in a layer: expected_bits_set inverted.
+ * Estimated number of distinct keys in a layer: expected_bits_set inverted
+ * (for a filter without blocks, Swamidass, Baldi: Mathematical Correction for
+ * Fingerprint Similarity Measures, 2007).
  * A layer with all bits set tells only a lower bound, that of one unset bit.
  */
 double
