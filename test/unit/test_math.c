@@ -746,6 +746,17 @@ test_full(void)
 	}
 }
 
+/* bf_needed_bits() between whole numbers of keys, where it is nearly linear. */
+static double
+needed_bits(double fpp, double keys)
+{
+	uint64_t	whole = (uint64_t) keys;
+	double		bits = bf_needed_bits(fpp, whole);
+
+	return bits +
+		(keys - floor(keys)) * (bf_needed_bits(fpp, whole + 1) - bits);
+}
+
 /* Against trying every divisor. */
 static void
 test_fold(void)
@@ -776,13 +787,11 @@ test_fold(void)
 		set = i % 50 == 0 ? 0 :
 			(uint64_t) rint(reference_bits_set(&shape, keys));
 		keys = bf_shape_cardinality(&shape, set);
-
-		/* The estimate may exceed a whole number by a fraction of a key. */
 		for (f = 2; f <= shape.nblocks; f++)
 		{
 			if (shape.nblocks % f == 0 &&
-				(double) capacity_of_blocks(fpp, shape.nblocks / f) >=
-				floor(keys))
+				ldexp(shape.nblocks / f, shape.block_log2) >=
+				needed_bits(fpp, fmax(keys, 1)))
 				best = f;
 		}
 
