@@ -238,7 +238,8 @@ ALTER EXTENSION bloomfilter ADD FUNCTION always(bloom, anyelement)}
 	like($err, qr/ERROR:  .*$error/, "refused: $what");
 }
 
-# SQL has no value of type internal, not even NULL.
+# SQL has no value of type internal, not even NULL: no such function, say some
+# minor releases, no such input, say others.
 my @calls = split /\n/, $node->safe_psql(
 	'app', q{
 SELECT format('SELECT mine.%I(%s)', proname, (
@@ -257,7 +258,7 @@ cmp_ok(scalar @calls, '>', 15,
 (undef, $out, $err) = as(
 	'attacker', "\\set VERBOSITY sqlstate\n" . join(";\n", @calls),
 	on_error_stop => 0);
-is(scalar(() = $err =~ /ERROR:  42883/g),
+is(scalar(() = $err =~ /ERROR:  (?:42883|0A000)/g),
 	scalar @calls, 'none of them can be called') || diag($err);
 is($out, '', 'nor does any return something');
 
