@@ -31,6 +31,14 @@ probe(BfBuilder *b, bool compact, uint64_t nkeys, uint64_t probes)
 	bench_free((void *) view.image);
 }
 
+static void
+begin(BfBuilder *b, double fpp, uint64_t expected)
+{
+	start(b, fpp, expected);
+	if (expected == 0)
+		bf_builder_fit(b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -44,7 +52,7 @@ main(int argc, char **argv)
 		fail("usage: rates FPP EXPECTED PROBES KEYS...");
 	fpp = atof(argv[1]);
 	expected = strtoull(argv[2], NULL, 10);
-	start(&b, fpp, expected);
+	begin(&b, fpp, expected);
 	for (i = 4; i < argc; i++)
 	{
 		uint64_t	nkeys = strtoull(argv[i], NULL, 10);
@@ -52,7 +60,7 @@ main(int argc, char **argv)
 		if (expected == 0 && i > 4)
 		{
 			bf_builder_free(&b);
-			start(&b, fpp, expected);
+			begin(&b, fpp, expected);
 			added = 0;
 		}
 		while (added < nkeys)
