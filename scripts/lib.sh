@@ -28,7 +28,7 @@ export PGCLIENTENCODING=UTF8
 unset MAKEFLAGS MFLAGS MAKELEVEL
 for variable in ${!PG@}; do             # a PGHOST or PGPORT of the user's leads to a server that is not ours
 	case $variable in
-		PG_CONFIG|PGCLIENTENCODING) ;;
+		PG_CONFIG|PGCLIENTENCODING|PG_TEST_TIMEOUT_DEFAULT|PGCTLTIMEOUT) ;;
 		*) unset "$variable" ;;
 	esac
 done
