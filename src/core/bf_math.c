@@ -82,7 +82,8 @@ unset_by_one(unsigned block_log2, unsigned k)
  * Mean of the k-th power of the share of bits that are set in a block, to the
  * second order of its deviation.  Of any one bit, and of any two, unset and
  * two_unset are the probabilities to be unset.  Where a number of blocks is
- * known to have so many bits set, this leaves 1 - 1/nblocks of the variance.
+ * known to have so many bits set, this leaves 1 - 1/nblocks of the variance;
+ * nblocks is 0 where it is not.
  */
 static double
 load_fpp(double B, unsigned k, double unset, double two_unset,
@@ -444,8 +445,8 @@ bf_shape_full(const BfShape *shape)
 /*
  * Estimated number of distinct keys in a layer: expected_bits_set inverted
  * (for a filter without blocks, Swamidass, Baldi: Mathematical Correction for
- * Fingerprint Similarity Measures, 2007).
- * A layer with all bits set tells only a lower bound, that of one unset bit.
+ * Fingerprint Similarity Measures, 2007).  A layer with all bits set tells
+ * only a lower bound, that of one unset bit.
  */
 double
 bf_shape_cardinality(const BfShape *shape, uint64_t bits_set)
