@@ -6,9 +6,8 @@
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
  * key kind if it has one, the directory of layers, and then either the
  * hashes of the sparse form or the blocks of the layers and the hashes of
- * known false positives.  With PostgreSQL's
- * length word of four bytes in front, every field lies at a multiple of its
- * size.
+ * known false positives.  With PostgreSQL's length word of four bytes in
+ * front, every field lies at a multiple of its size.
  *
  * bf_open() checks all that can be known from header, directory and length,
  * which makes every later access safe; each use of a filter pays for it.
