@@ -10,6 +10,10 @@ SELECT bloom_contains_hash(bloom_add(bloom_empty(seed => s), k), bloom_hash(k, s
 SELECT bloom_hash('a') = bloom_hash('a'::varchar) AS literal, bloom_hash(5::int2) = bloom_hash(5::int8) AS widths,
 	bloom_hash(1.0) = bloom_hash(1.00) AS numerics, bloom_hash(5) <> bloom_hash(5, 1) AS seeds,
 	bloom_hash(NULL::text) IS NULL AS null;
+-- What the hash function of another type says is hashed like a number.
+SELECT s AS seed, bloom_hash(j, s) = bloom_hash(jsonb_hash_extended(j, s), s) AS jsonb,
+	bloom_hash(a, s) = bloom_hash(hash_array_extended(a, s), s) AS array
+  FROM (VALUES (0), (42), (-1)) x (s), (VALUES (jsonb '{"a": 1}', ARRAY[1, 2])) y (j, a);
 -- values that have to stay what they are
 SELECT bloom_hash(''), bloom_hash('bloom'), bloom_hash(1), bloom_hash(-1), bloom_hash(1, 1);
 
