@@ -513,16 +513,16 @@ CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8) RETURNS internal
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key) RETURNS internal
@@ -537,17 +537,41 @@ CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8) RETURNS internal
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) IS
 	'transition function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint) IS
+	'transition function of bloom_agg_hash';
+
+CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8) IS
+	'transition function of bloom_agg_hash';
+
+CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8) IS
+	'transition function of bloom_agg_hash';
+
+CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint) RETURNS internal
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint) IS
+	'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
 	AS 'MODULE_PATHNAME'
@@ -597,11 +621,17 @@ CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
 	'final function of bloom_agg';
 
-CREATE FUNCTION bloom_set_agg_finalfn(internal) RETURNS bloom
+CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_set_agg_finalfn(internal) IS
-	'final function of bloom_union_agg and bloom_intersection_agg';
+COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
+	'final function of bloom_union_agg';
+
+CREATE FUNCTION bloom_intersection_agg_finalfn(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_intersection_agg_finalfn(internal) IS
+	'final function of bloom_intersection_agg';
 
 CREATE AGGREGATE bloom_agg(key anyelement) (
 	SFUNC = bloom_agg_transfn,
@@ -614,7 +644,7 @@ CREATE AGGREGATE bloom_agg(key anyelement) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement) IS
-	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 	SFUNC = bloom_agg_transfn,
@@ -627,9 +657,9 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
-	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint) (
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -639,10 +669,10 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint) (
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint) IS
-	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
+	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint, seed bigint) (
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -652,8 +682,8 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint, seed big
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint, bigint) IS
-	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
+	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE AGGREGATE bloom_agg(key bloom_key) (
 	SFUNC = bloom_agg_transfn,
@@ -666,7 +696,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
-	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 	SFUNC = bloom_agg_transfn,
@@ -679,9 +709,9 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
-	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint) (
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -691,10 +721,10 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint) (
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint) IS
-	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
+	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint, seed bigint) (
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -704,27 +734,79 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint, seed bigi
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint, bigint) IS
-	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
+	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
+	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
+	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
+	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8, seed bigint) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8, bigint) IS
+	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
 
 CREATE AGGREGATE bloom_union_agg(filter bloom) (
 	SFUNC = bloom_union_agg_transfn,
 	STYPE = internal,
 	SSPACE = 1024,
-	FINALFUNC = bloom_set_agg_finalfn,
+	FINALFUNC = bloom_union_agg_finalfn,
 	COMBINEFUNC = bloom_union_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
-	'the union of a column of filters. NULL filters are skipped; NULL without any filter. Errors: as of bloom_union';
+	'the union of a column of filters; without any it is empty. NULL filters are skipped';
 
 CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 	SFUNC = bloom_intersection_agg_transfn,
 	STYPE = internal,
 	SSPACE = 1024,
-	FINALFUNC = bloom_set_agg_finalfn,
+	FINALFUNC = bloom_intersection_agg_finalfn,
 	COMBINEFUNC = bloom_intersection_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
 	DESERIALFUNC = bloom_agg_deserialfn,

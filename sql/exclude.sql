@@ -97,5 +97,16 @@ SELECT bloom_exclude_all(f, ARRAY['1'::json]) FROM filters;
 SELECT bloom_exclude_all(f, NULL::int[]) IS NULL AS null, bloom_exclude_all(NULL, ARRAY[1]) IS NULL AS null_filter FROM filters;
 SELECT bloom_exclude_all(bloom_empty(), ARRAY['a'::text]) = bloom_empty() AS empty;
 
+-- A union has at most 4,096 of them: the others are false positives again.
+CREATE TABLE two AS
+SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 4000)) AS f,
+	bloom_exclude_all(g, ARRAY(SELECT i FROM generate_series(10001, 60000) i WHERE g @> i ORDER BY i LIMIT 4000)) AS g
+  FROM filters, (SELECT bloom_agg(i, 0.1, 10000) AS g FROM generate_series(1000001, 1010000) i) x;
+SELECT (bloom_info(f)).excluded AS left, (bloom_info(g)).excluded AS right, (bloom_info(f | g)).excluded AS union, f | g = g | f AS commutative,
+	(SELECT (bloom_info(bloom_union_agg(x))).excluded FROM (VALUES (f), (g)) v (x)) AS aggregate,
+	(SELECT count(*) FROM (SELECT f | g AS u OFFSET 0) x, generate_series(1, 10000) i WHERE NOT u @> i OR NOT u @> i + 1000000) AS lost
+  FROM two;
+DROP TABLE two;
+
 DROP TABLE filters, hits, excluded, paths;
 DROP FUNCTION exclude;

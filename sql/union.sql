@@ -57,12 +57,12 @@ SELECT count(*) AS unions,
   count(*) FILTER (WHERE u::text::bloom::bytea = u::bytea) AS valid
 FROM unions;
 SELECT count(*) AS unions,
-  bool_and(i.fpp = LEAST(a.fpp, b.fpp)) AS smaller_rate,
+  bool_and(i.fpp = LEAST(a.fpp, b.fpp) OR bloom_empty() IN (unions.a, unions.b)) AS smaller_rate,
   bool_and(i.expected IS NOT DISTINCT FROM GREATEST(a.expected, b.expected)) AS larger_number,
   bool_and(i.key_type IS NOT DISTINCT FROM COALESCE(a.key_type, b.key_type)) AS type,
   bool_and(i.cardinality <= 1.05 * (a.cardinality + b.cardinality) + 2) AS at_most_both,
   bool_and(i.cardinality >= 0.95 * GREATEST(a.cardinality, b.cardinality) - 2) AS at_least_either,
-  -- hashes may take a layer beside full ones, and one more beyond a small one
+  -- hashes may take a layer in addition to full ones
   max(i.layers - a.layers - b.layers) AS more_layers
 FROM unions, bloom_info(u) i, bloom_info(unions.a) a, bloom_info(unions.b) b;
 -- the rate is that of both together, or within what was asked for
@@ -128,8 +128,8 @@ FROM filters WHERE family = 'sized';
 DROP AGGREGATE repeated(bloom);
 
 -- NULL is skipped; of nothing comes nothing; of one filter, that one.
-SELECT bloom_union_agg(f) IS NULL AS no_rows FROM filters WHERE false;
-SELECT bloom_union_agg(NULL) IS NULL AS nulls FROM filters;
+SELECT bloom_union_agg(f) = bloom_empty() AS no_rows FROM filters WHERE false;
+SELECT bloom_union_agg(NULL) = bloom_empty() AS nulls FROM filters;
 SELECT bloom_union_agg(f)::bytea = bloom_union_agg(CASE WHEN i = 1 THEN f END)::bytea AS skipped
 FROM filters, generate_series(1, 2) i WHERE family = 'sized';
 SELECT count(*) AS filters, bool_and(same) AS same
@@ -157,7 +157,7 @@ EXPLAIN (COSTS OFF) SELECT bloom_union_agg(f) FROM days;
 SELECT bloom_union_agg(f)::bytea = :'serial' AS parallel, (bloom_info(bloom_union_agg(f))).form FROM days;
 SELECT bloom_union_agg(f)::bytea = (SELECT bloom_add_all(bloom_empty(0.01, 20000), ARRAY(SELECT d * 100 + 1 FROM generate_series(1, 199, 2) d))::bytea) AS sparse
 FROM days WHERE d % 2 = 1;
-SELECT bloom_union_agg(f) IS NULL AS nothing FROM days WHERE d > 500;
+SELECT bloom_union_agg(f) = bloom_empty() AS nothing FROM days WHERE d > 500;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
@@ -188,11 +188,39 @@ CREATE TABLE many AS
 SELECT (bloom_info(u)).layers, (bloom_info(u)).over_capacity, bloom_fpp(u) < 0.33 AS rate,
   (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many WHERE d <= 32) AS lost
 FROM (SELECT bloom_union_agg(f ORDER BY d) AS u FROM many WHERE d <= 32) u;
-SELECT bloom_union_agg(f) FROM many;
-SELECT (SELECT bloom_union_agg(f) FROM many WHERE d <= 32) | f FROM many WHERE d = 33;
+SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost
+FROM (SELECT bloom_union_agg(f) AS u FROM many OFFSET 0) u;
+SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many WHERE d <= 33) AS lost
+FROM (SELECT (SELECT bloom_union_agg(f) FROM many WHERE d <= 32) | f AS u FROM many WHERE d = 33 OFFSET 0) u;
+-- a filter with 32 layers takes further keys
+SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost, lost(u, 1, 2000) AS new_lost
+FROM (SELECT bloom_add_all(bloom_union_agg(f), ARRAY(SELECT generate_series(1, 2000))) AS u FROM many OFFSET 0) u;
 -- the way out that the hint names
 SELECT (bloom_info(u)).layers FROM (SELECT bloom_union_agg(f) AS u
   FROM (SELECT bloom_agg(d * 10000 + k, 0.01, 60000) AS f FROM generate_series(1, 33) d, generate_series(1, 100 * d) k GROUP BY d) f) u;
+
+--
+-- A filter for which nothing was asked is neutral: its union with any other
+-- filter is the other one to the byte, whatever its parameters.
+--
+CREATE TABLE others AS
+  SELECT 'seed' AS what, bloom_agg(i, 0.01, NULL, 7) AS f FROM generate_series(1, 100) i
+  UNION ALL SELECT 'larger fpp', bloom_agg(i, 0.3) FROM generate_series(1, 100) i
+  UNION ALL SELECT 'expected', bloom_agg(i, 0.001, 5000) FROM generate_series(1, 5000) i
+  UNION ALL SELECT 'text', bloom_agg(i::text) FROM generate_series(1, 10) i
+  UNION ALL SELECT 'empty, with a seed', bloom_empty(seed => 42)
+  UNION ALL SELECT 'empty, of a rate', bloom_empty(0.2)
+  UNION ALL SELECT 'empty', bloom_empty();
+SELECT what, bloom_empty() | f = f AS left, f | bloom_empty() = f AS right,
+  (SELECT bloom_union_agg(g) FROM (VALUES (1, bloom_empty()), (2, f), (3, bloom_empty())) v (n, g)) = f AS aggregate,
+  (SELECT bloom_union_agg(g) FROM (VALUES (1, f), (2, bloom_empty())) v (n, g)) = f AS first
+FROM others;
+-- what an aggregate over no row returns does not change a filter
+SELECT what, f | (SELECT bloom_agg(1, 0.5, 10) WHERE false) = f AS no_row FROM others;
+-- one that was asked for with something is not neutral
+SELECT bloom_agg(1) | bloom_empty(0.001) = bloom_agg(1) AS rate, bloom_agg(1) | bloom_empty(expected => 50) = bloom_agg(1) AS expected;
+SELECT bloom_agg(1) | bloom_empty(seed => 42);
+DROP TABLE others;
 
 DROP TABLE filters, unions, many;
 DROP FUNCTION keep, keep_hashes, lost;

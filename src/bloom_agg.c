@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * bloom_agg.c
- *	  Aggregates: bloom_agg over keys, bloom_union_agg and
- *	  bloom_intersection_agg over filters.
+ *	  Aggregates: bloom_agg over keys, bloom_agg_hash over their hashes,
+ *	  bloom_union_agg and bloom_intersection_agg over filters.
  *
  * All collect in a builder of the core, which lives in the memory of the
  * aggregate, and share the functions that carry it between the processes of
@@ -16,7 +16,10 @@
 
 #include <math.h>
 
+#include "nodes/execnodes.h"
+
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_agg_hash_transfn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
@@ -25,7 +28,8 @@ PG_FUNCTION_INFO_V1(bloom_intersection_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
-PG_FUNCTION_INFO_V1(bloom_set_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
 
 #define STATE_MAGIC		0x626C6D66
 
@@ -61,8 +65,16 @@ aggregate_context(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
-				 errhint("Use bloom_agg, bloom_union_agg or bloom_intersection_agg.")));
+				 errhint("Use bloom_agg, bloom_agg_hash, bloom_union_agg or bloom_intersection_agg.")));
 	return context;
+}
+
+/* Is the state going to be combined with those of other processes? */
+static bool
+is_partial(FunctionCallInfo fcinfo)
+{
+	return IsA(fcinfo->context, AggState) &&
+		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
 }
 
 static PgBloomState *
@@ -149,30 +161,71 @@ merge(PgBloomState *state, const BfView *view)
 				  &view->params);
 }
 
-/*
- * What this row asks of the filter.  It has to be the same for all rows.
- */
+/* The parameters that rows ask for; NaN stands for one that is null. */
+typedef struct AskedParams
+{
+	double		fpp;
+	double		expected;		/* 0: not given */
+	double		seed;
+} AskedParams;
+
+static char *
+describe_params(const AskedParams *params)
+{
+	return psprintf("fpp %g, %s expected keys and seed %.0f", params->fpp,
+					params->expected == 0 ? "no" :
+					psprintf("%.0f", params->expected), params->seed);
+}
+
+pg_noreturn static void
+reject_different_params(const AskedParams *one, const AskedParams *other)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("parameters of a Bloom filter must be the same for all rows"),
+			 errdetail("One row has %s, another one has %s.",
+					   describe_params(one), describe_params(other)),
+			 errhint("Use constants, or columns of the GROUP BY clause.")));
+}
+
+static AskedParams
+asked_params(const BfParams *params)
+{
+	AskedParams asked = {params->fpp, (double) params->expected,
+		(double) (int64) params->seed};
+
+	return asked;
+}
+
+/* Check that this row asks for the same filter as the first one. */
 static void
 check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 {
 	int			nargs = PG_NARGS();
+	AskedParams first;
+	AskedParams row;
 
-	if ((nargs > FPP_ARG &&
-		 (PG_ARGISNULL(FPP_ARG) ||
-		  PG_GETARG_FLOAT8(FPP_ARG) != params->fpp)) ||
-		(nargs > EXPECTED_ARG &&
-		 (PG_ARGISNULL(EXPECTED_ARG) ? 0 : PG_GETARG_INT64(EXPECTED_ARG)) !=
-		 (int64) params->expected) ||
-		(nargs > SEED_ARG &&
-		 (PG_ARGISNULL(SEED_ARG) ||
-		  PG_GETARG_INT64(SEED_ARG) != (int64) params->seed)))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("parameters of bloom_agg must be the same for all rows"),
-				 errdetail("The first row asked for a false-positive rate of %g, %lld expected keys and seed %lld.",
-						   params->fpp, (long long) params->expected,
-						   (long long) params->seed),
-				 errhint("Use constants, or columns of the GROUP BY clause.")));
+	if ((nargs <= FPP_ARG ||
+		 (!PG_ARGISNULL(FPP_ARG) &&
+		  PG_GETARG_FLOAT8(FPP_ARG) == params->fpp)) &&
+		(nargs <= EXPECTED_ARG ||
+		 (PG_ARGISNULL(EXPECTED_ARG) ? 0 :
+		  ceil(PG_GETARG_FLOAT8(EXPECTED_ARG))) ==
+		 (double) params->expected) &&
+		(nargs <= SEED_ARG ||
+		 (!PG_ARGISNULL(SEED_ARG) &&
+		  PG_GETARG_INT64(SEED_ARG) == (int64) params->seed)))
+		return;
+
+	first = row = asked_params(params);
+	row.fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
+	if (nargs > EXPECTED_ARG)
+		row.expected = PG_ARGISNULL(EXPECTED_ARG) ? 0 :
+			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG));
+	if (nargs > SEED_ARG)
+		row.seed = PG_ARGISNULL(SEED_ARG) ? NAN :
+			(double) PG_GETARG_INT64(SEED_ARG);
+	reject_different_params(&first, &row);
 }
 
 static PgBloomState *
@@ -192,10 +245,30 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 	pgbloom_init_params(&params,
 						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
 						BF_FPP_DEFAULT,
-						sized, sized ? PG_GETARG_INT64(EXPECTED_ARG) : 0,
+						sized, sized ? (int64) PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 	state = make_state(context, &params);
 	bf_builder_fit(&state->builder);
+	if (is_partial(fcinfo))
+		bf_builder_keep_hashes(&state->builder);
+	return state;
+}
+
+/*
+ * The state to which a row is to be added.  A row without a key tells the
+ * parameters, too.
+ */
+static PgBloomState *
+state_for_row(FunctionCallInfo fcinfo)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	PgBloomState *state = get_state(fcinfo, 0);
+
+	if (state == NULL)
+		state = first_state(fcinfo, context);
+	if (state->received)
+		elog(ERROR, "unexpected state of a Bloom filter aggregate");
+	check_arguments(fcinfo, &state->builder.params);
 	return state;
 }
 
@@ -205,30 +278,33 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 Datum
 bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = aggregate_context(fcinfo);
-	PgBloomState *state = get_state(fcinfo, 0);
-	BfBuilder  *builder;
+	PgBloomState *state = state_for_row(fcinfo);
+	BfBuilder  *builder = &state->builder;
 	BfKind		kind;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
-	{
-		if (state == NULL)
-			PG_RETURN_NULL();
 		PG_RETURN_POINTER(state);
-	}
-	if (state == NULL)
-		state = first_state(fcinfo, context);
-	if (state->received)
-		elog(ERROR, "unexpected state of a Bloom filter aggregate");
-	builder = &state->builder;
-	check_arguments(fcinfo, &builder->params);
-
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&builder->params, &kind);
 	if (builder->params.kind.code == BF_KIND_NONE)
 		bf_builder_set_kind(builder, &kind);
 	add_hash(state, hash);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bloom_agg_hash_transfn(internal, hash [, fpp [, expected [, seed]]])
+ *
+ * A hash says nothing of the type of its key: that of the filter stays open.
+ */
+Datum
+bloom_agg_hash_transfn(PG_FUNCTION_ARGS)
+{
+	PgBloomState *state = state_for_row(fcinfo);
+
+	if (!PG_ARGISNULL(1))
+		add_hash(state, (uint64) PG_GETARG_INT64(1));
 	PG_RETURN_POINTER(state);
 }
 
@@ -250,7 +326,7 @@ open_state(PgBloomState *state, BfView *view)
 }
 
 /* What becomes of a state when a filter comes to it. */
-typedef void (*SetOperation) (PgBloomState *state, const BfView *view);
+typedef void (*FilterOperation) (PgBloomState *state, const BfView *view);
 
 static void
 intersect(PgBloomState *state, const BfView *view)
@@ -269,7 +345,7 @@ intersect(PgBloomState *state, const BfView *view)
 
 /* Transition functions of filters: (internal, bloom) */
 static Datum
-filter_transition(FunctionCallInfo fcinfo, SetOperation operation)
+filter_transition(FunctionCallInfo fcinfo, FilterOperation operation)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	PgBloomState *state = get_state(fcinfo, 0);
@@ -304,9 +380,27 @@ bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 	return filter_transition(fcinfo, intersect);
 }
 
+/* The rows of all processes have to ask for the same filter. */
+static void
+merge_partial(PgBloomState *state, const BfView *view)
+{
+	const BfParams *params = &state->builder.params;
+
+	if (view->params.fpp != params->fpp ||
+		view->params.expected != params->expected ||
+		view->params.seed != params->seed)
+	{
+		AskedParams one = asked_params(params);
+		AskedParams other = asked_params(&view->params);
+
+		reject_different_params(&one, &other);
+	}
+	merge(state, view);
+}
+
 /* Combine functions: (internal, internal) */
 static Datum
-combine(FunctionCallInfo fcinfo, SetOperation operation, bool fitted)
+combine(FunctionCallInfo fcinfo, FilterOperation operation, bool fitted)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	PgBloomState *state = get_state(fcinfo, 0);
@@ -335,7 +429,7 @@ combine(FunctionCallInfo fcinfo, SetOperation operation, bool fitted)
 Datum
 bloom_agg_combinefn(PG_FUNCTION_ARGS)
 {
-	return combine(fcinfo, merge, true);
+	return combine(fcinfo, merge_partial, true);
 }
 
 Datum
@@ -403,12 +497,51 @@ warn_of_growth(FunctionCallInfo fcinfo, const struct varlena *filter)
 
 	fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, 1);
 	ereport(WARNING,
-			(errmsg("bloom_agg received about %.0f distinct keys, but %lld were expected",
+			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
 					rint(bf_cardinality(&view)),
 					(long long) view.params.expected),
 			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g instead of %g.",
 					   view.nlayers, bf_current_fpp(&view), view.params.fpp),
 			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
+}
+
+/*
+ * Tell, once a query, that the union of filters has a much higher rate than
+ * any of them was asked for.
+ */
+static void
+warn_of_rate(FunctionCallInfo fcinfo, const struct varlena *filter)
+{
+	BfView		view;
+	double		asked;
+
+	if (fcinfo->flinfo->fn_extra != NULL)
+		return;
+	pgbloom_open(filter, &view);
+	asked = bf_largest_fpp(&view);
+	if (bf_current_fpp(&view) <= 2 * asked)
+		return;
+
+	fcinfo->flinfo->fn_extra = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, 1);
+	ereport(WARNING,
+			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %g",
+					bf_current_fpp(&view), asked),
+			 errdetail("Filters are put into one layer only as long as it keeps its rate. The number of layers is %d.",
+					   view.nlayers),
+			 errhint("Build filters that are to be united with the same \"fpp\" and the same \"expected\", large enough for the union.")));
+}
+
+/* What bloom_empty() returns: nothing is known but that there is no key. */
+static struct varlena *
+empty_filter(void)
+{
+	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfParams	params;
+	BfBuilder	builder;
+
+	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
+	bf_builder_init(&builder, &host, &params);
+	return pgbloom_result(&builder, false);
 }
 
 /*
@@ -424,7 +557,7 @@ bloom_agg_finalfn(PG_FUNCTION_ARGS)
 	aggregate_context(fcinfo);
 	state = get_state(fcinfo, 0);
 	if (state == NULL)
-		PG_RETURN_NULL();
+		PG_RETURN_POINTER(empty_filter());
 	builder = get_builder(state);
 	result = pgbloom_result(builder, builder->params.expected == 0);
 	warn_of_growth(fcinfo, result);
@@ -432,11 +565,29 @@ bloom_agg_finalfn(PG_FUNCTION_ARGS)
 }
 
 /*
- * bloom_set_agg_finalfn(internal): what bloom_union or bloom_intersection
- * would have made of the filters.
+ * bloom_union_agg_finalfn(internal)
  */
 Datum
-bloom_set_agg_finalfn(PG_FUNCTION_ARGS)
+bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
+{
+	PgBloomState *state;
+	struct varlena *result;
+
+	aggregate_context(fcinfo);
+	state = get_state(fcinfo, 0);
+	if (state == NULL)
+		PG_RETURN_POINTER(empty_filter());
+	result = pgbloom_result(get_builder(state), false);
+	warn_of_rate(fcinfo, result);
+	PG_RETURN_POINTER(result);
+}
+
+/*
+ * bloom_intersection_agg_finalfn(internal): the intersection of no filters
+ * would contain every key, so it is NULL.
+ */
+Datum
+bloom_intersection_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	PgBloomState *state;
 

@@ -209,14 +209,6 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 							   params->fpp),
 					 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 			break;
-		case BF_TOO_MANY_LAYERS:
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("Bloom filter would exceed the maximum of %d layers",
-							BF_MAX_LAYERS),
-					 errdetail("Filters of different sizes, or too full to share one layer, are kept side by side in their union."),
-					 errhint("Build filters that are to be united with one and the same \"expected\", large enough for their union.")));
-			break;
 		case BF_SEED_MISMATCH:
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

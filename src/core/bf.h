@@ -43,6 +43,13 @@
 #define BF_MAX_BITS				((uint64_t) 1 << 32)
 
 #define BF_MAX_LAYERS			32
+
+/*
+ * Growth numbers its layers.  There are fewer generations than layers, so that
+ * among too many layers two of one generation can always be merged.
+ */
+#define BF_MAX_GENERATION		23
+
 #define BF_MAX_HASHES			64	/* of k */
 #define BF_MIN_BLOCK_LOG2		9	/* 512 bits, one cache line */
 #define BF_MAX_BLOCK_LOG2		14	/* 2 KiB, one TOAST chunk or two */
@@ -65,6 +72,15 @@
 /* Known false positives that a filter keeps apart. */
 #define BF_MAX_EXCEPTIONS		4096
 
+/* Largest number of keys that a merged layer is recorded to hold. */
+#define BF_MAX_KEYS				((uint64_t) 1 << 53)
+
+/*
+ * Sized filters up to this number of expected keys are built from hashes in
+ * each process of a parallel plan; see bf_builder_keep_hashes.
+ */
+#define BF_MAX_KEEP_EXPECTED	((uint64_t) 1 << 20)
+
 /*
  * Longest name of a key kind in bytes, all that fits the length in an image:
  * the name of any type, in UTF-8, with "[]" and a locale.
@@ -83,7 +99,6 @@ typedef enum BfStatus
 	BF_NO_ROOM,					/* not in place: needs a builder */
 	BF_NO_MEMORY,				/* the host gave none */
 	BF_TOO_LARGE,				/* more than BF_MAX_BITS */
-	BF_TOO_MANY_LAYERS,			/* more than BF_MAX_LAYERS */
 	BF_CORRUPT,					/* not an image */
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
@@ -151,14 +166,29 @@ typedef struct BfParams
 	BfKind		kind;
 } BfParams;
 
-/* Form and purpose of a layer of bits. */
+/*
+ * Form and purpose of a layer of bits.
+ *
+ * generation is 0 for a first layer, and one more than that of the layers
+ * before it for one that was appended because they were full.  Each generation
+ * takes bit positions of its own.  A key that an earlier layer reports as a
+ * member is not added to a later one; with positions in common, the keys that
+ * are added would avoid bits that are set there, and the rates of the layers
+ * would not be independent.
+ *
+ * A merged layer holds the keys of several layers and takes no more of them.
+ * Its bits do not tell how many they are or how they are spread, so it records
+ * its number of keys and its rate.
+ */
 typedef struct BfShape
 {
 	uint32_t	nblocks;
 	uint8_t		block_log2;		/* log2 of B */
 	uint8_t		k;
-	uint64_t	capacity;		/* keys it is made for */
-	double		fpp;
+	uint64_t	capacity;		/* keys it is made for; if merged, it holds */
+	double		fpp;			/* it is made for; if merged, it has */
+	uint8_t		generation;		/* 0 to BF_MAX_GENERATION */
+	bool		merged;
 } BfShape;
 
 typedef struct BfViewLayer
@@ -225,6 +255,7 @@ typedef struct BfBuilder
 	BfHost		host;
 	BfParams	params;
 	bool		fitted;			/* going to be made compact */
+	bool		keeps_hashes;	/* going to be merged by another process */
 	uint32_t	max_hashes;		/* more distinct ones, and it turns dense */
 	uint32_t	nhashes;
 	uint32_t	nsorted;		/* of these, ascending and distinct */
@@ -260,6 +291,7 @@ extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
 extern uint64_t bf_shape_bits(const BfShape *shape);
 extern uint64_t bf_shape_full(const BfShape *shape);
 extern double bf_shape_cardinality(const BfShape *shape, uint64_t bits_set);
+extern double bf_shape_keys(const BfShape *shape, uint64_t bits_set);
 extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
 
 /* bf_format: images */
@@ -276,8 +308,10 @@ extern bool bf_valid_kind_name(const char *name, size_t length);
 extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_by_parts(const BfView *view, uint64_t hash,
 								 BfRead read, void *context);
+extern bool bf_is_neutral(const BfView *view);
 extern double bf_cardinality(const BfView *view);
 extern double bf_current_fpp(const BfView *view);
+extern double bf_largest_fpp(const BfView *view);
 extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 								uint64_t hash);
 
@@ -285,6 +319,7 @@ extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 extern void bf_builder_init(BfBuilder *b, const BfHost *host,
 							const BfParams *params);
 extern void bf_builder_fit(BfBuilder *b);
+extern void bf_builder_keep_hashes(BfBuilder *b);
 extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);

@@ -4,9 +4,10 @@
  *	  Kernels on the blocks of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
- * top bits of hash * G^i modulo 2^64, i = 1 ... k, G = BF_GOLDEN.  Both use
- * the whole hash from its top down; the positions must not come from what the
- * block leaves over, or folding would move them.
+ * top bits of hash * G^(64 g + i) modulo 2^64, i = 1 ... k, where G is
+ * BF_GOLDEN and g the generation of the layer.  Both use the whole hash from
+ * its top down; the positions must not come from what the block leaves over,
+ * or folding would move them.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,13 +19,24 @@
 
 #define PREFETCHED	(8 * BF_CACHE_LINE)
 
+/* What is multiplied by BF_GOLDEN for each position of a key. */
+static inline uint64_t
+first_factor(const BfShape *shape, uint64_t hash)
+{
+	unsigned	g;
+
+	for (g = shape->generation; g > 0; g--)
+		hash *= BF_GOLDEN_64;
+	return hash;
+}
+
 bool
 bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 {
 	const uint8_t *block = bits + bf_block_at(shape, hash);
 	unsigned	shift = 64 - shape->block_log2;
 	unsigned	left = shape->k;
-	uint64_t	x = hash;
+	uint64_t	x = first_factor(shape, hash);
 
 	while (left > 0)
 	{
@@ -72,7 +84,7 @@ bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
 	unsigned	shift = 64 - shape->block_log2;
 	unsigned	left;
 	unsigned	added = 0;
-	uint64_t	x = hash;
+	uint64_t	x = first_factor(shape, hash);
 
 	for (left = shape->k; left > 0; left--)
 	{
@@ -235,6 +247,31 @@ bf_bits_count(const uint8_t *bits, size_t size)
 	return count_words(bits, size);
 }
 
+/*
+ * Rate of a layer by its content: a key falls into any of the blocks, and its
+ * k positions there upon any of the bits.
+ */
+double
+bf_bits_fpp(const BfShape *shape, const uint8_t *bits)
+{
+	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
+	double		sum = 0;
+	uint32_t	i;
+	unsigned	j;
+
+	for (i = 0; i < shape->nblocks; i++, bits += size)
+	{
+		double		set = (double) bf_bits_count(bits, size) /
+			(double) (8 * size);
+		double		fpp = 1;
+
+		for (j = 0; j < shape->k; j++)
+			fpp *= set;
+		sum += fpp;
+	}
+	return sum / shape->nblocks;
+}
+
 uint64_t
 bf_bits_count_union(const BfHost *host, const uint8_t *x, const uint8_t *y,
 					size_t size)
@@ -324,5 +361,57 @@ bf_bits_fold(const BfHost *host, uint8_t *to, const uint8_t *from,
 		else
 			unite_words(to, from, block_size);
 		from += block_size;
+	}
+}
+
+/* The bits of a word ORed in pairs, as the low half of a word. */
+static inline uint32_t
+halve_word(uint64_t x)
+{
+	x = (x | x >> 1) & UINT64_C(0x5555555555555555);
+	x = (x | x >> 1) & UINT64_C(0x3333333333333333);
+	x = (x | x >> 2) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+	x = (x | x >> 4) & UINT64_C(0x00FF00FF00FF00FF);
+	x = (x | x >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+	return (uint32_t) (x | x >> 16);
+}
+
+/*
+ * OR a layer into another one of the same generation, with blocks not larger
+ * and no more hash functions: whatever the one contains, the other does.
+ *
+ * A block is an interval of hashes, so its keys belong into the blocks of the
+ * other layer that overlap this interval, and it is ORed into all of them.
+ * Key by key, the positions are the same up to the number of their bits: a
+ * position in a block of half the size is the old one without its last bit.
+ */
+void
+bf_bits_unite_into(const BfHost *host, const BfShape *shape, uint8_t *to,
+				   const BfShape *from_shape, const uint8_t *from)
+{
+	uint8_t		block[1 << (BF_MAX_BLOCK_LOG2 - 3)];
+	size_t		from_size = (size_t) 1 << (from_shape->block_log2 - 3);
+	size_t		to_size = (size_t) 1 << (shape->block_log2 - 3);
+	uint64_t	nfrom = from_shape->nblocks;
+	uint64_t	nto = shape->nblocks;
+	uint64_t	i,
+				j;
+
+	for (i = 0; i < nfrom; i++)
+	{
+		uint64_t	last = ((i + 1) * nto - 1) / nfrom;
+		size_t		size = from_size;
+
+		bf_poll(host, i);
+		memcpy(block, from + i * from_size, size);
+		for (; size > to_size; size /= 2)
+		{
+			size_t		at;
+
+			for (at = 0; at < size; at += 8)
+				bf_store32(block + at / 2, halve_word(bf_load64(block + at)));
+		}
+		for (j = i * nto / nfrom; j <= last; j++)
+			unite_words(to + j * to_size, block, to_size);
 	}
 }

@@ -8,13 +8,16 @@
  * and whenever the layers are full, a successor of twice the capacity and
  * half the rate takes the following keys, so that the rates of all layers
  * sum up to less than twice the first one (Almeida, Baquero, Preguica,
- * Hutchison: Scalable Bloom Filters, 2007).
+ * Hutchison: Scalable Bloom Filters, 2007).  Where there would be too many
+ * layers, two of them are merged.
  *
  * What a builder writes depends on parameters and keys alone, not on their
  * order or on the way they came, as long as one layer holds them all.
  *
  *-------------------------------------------------------------------------
  */
+#include <math.h>
+
 #include "bf_bytes.h"
 #include "bf_internal.h"
 
@@ -53,6 +56,8 @@ apply_params(BfBuilder *b)
 			  sparse_size(&b->params, 0)) / 8);
 	else
 		b->max_hashes = BF_MAX_UNSIZED_HASHES;
+	if (b->keeps_hashes && b->params.expected <= BF_MAX_KEEP_EXPECTED)
+		b->max_hashes = BF_MAX_UNSIZED_HASHES;
 }
 
 /* Make b an empty builder, which takes memory as keys come. */
@@ -73,6 +78,21 @@ void
 bf_builder_fit(BfBuilder *b)
 {
 	b->fitted = true;
+}
+
+/*
+ * The filter is one of several partial ones, which another process is going to
+ * merge.  Made of hashes, the result is what one process would have built,
+ * also where all of them together are more than expected; layers of several
+ * processes would each add to its rate.  Where many keys are expected, the
+ * hashes of those that do not even fill a layer would take too much memory, so
+ * then the filter becomes dense as any other does.
+ */
+void
+bf_builder_keep_hashes(BfBuilder *b)
+{
+	b->keeps_hashes = true;
+	apply_params(b);
 }
 
 static void
@@ -151,20 +171,53 @@ make_layer_room(BfBuilder *b)
 	return BF_OK;
 }
 
-/* Append a layer with no bit set. */
-static BfStatus
-append_layer(BfBuilder *b, const BfShape *shape)
+/* The order of layers in an image: smaller, laxer and emptier ones first. */
+static int
+compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
 {
-	BfBuildLayer *layer;
+	if (x->shape.capacity != y->shape.capacity)
+		return x->shape.capacity < y->shape.capacity ? -1 : 1;
+	if (x->shape.fpp != y->shape.fpp)
+		return x->shape.fpp > y->shape.fpp ? -1 : 1;
+	if (x->shape.nblocks != y->shape.nblocks)
+		return x->shape.nblocks < y->shape.nblocks ? -1 : 1;
+	if (x->shape.block_log2 != y->shape.block_log2)
+		return x->shape.block_log2 < y->shape.block_log2 ? -1 : 1;
+	if (x->shape.k != y->shape.k)
+		return x->shape.k < y->shape.k ? -1 : 1;
+	if (x->shape.generation != y->shape.generation)
+		return x->shape.generation < y->shape.generation ? -1 : 1;
+	if (x->shape.merged != y->shape.merged)
+		return y->shape.merged ? -1 : 1;
+	if (x->bits_set != y->bits_set)
+		return x->bits_set < y->bits_set ? -1 : 1;
+	return memcmp(x->bits, y->bits, bf_shape_size(&x->shape));
+}
 
-	if (b->nlayers == BF_MAX_LAYERS)
-		return BF_TOO_MANY_LAYERS;
-	if (bf_shape_bits(shape) > BF_MAX_BITS - total_bits(b))
-		return BF_TOO_LARGE;
+static void
+sort_layers(BfBuilder *b)
+{
+	int			i,
+				j;
 
-	if (make_layer_room(b) != BF_OK)
-		return BF_NO_MEMORY;
-	layer = &b->layers[b->nlayers];
+	for (i = 1; i < b->nlayers; i++)
+	{
+		BfBuildLayer layer = b->layers[i];
+
+		j = i;
+		while (j > 0 && compare_layers(&b->layers[j - 1], &layer) > 0)
+		{
+			b->layers[j] = b->layers[j - 1];
+			j--;
+		}
+		b->layers[j] = layer;
+	}
+}
+
+/* Allocate a layer with no bit set. */
+static BfStatus
+make_layer(const BfBuilder *b, const BfShape *shape, BfBuildLayer *layer)
+{
 	layer->shape = *shape;
 	layer->bits_set = 0;
 	layer->bits_full = bf_shape_full(shape);
@@ -176,53 +229,198 @@ append_layer(BfBuilder *b, const BfShape *shape)
 								BF_CACHE_LINE - 1) &
 							   ~(uintptr_t) (BF_CACHE_LINE - 1));
 	memset(layer->bits, 0, bf_shape_size(shape));
+	return BF_OK;
+}
+
+/* The layer that has room for what two layers of one generation contain. */
+static BfShape
+merged_shape(const BfBuildLayer *x, const BfBuildLayer *y)
+{
+	BfShape		shape = x->shape;
+	double		keys = bf_shape_keys(&x->shape, x->bits_set) +
+		bf_shape_keys(&y->shape, y->bits_set);
+
+	if (shape.nblocks < y->shape.nblocks)
+		shape.nblocks = y->shape.nblocks;
+	if (shape.block_log2 > y->shape.block_log2)
+		shape.block_log2 = y->shape.block_log2;
+	if (shape.k > y->shape.k)
+		shape.k = y->shape.k;
+	shape.merged = true;
+	shape.capacity = keys < 1 ? 1 :
+		keys > (double) BF_MAX_KEYS ? BF_MAX_KEYS : (uint64_t) keys;
+	return shape;
+}
+
+/*
+ * Approximate share of bits not set in what becomes of a layer's blocks in a
+ * merged layer.  Two bits become one where blocks get half the size.  Where
+ * the numbers of blocks differ, most blocks receive two of the layer's.
+ */
+static double
+share_unset(const BfBuildLayer *layer, const BfShape *merged)
+{
+	double		unset = 1 - (double) layer->bits_set /
+		(double) bf_shape_bits(&layer->shape);
+	int			log2;
+
+	for (log2 = layer->shape.block_log2; log2 > merged->block_log2; log2--)
+		unset *= unset;
+	return layer->shape.nblocks == merged->nblocks ? unset : unset * unset;
+}
+
+static double
+share_positive(double unset, unsigned k)
+{
+	double		result = 1;
+
+	while (k-- > 0)
+		result *= 1 - unset;
+	return result;
+}
+
+/*
+ * How much of the share of keys that are reported as absent remains when two
+ * layers are merged: the more, the better.
+ */
+static double
+merge_benefit(const BfBuildLayer *x, const BfBuildLayer *y)
+{
+	BfShape		shape = merged_shape(x, y);
+	double		before = (1 - share_positive(share_unset(x, &x->shape),
+											 x->shape.k)) *
+		(1 - share_positive(share_unset(y, &y->shape), y->shape.k));
+	double		after = 1 - share_positive(share_unset(x, &shape) *
+										   share_unset(y, &shape), shape.k);
+
+	return before > 0 ? after / before : 1;
+}
+
+/*
+ * Merge those two layers of one generation of which it costs the least.  All
+ * their keys remain; the rate of the result is that of its bits.
+ */
+static BfStatus
+merge_two_layers(BfBuilder *b)
+{
+	BfBuildLayer merged;
+	BfBuildLayer *x;
+	BfBuildLayer *y;
+	BfShape		shape;
+	double		best = -1;
+	int			best_i = 0;
+	int			best_j = 0;
+	int			i,
+				j;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		for (j = i + 1; j < b->nlayers; j++)
+		{
+			double		benefit;
+
+			if (b->layers[i].shape.generation !=
+				b->layers[j].shape.generation)
+				continue;
+			benefit = merge_benefit(&b->layers[i], &b->layers[j]);
+			if (benefit > best)
+			{
+				best = benefit;
+				best_i = i;
+				best_j = j;
+			}
+		}
+	}
+
+	x = &b->layers[best_i];
+	y = &b->layers[best_j];
+	shape = merged_shape(x, y);
+	if (make_layer(b, &shape, &merged) != BF_OK)
+		return BF_NO_MEMORY;
+	bf_bits_unite_into(&b->host, &shape, merged.bits, &x->shape, x->bits);
+	bf_bits_unite_into(&b->host, &shape, merged.bits, &y->shape, y->bits);
+	merged.bits_set = bf_bits_count(merged.bits, bf_shape_size(&shape));
+	merged.shape.fpp = fmax(bf_bits_fpp(&shape, merged.bits),
+							BF_LAYER_FPP_MIN);
+
+	b->host.free(b->host.context, x->memory);
+	b->host.free(b->host.context, y->memory);
+	*x = merged;
+	b->nlayers--;
+	memmove(y, y + 1, (b->nlayers - best_j) * sizeof(BfBuildLayer));
+	sort_layers(b);
+	return BF_OK;
+}
+
+/* Append a layer with no bit set. */
+static BfStatus
+append_layer(BfBuilder *b, const BfShape *shape)
+{
+	BfStatus	status = BF_OK;
+
+	if (b->nlayers == BF_MAX_LAYERS)
+		status = merge_two_layers(b);
+	if (status != BF_OK)
+		return status;
+	if (bf_shape_bits(shape) > BF_MAX_BITS - total_bits(b))
+		return BF_TOO_LARGE;
+	if (make_layer_room(b) != BF_OK ||
+		make_layer(b, shape, &b->layers[b->nlayers]) != BF_OK)
+		return BF_NO_MEMORY;
 	b->nlayers++;
 	return BF_OK;
 }
 
 /*
- * Append the successor of full layers: twice the capacity of the largest, or
- * as many keys as are known to come, at half the rate of the strictest; or
- * the layer that the filter was sized for, if only smaller ones have come
- * from a union so far.  Where the limit of a filter leaves less, take what
- * it leaves, unless that would be hardly worth a layer.
+ * Append the successor of full layers: for as many keys as the filter was
+ * made for, twice the capacity of the largest layer, or as many as are known
+ * to come, whichever is most, at half the rate of the strictest.  Where the
+ * limit of a filter leaves less, take what it leaves, unless that would be
+ * hardly worth a layer.
  */
 static BfStatus
 grow(BfBuilder *b, uint32_t coming)
 {
-	const BfShape *largest = &b->layers[0].shape;
+	uint64_t	largest = 1;
 	double		fpp = b->params.fpp;
+	unsigned	generation = 0;
 	uint64_t	left = BF_MAX_BITS - total_bits(b);
-	uint64_t	wanted;
+	uint64_t	wanted = b->params.expected;
 	BfShape		shape;
 	int			i;
 
 	for (i = 0; i < b->nlayers; i++)
 	{
-		if (b->layers[i].shape.capacity > largest->capacity)
-			largest = &b->layers[i].shape;
-		if (b->layers[i].shape.fpp < fpp)
-			fpp = b->layers[i].shape.fpp;
+		const BfShape *layer = &b->layers[i].shape;
+
+		if (layer->generation > generation)
+			generation = layer->generation;
+		if (layer->merged)
+			continue;
+		if (layer->capacity > largest)
+			largest = layer->capacity;
+		if (layer->fpp < fpp)
+			fpp = layer->fpp;
 	}
 
-	if (b->params.expected > largest->capacity &&
-		bf_shape_for(b->params.fpp, b->params.expected, &shape) == BF_OK &&
-		bf_shape_bits(&shape) <= left)
-		return append_layer(b, &shape);
-
 	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
-	wanted = 2 * largest->capacity > coming ? 2 * largest->capacity : coming;
+	if (wanted < 2 * largest)
+		wanted = 2 * largest;
+	if (wanted < coming)
+		wanted = coming;
 	if (bf_shape_for(fpp, wanted, &shape) != BF_OK ||
 		bf_shape_bits(&shape) > left)
 	{
 		uint64_t	n = (uint64_t)
 			((double) left / bf_bits_per_key(fpp) * 125 / 128);
 
-		if (n < largest->capacity / 8 || n == 0)
+		if (n < largest / 8 || n == 0)
 			return BF_TOO_LARGE;
 		if (bf_shape_for(fpp, n, &shape) != BF_OK)
 			return BF_TOO_LARGE;
 	}
+	shape.generation = (uint8_t)
+		(generation < BF_MAX_GENERATION ? generation + 1 : generation);
 	return append_layer(b, &shape);
 }
 
@@ -256,6 +454,18 @@ bf_builder_add_exception(BfBuilder *b, uint64_t hash)
 	b->exceptions[i] = hash;
 	b->nexceptions++;
 	return BF_OK;
+}
+
+/*
+ * The same where there may be too many.  What does not fit is a false positive
+ * again, which is no reason to fail.
+ */
+BfStatus
+bf_builder_keep_exception(BfBuilder *b, uint64_t hash)
+{
+	BfStatus	status = bf_builder_add_exception(b, hash);
+
+	return status == BF_TOO_MANY_EXCEPTIONS ? BF_OK : status;
 }
 
 static void
@@ -316,29 +526,15 @@ add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 }
 
 /*
- * The golden section of n, made coprime to it: steps of this size modulo n
- * visit all of n places, and at any time those visited are spread evenly.
+ * The successor of a number in an order of all numbers up to mask, which is
+ * one less than a power of two, that looks random: a linear congruential
+ * generator of full period (Knuth, TAOCP 2, 3.2.1.2; constants of Press et
+ * al., Numerical Recipes).
  */
 static uint32_t
-scattering_step(uint32_t n)
+next_scattered(uint32_t i, uint32_t mask)
 {
-	uint32_t	step = (uint32_t) bf_scale(BF_GOLDEN, n);
-
-	for (;; step++)
-	{
-		uint32_t	x = n,
-					y = step;
-
-		while (y > 0)
-		{
-			uint32_t	rest = x % y;
-
-			x = y;
-			y = rest;
-		}
-		if (x <= 1)
-			return step;
-	}
+	return (i * UINT32_C(1664525) + UINT32_C(1013904223)) & mask;
 }
 
 static bool
@@ -352,18 +548,20 @@ layer_has_room(const BfBuildLayer *layer, uint32_t n)
  * Add all collected hashes to the layers, and forget them.  The list is
  * ascending, and neighbours in it lie in neighbouring blocks: added one after
  * the other, they would fill a layer without room for all of them from its
- * first block on, and ruin its rate there.  So they come scattered, unless
- * one layer is going to take them all in any order.
+ * first block on, and ruin its rate there.  So they are added in another
+ * order, unless one layer is going to take them all in any order.
  */
 static BfStatus
 move_hashes(BfBuilder *b)
 {
 	uint32_t	n = b->nhashes;
-	uint32_t	step = layer_has_room(&b->layers[b->nlayers - 1], n) ?
-		1 : scattering_step(n);
-	uint64_t	at = 0;
+	bool		scattered = !layer_has_room(&b->layers[b->nlayers - 1], n);
+	uint32_t	mask = 0;
+	uint32_t	at = 0;
 	uint32_t	i;
 
+	while (mask < n)
+		mask = mask << 1 | 1;
 	for (i = 0; i < n; i++)
 	{
 		BfStatus	status = add_to_layers(b, b->hashes[at], n - i);
@@ -371,9 +569,15 @@ move_hashes(BfBuilder *b)
 		bf_poll(&b->host, i);
 		if (status != BF_OK)
 			return status;
-		at += step;
-		if (at >= n)
-			at -= n;
+		if (scattered)
+		{
+			do
+			{
+				at = next_scattered(at, mask);
+			} while (at >= n && i + 1 < n);
+		}
+		else
+			at++;
 	}
 	free_hashes(b);
 	return BF_OK;
@@ -652,7 +856,7 @@ merge_exceptions(BfBuilder *b, const BfView *view)
 		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
 
 		if (!layers_contain(b, hash) || is_exception(b, hash))
-			status = bf_builder_add_exception(b, hash);
+			status = bf_builder_keep_exception(b, hash);
 	}
 	return status;
 }
@@ -701,45 +905,6 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 	bf_bits_unite(&b->host, best->bits, other->bits, size);
 	best->bits_set = best_set;
 	return BF_OK;
-}
-
-/* The order of layers in an image: smaller, laxer and emptier ones first. */
-static int
-compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
-{
-	if (x->shape.capacity != y->shape.capacity)
-		return x->shape.capacity < y->shape.capacity ? -1 : 1;
-	if (x->shape.fpp != y->shape.fpp)
-		return x->shape.fpp > y->shape.fpp ? -1 : 1;
-	if (x->shape.nblocks != y->shape.nblocks)
-		return x->shape.nblocks < y->shape.nblocks ? -1 : 1;
-	if (x->shape.block_log2 != y->shape.block_log2)
-		return x->shape.block_log2 < y->shape.block_log2 ? -1 : 1;
-	if (x->shape.k != y->shape.k)
-		return x->shape.k < y->shape.k ? -1 : 1;
-	if (x->bits_set != y->bits_set)
-		return x->bits_set < y->bits_set ? -1 : 1;
-	return memcmp(x->bits, y->bits, bf_shape_size(&x->shape));
-}
-
-static void
-sort_layers(BfBuilder *b)
-{
-	int			i,
-				j;
-
-	for (i = 1; i < b->nlayers; i++)
-	{
-		BfBuildLayer layer = b->layers[i];
-
-		j = i;
-		while (j > 0 && compare_layers(&b->layers[j - 1], &layer) > 0)
-		{
-			b->layers[j] = b->layers[j - 1];
-			j--;
-		}
-		b->layers[j] = layer;
-	}
 }
 
 /*
@@ -835,6 +1000,14 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 {
 	BfStatus	status = BF_OK;
 
+	if (bf_is_neutral(view))
+		return BF_OK;
+	if (b->nlayers == 0 && b->nhashes == 0 &&
+		bf_params_are_neutral(&b->params))
+	{
+		b->params = view->params;
+		apply_params(b);
+	}
 	if (view->nlayers > 0 ||
 		(uint64_t) b->nhashes + view->nhashes > most_unsettled(b))
 		status = catch_up(b);

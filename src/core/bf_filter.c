@@ -74,52 +74,21 @@ bf_contains_by_parts(const BfView *view, uint64_t hash,
 }
 
 /*
- * Whether growth made the layer a successor of the other one, at half its
- * rate, or a successor of such a one.
+ * Is this a filter without keys, for which nothing was asked?  Its union with
+ * any other filter is the other filter.
  */
-static bool
-descends(const BfViewLayer *layer, const BfViewLayer *from)
+bool
+bf_is_neutral(const BfView *view)
 {
-	int			exponent;
-
-	return layer->shape.fpp < from->shape.fpp &&
-		frexp(layer->shape.fpp, &exponent) ==
-		frexp(from->shape.fpp, &exponent);
-}
-
-/*
- * The rate at which keys that were never added test positive: in all layers,
- * or in those that one descends from.  They do where at least one says so.
- */
-static double
-layers_fpp(const BfView *view, const BfViewLayer *descendant)
-{
-	double		negative = 1;
-	double		sum = 0;
-	int			i;
-
-	for (i = 0; i < view->nlayers; i++)
-	{
-		const BfViewLayer *layer = &view->layers[i];
-		double		fpp;
-
-		if (descendant != NULL && !descends(descendant, layer))
-			continue;
-		fpp = bf_shape_fpp(&layer->shape, layer->bits_set);
-
-		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
-		sum += negative * fpp;
-		negative *= 1 - fpp;
-	}
-	return fmin(sum, 1);
+	return view->nlayers == 0 && view->nhashes == 0 &&
+		bf_params_are_neutral(&view->params);
 }
 
 /*
  * Number of distinct keys: exact in the sparse form (but for equal hashes of
  * different keys, a chance of n^2 / 2^65), else estimated from the bits that
  * are set.  Keys in several layers, which a union can bring about, count in
- * each.  Of the keys on their way to a layer that came by growth, those that
- * tested positive in the layers before it never arrived.
+ * each.
  */
 double
 bf_cardinality(const BfView *view)
@@ -128,23 +97,49 @@ bf_cardinality(const BfView *view)
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
-	{
-		const BfViewLayer *layer = &view->layers[i];
-
-		n += bf_shape_cardinality(&layer->shape, layer->bits_set) /
-			fmax(1 - layers_fpp(view, layer), 0.5);
-	}
+		n += bf_shape_keys(&view->layers[i].shape, view->layers[i].bits_set);
 	return n;
 }
 
-/* The false-positive rate that the filter has now. */
+/*
+ * The false-positive rate that the filter has now: in the sparse form the
+ * chance to hit one of n hashes of 2^64, else the chance that at least one of
+ * its layers reports a key as a member.
+ */
 double
 bf_current_fpp(const BfView *view)
 {
-	/* In the sparse form, the chance to hit one of n hashes of 2^64. */
+	double		negative = 1;
+	double		sum = 0;
+	int			i;
+
 	if (view->nlayers == 0)
 		return view->nhashes / 18446744073709551616.0;
-	return layers_fpp(view, NULL);
+	for (i = 0; i < view->nlayers; i++)
+	{
+		double		fpp = bf_shape_fpp(&view->layers[i].shape,
+									   view->layers[i].bits_set);
+
+		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
+		sum += negative * fpp;
+		negative *= 1 - fpp;
+	}
+	return fmin(sum, 1);
+}
+
+/* The largest rate for which the filter, or a layer in it, was made. */
+double
+bf_largest_fpp(const BfView *view)
+{
+	double		fpp = view->params.fpp;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (!view->layers[i].shape.merged)
+			fpp = fmax(fpp, view->layers[i].shape.fpp);
+	}
+	return fpp;
 }
 
 /*

@@ -46,7 +46,8 @@
 #define NBLOCKS_AT		0
 #define BLOCK_LOG2_AT	4
 #define K_AT			5
-#define L_RESERVED_AT	6
+#define GENERATION_AT	6
+#define MERGED_AT		7
 #define CAPACITY_AT		8
 #define L_FPP_AT		16
 #define BITS_SET_AT		24
@@ -240,6 +241,8 @@ open_layers(const uint8_t *front, size_t directory, BfView *view)
 		shape->capacity = bf_load64(entry + CAPACITY_AT);
 		shape->fpp = bf_load_double(entry + L_FPP_AT);
 		layer->bits_set = bf_load64(entry + BITS_SET_AT);
+		shape->generation = entry[GENERATION_AT];
+		shape->merged = entry[MERGED_AT] != 0;
 		layer->at = at;
 		layer->bits = NULL;
 
@@ -253,13 +256,19 @@ open_layers(const uint8_t *front, size_t directory, BfView *view)
 		if (shape->nblocks < 1 || bf_shape_bits(shape) > BF_MAX_BITS - total)
 			return refuse(view, BF_CORRUPT,
 						  "The number of blocks of a layer is out of range.");
-		if (entry[L_RESERVED_AT] != 0 || entry[L_RESERVED_AT + 1] != 0)
-			return refuse(view, BF_CORRUPT, "Reserved bytes are not zero.");
-		if (shape->capacity < 1 || shape->capacity > bf_shape_bits(shape))
+		if (shape->generation > BF_MAX_GENERATION)
+			return refuse(view, BF_CORRUPT,
+						  "The generation of a layer is out of range.");
+		if (entry[MERGED_AT] > 1)
+			return refuse(view, BF_CORRUPT,
+						  "The flags of a layer are unknown.");
+		if (shape->capacity < 1 || shape->capacity >
+			(shape->merged ? BF_MAX_KEYS : bf_shape_bits(shape)))
 			return refuse(view, BF_CORRUPT,
 						  "The capacity of a layer is out of range.");
 		/* Written so that NaN fails. */
-		if (!(shape->fpp >= BF_LAYER_FPP_MIN && shape->fpp <= BF_FPP_MAX))
+		if (!(shape->fpp >= BF_LAYER_FPP_MIN &&
+			  shape->fpp <= (shape->merged ? 1 : BF_FPP_MAX)))
 			return refuse(view, BF_CORRUPT,
 						  "The false-positive rate of a layer is out of range.");
 		if (layer->bits_set > bf_shape_bits(shape))
@@ -401,9 +410,6 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 	if (status != BF_OK)
 		return status;
 
-	if (view->params.expected > bf_most_keys(view->params.fpp))
-		return refuse(view, BF_CORRUPT,
-					  "Its number of expected keys is out of range.");
 	if (!is_ascending(view->hashes, view->nhashes))
 		return refuse(view, BF_CORRUPT, "Its hashes are not ascending.");
 	for (i = 0; i < (uint32_t) view->nlayers; i++)
@@ -469,7 +475,8 @@ bf_write_layer(uint8_t *entry, const BfShape *shape, uint64_t bits_set)
 	bf_store32(entry + NBLOCKS_AT, shape->nblocks);
 	entry[BLOCK_LOG2_AT] = shape->block_log2;
 	entry[K_AT] = shape->k;
-	entry[L_RESERVED_AT] = entry[L_RESERVED_AT + 1] = 0;
+	entry[GENERATION_AT] = shape->generation;
+	entry[MERGED_AT] = shape->merged;
 	bf_store64(entry + CAPACITY_AT, shape->capacity);
 	bf_store_double(entry + L_FPP_AT, shape->fpp);
 	bf_store64(entry + BITS_SET_AT, bits_set);

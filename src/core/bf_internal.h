@@ -25,6 +25,7 @@ extern bool bf_bits_add_within(const BfShape *shape, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);
 extern uint64_t bf_bits_count(const uint8_t *bits, size_t size);
+extern double bf_bits_fpp(const BfShape *shape, const uint8_t *bits);
 extern uint64_t bf_bits_count_union(const BfHost *host, const uint8_t *x,
 									const uint8_t *y, size_t size);
 extern void bf_bits_unite(const BfHost *host, uint8_t *to,
@@ -36,6 +37,9 @@ extern void bf_bits_copy(const BfHost *host, uint8_t *to,
 extern void bf_bits_fold(const BfHost *host, uint8_t *to,
 						 const uint8_t *from, uint32_t nblocks,
 						 uint32_t factor, size_t block_size);
+extern void bf_bits_unite_into(const BfHost *host, const BfShape *shape,
+							   uint8_t *to, const BfShape *from_shape,
+							   const uint8_t *from);
 
 /* bf_list: ascending lists of hashes */
 extern void bf_list_sort(const BfHost *host, uint64_t *list, size_t n);
@@ -49,6 +53,9 @@ extern bool bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
 
 /* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
 #define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
+
+/* Its 64th power: a generation does not reach the positions of the next. */
+#define BF_GOLDEN_64	UINT64_C(0x66C0333B9C3B3301)
 
 /* What processors read from memory at once; a block is a multiple of it. */
 #define BF_CACHE_LINE	64
@@ -81,7 +88,16 @@ static inline bool
 bf_shape_equal(const BfShape *x, const BfShape *y)
 {
 	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
-		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp;
+		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp &&
+		x->generation == y->generation && x->merged == y->merged;
+}
+
+/* What bloom_empty() asks for, and the key type that it has. */
+static inline bool
+bf_params_are_neutral(const BfParams *params)
+{
+	return params->fpp == BF_FPP_DEFAULT && params->expected == 0 &&
+		params->seed == 0 && params->kind.code == BF_KIND_NONE;
 }
 
 /* bf_filter */
@@ -90,6 +106,7 @@ extern bool bf_bits_say(const BfView *view, uint64_t hash);
 /* bf_builder */
 extern BfStatus bf_builder_reserve(BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add_exception(BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_keep_exception(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_join_params(BfBuilder *b, const BfParams *params);
 
 /* In the i-th turn of a loop over hashes: poll the host now and then. */

@@ -353,6 +353,8 @@ bf_shape_for(double fpp, uint64_t n, BfShape *shape)
 	shape->block_log2 = design->block_log2;
 	shape->k = design->k;
 	shape->fpp = fpp;
+	shape->generation = 0;
+	shape->merged = false;
 	shape->capacity = capacity_of(design, (double) bf_shape_bits(shape));
 	return BF_OK;
 }
@@ -367,6 +369,8 @@ bf_shape_to_fold(double fpp, BfShape *shape)
 	shape->block_log2 = design->block_log2;
 	shape->k = design->k;
 	shape->fpp = fpp;
+	shape->generation = 0;
+	shape->merged = false;
 	while (needed_bits(design, (double) BF_FIRST_FITTED_LAYER) >
 		   (double) bf_shape_bits(shape))
 		shape->nblocks *= 2;
@@ -385,7 +389,8 @@ bf_shape_fold(const BfShape *shape, uint64_t bits_set, BfShape *folded)
 	double		limit;
 	uint32_t	factor;
 
-	if (shape->k != design->k || shape->block_log2 != design->block_log2)
+	if (shape->merged || shape->k != design->k ||
+		shape->block_log2 != design->block_log2)
 	{
 		*folded = *shape;
 		return false;
@@ -428,18 +433,20 @@ expected_bits_set(const BfShape *shape, double n)
 }
 
 /*
- * The most bits that may be set in a layer: what its capacity sets on average
- * and the slack that its bits were reckoned with.  Then it has its rate.
+ * Maximum number of bits set in a layer: what its capacity sets on average and
+ * the slack included in its size.  Then it has its rate.  A merged layer takes
+ * no further key.
  */
 uint64_t
 bf_shape_full(const BfShape *shape)
 {
 	double		m = (double) bf_shape_bits(shape);
 	double		n = (double) shape->capacity;
-	double		full = expected_bits_set(shape, n) +
-		SLACK * deviation(m, shape->k, n);
 
-	return (uint64_t) fmin(full, m);
+	if (shape->merged)
+		return 0;
+	return (uint64_t) fmin(expected_bits_set(shape, n) +
+						   SLACK * deviation(m, shape->k, n), m);
 }
 
 /*
@@ -460,12 +467,39 @@ bf_shape_cardinality(const BfShape *shape, uint64_t bits_set)
 	return log1p(-set / m) / log1p(-(1 - unset) / shape->nblocks);
 }
 
+/*
+ * Estimated number of distinct keys that a layer accounts for.
+ *
+ * Growth appends a layer when those before it are full, so when they have the
+ * rates of their designs: twice the rate of the layer, four times, and so on.
+ * Of the keys that come after them, those that they report as members by
+ * chance are not added; this corrects for that.
+ */
+double
+bf_shape_keys(const BfShape *shape, uint64_t bits_set)
+{
+	double		n = bf_shape_cardinality(shape, bits_set);
+	double		fpp = shape->fpp;
+	int			i;
+
+	if (shape->merged)
+		return (double) shape->capacity;
+	for (i = 0; i < shape->generation; i++)
+	{
+		fpp = fmin(2 * fpp, BF_FPP_MAX);
+		n /= 1 - fpp;
+	}
+	return n;
+}
+
 /* Rate of a layer with this many bits set. */
 double
 bf_shape_fpp(const BfShape *shape, uint64_t bits_set)
 {
 	double		n;
 
+	if (shape->merged)
+		return shape->fpp;
 	if (bits_set == 0)
 		return 0;
 	n = fmax(1, rint(bf_shape_cardinality(shape, bits_set)));

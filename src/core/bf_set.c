@@ -79,7 +79,7 @@ keep_exceptions(BfBuilder *b, const BfView *view)
 		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
 
 		if (bf_bits_contain(&b->layers[0].shape, b->layers[0].bits, hash))
-			status = bf_builder_add_exception(b, hash);
+			status = bf_builder_keep_exception(b, hash);
 	}
 	return status;
 }

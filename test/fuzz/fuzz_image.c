@@ -161,7 +161,7 @@ rebuild(const BfView *view)
 		DEMAND(!added[i] || bf_builder_contains(&b, probes[i]));
 	}
 	DEMAND(status == BF_OK || status == BF_NO_MEMORY ||
-		   status == BF_TOO_LARGE || status == BF_TOO_MANY_LAYERS);
+		   status == BF_TOO_LARGE);
 	DEMAND(status != BF_NO_MEMORY || host.largest_asked > MEMORY);
 	DEMAND(bf_builder_cardinality(&b) >= 0);
 	if (status == BF_OK && image_write(&image, &b, true) == BF_OK)

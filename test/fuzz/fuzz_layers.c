@@ -55,15 +55,7 @@ add_some(uint32_t n, bool scattered)
 		bool		room = bf_builder_has_room(&b, 1);
 		int			nlayers = b.nlayers;
 
-		BfStatus	status = bf_builder_add(&b, hash);
-
-		/* Unions may have made as many layers as there can be, all full. */
-		if (status == BF_TOO_MANY_LAYERS)
-		{
-			DEMAND(!room && nlayers == BF_MAX_LAYERS);
-			return true;
-		}
-		if (!went_well(status))
+		if (!went_well(bf_builder_add(&b, hash)))
 			return false;
 		DEMAND(!room || b.nlayers == nlayers || nlayers == 0);
 		keys[nkeys++] = hash;
@@ -78,7 +70,6 @@ merge(const BfParams *params, uint32_t n)
 	TestHost	other_host;
 	BfBuilder	other;
 	Image		image;
-	BfStatus	status;
 	uint32_t	i;
 	bool		well;
 
@@ -89,15 +80,7 @@ merge(const BfParams *params, uint32_t n)
 	for (i = 0; i < n; i++)
 		DEMAND(bf_builder_add(&other, bf_hash_u64(coming + i, 5)) == BF_OK);
 	DEMAND(image_write(&image, &other, n & 1) == BF_OK);
-	status = bf_builder_merge(&b, &image.view);
-	if (status == BF_TOO_MANY_LAYERS)
-	{
-		/* The filter is not to be used after that. */
-		DEMAND(b.nlayers == BF_MAX_LAYERS);
-		well = false;
-	}
-	else
-		well = went_well(status);
+	well = went_well(bf_builder_merge(&b, &image.view));
 	for (i = 0; well && i < n; i++)
 		keys[nkeys++] = bf_hash_u64(coming++, 5);
 	image_free(&image);

@@ -41,11 +41,13 @@ G = 0x9E3779B97F4A7C15
 SPARSE, DENSE = 0, 1
 MAX_BITS = 2 ** 32
 MAX_LAYERS = 32
+MAX_GENERATION = 23
+MAX_KEYS = 2 ** 53
 MAX_EXCEPTIONS = 4096
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 
 HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
-ENTRY = struct.Struct('<IBBHQdQ')               # section 3
+ENTRY = struct.Struct('<IBBBBQdQ')              # section 3
 
 KINDS = {name: code for code, name in enumerate(
     'text bytea integer float numeric boolean char oid uuid date time timetz '
@@ -305,15 +307,16 @@ class Shape:
             n -= 1
         return n
 
-    def layer(self, n, left=MAX_BITS):
+    def layer(self, n, left=MAX_BITS, generation=0):
         """An empty layer for n keys; None if it is too large."""
         if n > self.most or self.nblocks(n) * self.block_bits > left:
             return None
-        return self.layer_of(self.nblocks(n))
+        return self.layer_of(self.nblocks(n), generation)
 
-    def layer_of(self, nblocks, bits=None):
+    def layer_of(self, nblocks, generation=0, bits=None):
         return Layer(nblocks, self.block_log2, self.k,
-                     self.capacity(nblocks * self.block_bits), self.fpp, bits)
+                     self.capacity(nblocks * self.block_bits), self.fpp,
+                     generation, bits=bits)
 
 
 shape = functools.lru_cache(maxsize=256)(Shape)
@@ -324,7 +327,10 @@ shape = functools.lru_cache(maxsize=256)(Shape)
 class Layer:
     """One layer: the fields of its entry in the directory, and bits."""
 
-    def __init__(self, nblocks, block_log2, k, capacity, fpp, bits=None):
+    def __init__(self, nblocks, block_log2, k, capacity, fpp, generation=0,
+                 merged=False, bits=None):
+        self.generation = generation
+        self.merged = merged
         self.nblocks = nblocks
         self.block_log2 = block_log2
         self.k = k
@@ -337,10 +343,11 @@ class Layer:
 
     def shape(self):
         return (self.nblocks, self.block_log2, self.k, self.capacity,
-                self.fpp)
+                self.fpp, self.generation, self.merged)
 
     def positions(self, h):
         start = (h * self.nblocks >> 64) << self.block_log2
+        h = h * pow(G, 64 * self.generation, MASK + 1)
         for _ in range(self.k):
             h = h * G & MASK
             yield start + (h >> 64 - self.block_log2)
@@ -362,6 +369,8 @@ class Layer:
     @property
     def full(self):
         """How many bits may be set."""
+        if self.merged:
+            return 0
         if not hasattr(self, '_full'):
             log_rest = math.log1p(-self._one_key / self.nblocks)
             mean = self.size * -math.expm1(self.capacity * log_rest)
@@ -378,8 +387,20 @@ class Layer:
         return (math.log1p(-s / self.size)
                 / math.log1p(-self._one_key / self.nblocks))
 
+    def accounts_for(self):
+        """The same, with the keys that earlier layers kept from it."""
+        if self.merged:
+            return self.capacity
+        n, fpp = self.keys(), self.fpp
+        for _ in range(self.generation):
+            fpp = min(2 * fpp, MAX_FPP)
+            n /= 1 - fpp
+        return n
+
     def rate(self):
         """The false-positive rate with the bits that are set."""
+        if self.merged:
+            return self.fpp
         if not self.bits_set:
             return 0.0
         n, others = max(1, round(self.keys())), self.nblocks - 1
@@ -393,7 +414,8 @@ class Layer:
     def folded(self):
         """This layer folded once: itself, or a smaller one."""
         form = shape(self.fpp)
-        if (self.block_log2, self.k) != (form.block_log2, form.k):
+        if self.merged or \
+                (self.block_log2, self.k) != (form.block_log2, form.k):
             return self
         needed = form.needed(max(1, self.keys()))
         nblocks = max(1, math.ceil(needed / form.block_bits))
@@ -409,7 +431,7 @@ class Layer:
             for i in range(start, start + group, step):
                 block |= int.from_bytes(self.bits[i:i + step], 'little')
             bits += block.to_bytes(step, 'little')
-        return form.layer_of(nblocks, bits)
+        return form.layer_of(nblocks, self.generation, bits)
 
 
 def _count(bits):
@@ -518,34 +540,38 @@ class Filter:
         left = MAX_BITS
         for _ in range(nlayers):
             entry = ENTRY.unpack_from(image, at)
-            nblocks, log2, k, reserved, capacity, rate, bits_set = entry
+            nblocks, log2, k, generation, merged, capacity, rate, \
+                bits_set = entry
             rule(9, 9 <= log2 <= 14 and 1 <= k <= 64 and nblocks >= 1)
             size = nblocks << log2
             left -= size
-            rule(9, left >= 0 and reserved == 0 and 1 <= capacity <= size
-                 and MIN_LAYER_FPP <= rate <= MAX_FPP and bits_set <= size)
+            rule(9, left >= 0 and generation <= MAX_GENERATION
+                 and merged <= 1
+                 and 1 <= capacity <= (MAX_KEYS if merged else size)
+                 and MIN_LAYER_FPP <= rate <= (1 if merged else MAX_FPP)
+                 and bits_set <= size)
             entries.append(entry)
             at += ENTRY.size
         if form == DENSE:
             rule(10, len(image)
                  == at + (MAX_BITS - left) // 8 + 8 * nexceptions)
-        rule(11, not expected or expected <= shape(fpp).most)
         f = cls(None, fpp, expected, seed)
         counted = []
-        for nblocks, log2, k, _, capacity, rate, bits_set in entries:
+        for nblocks, log2, k, generation, merged, capacity, rate, bits_set \
+                in entries:
             end = at + (nblocks << log2) // 8
-            f.layers.append(
-                Layer(nblocks, log2, k, capacity, rate, image[at:end]))
+            f.layers.append(Layer(nblocks, log2, k, capacity, rate,
+                                  generation, bool(merged), image[at:end]))
             counted.append(f.layers[-1].bits_set == bits_set)
             at = end
         words = struct.unpack_from('<%dQ' % (nhashes + nexceptions), image, at)
         ascending = all(a < b for a, b in zip(words, words[1:]))
         if form == SPARSE:
-            rule(12, ascending)
+            rule(11, ascending)
             f.hashes = set(words)
         else:
-            rule(13, all(counted))
-            rule(14, ascending and all(f._positive(h) for h in words))
+            rule(12, all(counted))
+            rule(13, ascending and all(f._positive(h) for h in words))
             f.exceptions = set(words)
         f.name = name
         f.kind = KIND_NAMES.get(code)
@@ -565,8 +591,9 @@ class Filter:
                         encoding, len(self.hashes), len(self.exceptions),
                         self.seed, self.fpp, self.expected),
             name, bytes(-len(name) % 8)]
-        parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k, 0,
-                             layer.capacity, layer.fpp, layer.bits_set)
+        parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k,
+                             layer.generation, layer.merged, layer.capacity,
+                             layer.fpp, layer.bits_set)
                   for layer in self.layers]
         parts += [layer.bits for layer in self.layers]
         parts.append(struct.pack('<%dQ' % len(words), *words))
@@ -668,27 +695,29 @@ class Filter:
         """Add hashes to the layers, in scattered order."""
         hashes = sorted(hashes)
         n = len(hashes)
-        s = G * n >> 64
-        while math.gcd(s, n) != 1 and n:
-            s += 1
-        for i in range(n):
-            self._add(hashes[i * s % n], n - i)
+        period = 1 << n.bit_length()
+        i, coming = 0, n
+        while coming:
+            if i < n:
+                self._add(hashes[i], coming)
+                coming -= 1
+            i = (1664525 * i + 1013904223) % period
 
     def _append(self, coming):
         """Append a layer for a hash that no other takes."""
-        largest = max(layer.capacity for layer in self.layers)
-        fpp = min([self.fpp] + [layer.fpp for layer in self.layers])
+        alone = [layer for layer in self.layers if not layer.merged]
+        largest = max([1] + [layer.capacity for layer in alone])
+        fpp = min([self.fpp] + [layer.fpp for layer in alone])
         form = shape(max(fpp / 2, MIN_LAYER_FPP))
         left = MAX_BITS - sum(layer.size for layer in self.layers)
-        layer = None
-        if self.expected > largest:
-            layer = shape(self.fpp).layer(self.expected, left)
-        if not layer:
-            layer = form.layer(max(2 * largest, coming), left)
+        generation = min(MAX_GENERATION, 1 + max(
+            layer.generation for layer in self.layers))
+        layer = form.layer(max(self.expected, 2 * largest, coming), left,
+                           generation)
         if not layer:
             n = math.floor(left / form.c * 125 / 128)
             if n > 0 and n >= largest // 8:
-                layer = form.layer(n, left)
+                layer = form.layer(n, left, generation)
         if not layer or len(self.layers) == MAX_LAYERS:
             raise TooLarge('the filter is full')
         self.layers.append(layer)
@@ -775,6 +804,11 @@ class Filter:
         result._check_exceptions()
         return result
 
+    def is_neutral(self):
+        """Is this what bloom_empty() gives?"""
+        return not (self.layers or self.hashes or self._has_keys
+                    or self.expected or self.seed or self.fpp != 0.01)
+
     def merged_into_empty(self):
         """The same filter, with layers of equal shape merged."""
         result = Filter(None, self.fpp, self.expected, self.seed,
@@ -803,6 +837,11 @@ class Filter:
 
     def merge(self, other):
         """Merge other into this filter, which is under construction."""
+        if self.is_neutral():
+            self.fpp, self.expected = other.fpp, other.expected
+            self.seed = other.seed
+        if other.is_neutral() and (self.kind or not other.kind):
+            return
         self._join(other)
         had_layers = bool(self.layers)
         if not other.layers:
@@ -827,8 +866,8 @@ class Filter:
 
     def _sort_layers(self):
         self.layers.sort(key=lambda a: (
-            a.capacity, -a.fpp, a.nblocks, a.block_log2, a.k, a.bits_set,
-            a.bits))
+            a.capacity, -a.fpp, a.nblocks, a.block_log2, a.k, a.generation,
+            a.merged, a.bits_set, a.bits))
 
     def _merge_layer(self, layer):
         best = None
@@ -853,17 +892,7 @@ class Filter:
         """About how many distinct keys were added."""
         if not self.layers:
             return len(self.hashes)
-        rates = [(layer.fpp, layer.rate()) for layer in self.layers]
-        total = 0.0
-        for layer in self.layers:
-            passed = 1.0
-            for fpp, rate in rates:
-                mantissa, exponent = math.frexp(fpp / layer.fpp)
-                if mantissa == 0.5 and exponent > 1 \
-                        and math.ldexp(layer.fpp, exponent - 1) == fpp:
-                    passed *= 1 - rate
-            total += layer.keys() / max(passed, 0.5)
-        return round(total)
+        return round(sum(layer.accounts_for() for layer in self.layers))
 
     def current_fpp(self):
         """The rate of false positives with the keys it has."""

@@ -556,7 +556,7 @@ test_saturated(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfShape		shape = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01};
+			BfShape		shape = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
 			uint64_t	bits = bf_shape_bits(&shape);
 			double		before = 0;
 			double		rate_before = 0;
@@ -588,8 +588,8 @@ test_saturated(void)
 	/* As large as a layer can be. */
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfShape		shape = {1 << 23, 9, (uint8_t) k, 1, 0.01};
-		BfShape		large = {1 << 18, 14, (uint8_t) k, 1, 0.01};
+		BfShape		shape = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
+		BfShape		large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
 
 		CHECK(bf_shape_fpp(&shape, BF_MAX_BITS) > 0.8 &&
 			  bf_shape_fpp(&shape, BF_MAX_BITS) <= 1 + 1e-12,
