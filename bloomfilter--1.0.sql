@@ -125,17 +125,17 @@ COMMENT ON FUNCTION bloom_add_support(internal) IS
 
 CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
+	'add a key; ignores NULL';
 
 CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
+	'add a key; ignores NULL';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -143,9 +143,9 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
-	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+	'add a key, and tell whether it was certainly new; ignores NULL';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -153,16 +153,16 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
-	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+	'add a key, and tell whether it was certainly new; ignores NULL';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
-	'the filter with all elements of an array added, which copies it once; NULL elements are skipped. NULL for NULL. Errors: as of bloom_add';
+	'add all elements of an array with one copy of the filter; ignores NULL';
 
 --
 -- Membership
@@ -281,21 +281,21 @@ COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
-	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'record a known false positive; ignores NULL';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
-	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'record a known false positive; ignores NULL';
 
 CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
-	'the filter with all elements recorded as known false positives, as bloom_exclude does it; NULL elements are skipped, an empty array changes nothing. NULL for NULL. Errors: as of bloom_exclude';
+	'record all elements of an array as known false positives; ignores NULL';
 
 --
 -- Hashes as keys
@@ -315,10 +315,10 @@ COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
 
 CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
-	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB or more than 32 layers';
+	'add a key by its hash from bloom_hash; ignores NULL';
 
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'
@@ -345,9 +345,9 @@ COMMENT ON FUNCTION bloom_shard(bloom_key, int) IS
 
 CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_union(bloom, bloom) IS
-	'a filter that contains every key of both; bits of equal shape are ORed within the fill they are designed for, others are kept side by side. NULL for NULL. Errors: 42804 keys of different types, 22023 different seeds, 54000 larger than 512 MB or more than 32 layers';
+	'all keys of both filters; ignores NULL';
 
 CREATE OPERATOR | (
 	FUNCTION = bloom_union,

@@ -87,6 +87,8 @@ extern bool pgbloom_validate(const uint8_t *image, size_t size,
 extern void pgbloom_load(BfBuilder *builder, const BfHost *host,
 						 const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
+extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
+extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
 extern char *pgbloom_kind_name(const BfKind *kind);
 extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, int64 expected, int64 seed);
@@ -104,7 +106,7 @@ extern void pgbloom_describe(Datum filter, BfView *view);
 
 /* bloom_expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
-extern bool pgbloom_in_place(FunctionCallInfo fcinfo);
+extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
 								const uint64 *hashes, int n);

@@ -78,8 +78,9 @@ add_in_place(Datum filter, PgBloomKeyType *type, const Keys *keys)
 Datum
 bloom_add_all(PG_FUNCTION_ARGS)
 {
+	Datum		base;
 	struct varlena *filter;
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	PgBloomKeyType *type;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
@@ -87,13 +88,17 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	struct varlena *result;
 	int			i;
 
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	base = pgbloom_base_filter(fcinfo);
+	type = pgbloom_element_type(fcinfo, 1);
 	get_keys(fcinfo, 1, &keys);
 	if (keys.n == 0)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	if (pgbloom_in_place(fcinfo))
-		return add_in_place(PG_GETARG_DATUM(0), type, &keys);
+		PG_RETURN_DATUM(base);
+	if (pgbloom_in_place(fcinfo, base))
+		return add_in_place(base, type, &keys);
 
-	filter = PG_GETARG_VARLENA_PP(0);
+	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
 	pgbloom_load(&builder, &host, &view);
 	for (i = 0; i < keys.n; i++)
@@ -118,8 +123,8 @@ bloom_add_all(PG_FUNCTION_ARGS)
 Datum
 bloom_exclude_all(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	struct varlena *filter;
+	PgBloomKeyType *type;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
@@ -129,6 +134,10 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	struct varlena *result;
 	int			i;
 
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
+	type = pgbloom_element_type(fcinfo, 1);
 	pgbloom_open(filter, &view);
 	get_keys(fcinfo, 1, &keys);
 	hashes = MemoryContextAllocHuge(CurrentMemoryContext,

@@ -341,6 +341,35 @@ pgbloom_result(BfBuilder *builder, bool compact)
 }
 
 /*
+ * The filter that a function adds to: its first argument, or an empty filter
+ * if that is NULL.  The argument itself must not be replaced, because the
+ * executor stores constant arguments only once for all calls.
+ */
+Datum
+pgbloom_base_filter(FunctionCallInfo fcinfo)
+{
+	BfHost		host;
+	BfParams	params;
+	BfBuilder	builder;
+
+	if (!PG_ARGISNULL(0))
+		return PG_GETARG_DATUM(0);
+	host = pgbloom_host(CurrentMemoryContext);
+	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
+	bf_builder_init(&builder, &host, &params);
+	return PointerGetDatum(pgbloom_result(&builder, false));
+}
+
+/* The result of a function that adds NULL to its first argument. */
+Datum
+pgbloom_unchanged(FunctionCallInfo fcinfo)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+/*
  * Check what a user asks of a filter, and take it down.
  */
 void
