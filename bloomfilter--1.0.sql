@@ -109,13 +109,14 @@ COMMENT ON TYPE bloom_key IS
 
 CREATE FUNCTION bloom_empty(
 	fpp float8 DEFAULT 0.01,
-	expected bigint DEFAULT NULL,
-	seed bigint DEFAULT 0)
+	expected float8 DEFAULT NULL,
+	seed bigint DEFAULT 0,
+	key_type regtype DEFAULT NULL)
 	RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_empty(float8, bigint, bigint) IS
-	'an empty filter. fpp: false-positive rate, 1e-9 to 0.5. expected: number of distinct keys to size it for, at least 1; NULL: it sizes itself. seed: of the key hash; filters to be united need the same. Errors: 22023 out of range, 22004 fpp or seed NULL, 54000 larger than 512 MB';
+COMMENT ON FUNCTION bloom_empty(float8, float8, bigint, regtype) IS
+	'an empty filter';
 
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
@@ -477,7 +478,7 @@ COMMENT ON FUNCTION bloom_info(bloom) IS
 
 CREATE FUNCTION bloom_sizing(
 	fpp float8,
-	expected bigint,
+	expected float8,
 	OUT bits bigint,
 	OUT bytes bigint,
 	OUT bits_per_key float8,
@@ -488,8 +489,8 @@ CREATE FUNCTION bloom_sizing(
 	OUT textbook_hashes int)
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_sizing(float8, bigint) IS
-	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter (Mitzenmacher and Upfal, 2005). NULL for NULL. Errors: 22023 out of range';
+COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
+	'bits, bytes and number of filters that expected keys would take';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
@@ -513,16 +514,16 @@ CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8) RETURNS internal
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, bigint, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, bloom_key) RETURNS internal
@@ -537,16 +538,16 @@ CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8) RETURNS internal
 COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) RETURNS internal
 	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, bigint, bigint) IS
+COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
@@ -629,7 +630,7 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
 	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint) (
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -639,10 +640,10 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint) (
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint) IS
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
 	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint, seed bigint) (
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -652,7 +653,7 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected bigint, seed big
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, bigint, bigint) IS
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
 	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE AGGREGATE bloom_agg(key bloom_key) (
@@ -681,7 +682,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
 	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint) (
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -691,10 +692,10 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint) (
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint) IS
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
 	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint, seed bigint) (
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
 	SSPACE = 512,
@@ -704,7 +705,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected bigint, seed bigi
 	DESERIALFUNC = bloom_agg_deserialfn,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, bigint, bigint) IS
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
 	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; NULL without any key. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
 
 CREATE AGGREGATE bloom_union_agg(filter bloom) (

@@ -91,7 +91,7 @@ extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
 extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
 extern char *pgbloom_kind_name(const BfKind *kind);
 extern void pgbloom_init_params(BfParams *params, double fpp,
-								bool sized, int64 expected, int64 seed);
+								bool sized, double expected, int64 seed);
 extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
 pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
@@ -118,6 +118,7 @@ extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
 											int argno);
 extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
 											 const BfKind *kind);
+extern void pgbloom_type_kind(Oid type, BfKind *kind);
 extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 							   const BfParams *params, BfKind *kind);
 

@@ -161,8 +161,9 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 		 (PG_ARGISNULL(FPP_ARG) ||
 		  PG_GETARG_FLOAT8(FPP_ARG) != params->fpp)) ||
 		(nargs > EXPECTED_ARG &&
-		 (PG_ARGISNULL(EXPECTED_ARG) ? 0 : PG_GETARG_INT64(EXPECTED_ARG)) !=
-		 (int64) params->expected) ||
+		 (PG_ARGISNULL(EXPECTED_ARG) ? params->expected != 0 :
+		  params->expected == 0 ||
+		  ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) != params->expected)) ||
 		(nargs > SEED_ARG &&
 		 (PG_ARGISNULL(SEED_ARG) ||
 		  PG_GETARG_INT64(SEED_ARG) != (int64) params->seed)))
@@ -192,7 +193,7 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 	pgbloom_init_params(&params,
 						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
 						BF_FPP_DEFAULT,
-						sized, sized ? PG_GETARG_INT64(EXPECTED_ARG) : 0,
+						sized, sized ? PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 	state = make_state(context, &params);
 	bf_builder_fit(&state->builder);

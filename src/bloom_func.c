@@ -26,6 +26,7 @@ Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
+	BfKind		kind;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 
@@ -35,9 +36,14 @@ bloom_empty(PG_FUNCTION_ARGS)
 				 errmsg("%s of a Bloom filter must not be null",
 						PG_ARGISNULL(0) ? "false-positive rate" : "seed")));
 	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
-						PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
+						PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1),
 						PG_GETARG_INT64(2));
 	bf_builder_init(&builder, &host, &params);
+	if (!PG_ARGISNULL(3))
+	{
+		pgbloom_type_kind(PG_GETARG_OID(3), &kind);
+		pgbloom_check(bf_builder_set_kind(&builder, &kind), &params, NULL);
+	}
 	PG_RETURN_POINTER(pgbloom_result(&builder, false));
 }
 

@@ -23,7 +23,7 @@ SELECT bloom_cardinality(urls) AS urls, bloom_fpp(urls)::numeric(6, 5) AS rate,
   FROM united;
 
 -- A state of the aggregate, serialized as a distributed PostgreSQL would carry it, is the image of a filter.
-CREATE AGGREGATE bloom_partial(anyelement, float8, bigint) (
+CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
     SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
 
 DO $$
