@@ -125,6 +125,29 @@ CALL try($$SELECT bloom_empty(key_type => 4294967295::oid)$$);
 CALL try($$SELECT bloom_empty(key_type => 'no_such_type')$$);
 SELECT bloom_empty(fpp => 0, key_type => 'json');
 
+-- The key before the filter: an untyped literal is read as a filter.  That it
+-- is base64, or of the right length, does not make it one.
+CREATE TABLE filters (f bloom NOT NULL);
+INSERT INTO filters VALUES (bloom_add(bloom_empty(), 'x'));
+CALL try($$SELECT bloom_contains('x', f) FROM filters$$);
+CALL try($$SELECT bloom_contains('user', f) FROM filters$$);
+CALL try($$SELECT bloom_contains('', f) FROM filters$$);
+CALL try($$SELECT bloom_contains('https://example.org/', f) FROM filters$$);
+CALL try($$SELECT bloom_contains(repeat('abcd', 1000)::bloom, f) FROM filters$$);
+CALL try($$SELECT bloom_add('x', f) FROM filters$$);
+CALL try($$SELECT bloom_exclude('x', f) FROM filters$$);
+CALL try($$SELECT bloom_add_all('{a,b}', ARRAY[f]) FROM filters$$);
+CALL try($$SELECT f | 'x' FROM filters$$);
+CALL try($$SELECT 'x' @> f FROM filters$$);
+CALL try($$SELECT 'x' <@ f FROM filters$$);
+-- A damaged filter is told what is wrong with it instead.
+CALL try($$SELECT left(f::text, -4)::bloom FROM filters$$);
+CALL try($$SELECT 'QkxNRgE='::bloom$$);
+CALL try($$SELECT 'QkxNRv8='::bloom$$);
+-- Binary input is never typed in.
+CALL try($$SELECT 'x'::bytea::bloom$$);
+DROP TABLE filters;
+
 DROP PROCEDURE try;
 DROP TABLE words;
 DROP DOMAIN smaller, small;
