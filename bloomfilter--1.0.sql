@@ -274,6 +274,12 @@ CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS
 	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
 
+CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS
+	'bloom_contains for each element of an array, in order';
+
 CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
