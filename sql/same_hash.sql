@@ -22,6 +22,7 @@ CREATE DOMAIN short_tag AS tag;
 
 SELECT bloom_hash('a'::tag) = bloom_hash('b'::tag) AS same_hash;
 SELECT bloom_new_keys(bloom_empty(), '{a,b,A,c,NULL,b,B}'::tag[]) AS tags,
+	bloom_new_keys(bloom_empty(), '{c,c,C,a,A,c,b,a,B,c,d}'::tag[]) AS repeated,
 	bloom_new_keys(bloom_empty(), '{b,a,B,b}'::short_tag[]) AS domain,
 	bloom_new_keys(bloom_empty(), '{{x,y},{X,NULL}}'::tag[]) AS nested,
 	bloom_new_keys(bloom_empty(), '{a,b,A}'::tag[] COLLATE "C") AS collated,

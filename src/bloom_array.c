@@ -315,15 +315,13 @@ bloom_contains_each(PG_FUNCTION_ARGS)
  * their type, which only bloom_key lacks, equal bytes make them so.
  */
 static bool
-equal_keys(const Keys *keys, int a, int b, Oid collation)
+equal_keys(TypeCacheEntry *type, const Keys *keys, int a, int b,
+		   Oid collation)
 {
-	TypeCacheEntry *entry = lookup_type_cache(getBaseType(keys->type),
-											  TYPECACHE_EQ_OPR_FINFO);
-
-	if (!OidIsValid(entry->eq_opr_finfo.fn_oid))
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
 		return datum_image_eq(keys->values[a], keys->values[b],
 							  keys->typbyval, keys->typlen);
-	return DatumGetBool(FunctionCall2Coll(&entry->eq_opr_finfo, collation,
+	return DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, collation,
 										  keys->values[a], keys->values[b]));
 }
 
@@ -337,9 +335,11 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	PgBloomFilter filter;
 	Keys		keys;
 	Question   *questions;
+	TypeCacheEntry *type;
 	bool	   *is_new;
 	bool		found = false;
 	int			first = 0;
+	int			end = 0;
 	int			nnew = 0;
 	int			i;
 	int			j;
@@ -349,30 +349,36 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	questions = make_questions(fcinfo, &keys, &filter);
 	pgbloom_filter_expect(&filter, keys.n);
 
+	type = lookup_type_cache(getBaseType(keys.type), TYPECACHE_EQ_OPR_FINFO);
+
 	/*
 	 * Sorting brings keys with the same hash together, in the order of the
-	 * array.  They are nearly always equal: each one is compared only with
-	 * the different keys in front of it.
+	 * array.  The distinct ones among them, nearly always one, are collected
+	 * from the first on.
 	 */
 	sort_questions(questions, keys.n);
 	is_new = palloc0(keys.n);
 	for (i = 0; i < keys.n; i++)
 	{
-		int			key = questions[i].key;
-
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || questions[i].hash != questions[first].hash)
 		{
-			first = i;
+			first = end = i;
 			found = pgbloom_filter_contains(&filter, questions[i].hash);
 		}
-		is_new[key] = !found;
-		for (j = first; j < i && is_new[key]; j++)
+		if (found)
+			continue;
+		for (j = first; j < end; j++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (is_new[questions[j].key] &&
-				equal_keys(&keys, questions[j].key, key, PG_GET_COLLATION()))
-				is_new[key] = false;
+			if (equal_keys(type, &keys, questions[j].key, questions[i].key,
+						   PG_GET_COLLATION()))
+				break;
+		}
+		if (j == end)
+		{
+			is_new[questions[i].key] = true;
+			questions[end++] = questions[i];
 		}
 	}
 	pgbloom_filter_close(&filter);

@@ -17,9 +17,9 @@ SELECT day, 'regular', 'visit' FROM unnest(ARRAY[date '2025-06-03', date '2025-0
 ANALYZE events;
 
 -- One filter a partition; a day that is over does not change any more.
-CREATE TABLE event_days (day date PRIMARY KEY, visitors bloom NOT NULL);
-INSERT INTO event_days
-SELECT day, bloom_agg(visitor, 0.001) FROM events GROUP BY day;
+CREATE TABLE event_days AS
+SELECT day, bloom_agg(visitor, 0.001) AS visitors FROM events GROUP BY day;
+ALTER TABLE event_days ADD PRIMARY KEY (day), ALTER visitors SET NOT NULL;
 ANALYZE event_days;
 
 -- The key is hashed once. OFFSET 0 keeps the scan inside the loop over the days, where all others are pruned.
