@@ -124,10 +124,11 @@ is_writable(Datum filter)
 }
 
 /*
- * Whether a function that adds to its first argument, with this value unless
- * it is NULL, should return an expanded filter: if it is given one that it may change, or, so that there
- * is one from the second turn of a loop on, if it is given a variable.
- * Anywhere else the result goes into a row, and would have to be flattened.
+ * Should a function that adds to this filter, its first argument or an empty
+ * one in place of NULL, return an expanded filter?  It should if it is given
+ * one that it may change, or, so that there is one from the second turn of a
+ * loop on, if it is given a variable.  Anywhere else the result goes into a
+ * row, and would have to be flattened.
  */
 bool
 pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
