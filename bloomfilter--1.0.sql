@@ -109,13 +109,14 @@ COMMENT ON TYPE bloom_key IS
 
 CREATE FUNCTION bloom_empty(
 	fpp float8 DEFAULT 0.01,
-	expected bigint DEFAULT NULL,
-	seed bigint DEFAULT 0)
+	expected float8 DEFAULT NULL,
+	seed bigint DEFAULT 0,
+	key_type regtype DEFAULT NULL)
 	RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_empty(float8, bigint, bigint) IS
-	'an empty filter. fpp: false-positive rate, 1e-9 to 0.5. expected: number of distinct keys to size it for, at least 1; NULL: it sizes itself. seed: of the key hash; filters to be united need the same. Errors: 22023 out of range, 22004 fpp or seed NULL, 54000 larger than 512 MB';
+COMMENT ON FUNCTION bloom_empty(float8, float8, bigint, regtype) IS
+	'an empty filter';
 
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
@@ -125,17 +126,17 @@ COMMENT ON FUNCTION bloom_add_support(internal) IS
 
 CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
+	'add a key; ignores NULL';
 
 CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
-	'the filter with this key added; it grows where it has to. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed, 54000 larger than 512 MB or more than 32 layers';
+	'add a key; ignores NULL';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -143,9 +144,9 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
-	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+	'add a key, and tell whether it was certainly new; ignores NULL';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -153,16 +154,16 @@ CREATE FUNCTION bloom_try_add(
 	OUT grown bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
-	'bloom_add that also tells whether the key was certainly new (added) or is probably in the filter already. NULL for NULL. Errors: as of bloom_add';
+	'add a key, and tell whether it was certainly new; ignores NULL';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
-	'the filter with all elements of an array added, which copies it once; NULL elements are skipped. NULL for NULL. Errors: as of bloom_add';
+	'add all elements of an array with one copy of the filter; ignores NULL';
 
 --
 -- Membership
@@ -273,6 +274,12 @@ CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS
 	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
 
+CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS
+	'bloom_contains for each element of an array, in order';
+
 CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -281,21 +288,21 @@ COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
-	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'record a known false positive; ignores NULL';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
-	'the filter with a known false positive recorded: bloom_contains is false for this key from now on, until it is added or comes in by a union. A key that does not test positive changes nothing. At most 4096 keys, 8 bytes each. NULL for NULL. Errors: 22023 the filter is sparse and holds the key, 54000 too many, 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'record a known false positive; ignores NULL';
 
 CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
-	'the filter with all elements recorded as known false positives, as bloom_exclude does it; NULL elements are skipped, an empty array changes nothing. NULL for NULL. Errors: as of bloom_exclude';
+	'record all elements of an array as known false positives; ignores NULL';
 
 --
 -- Hashes as keys
@@ -315,10 +322,10 @@ COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
 
 CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
-	'the filter with the key of this hash added; the hash has to be made by bloom_hash with the seed of the filter from a key of the type of its keys, which cannot be checked. NULL for NULL. Errors: 54000 larger than 512 MB or more than 32 layers';
+	'add a key by its hash from bloom_hash; ignores NULL';
 
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'
@@ -345,9 +352,9 @@ COMMENT ON FUNCTION bloom_shard(bloom_key, int) IS
 
 CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_union(bloom, bloom) IS
-	'a filter that contains every key of both; bits of equal shape are ORed within the fill they are designed for, others are kept side by side. NULL for NULL. Errors: 42804 keys of different types, 22023 different seeds, 54000 larger than 512 MB or more than 32 layers';
+	'all keys of both filters; ignores NULL';
 
 CREATE OPERATOR | (
 	FUNCTION = bloom_union,
@@ -477,7 +484,7 @@ COMMENT ON FUNCTION bloom_info(bloom) IS
 
 CREATE FUNCTION bloom_sizing(
 	fpp float8,
-	expected bigint,
+	expected float8,
 	OUT bits bigint,
 	OUT bytes bigint,
 	OUT bits_per_key float8,
@@ -488,8 +495,8 @@ CREATE FUNCTION bloom_sizing(
 	OUT textbook_hashes int)
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_sizing(float8, bigint) IS
-	'what expected distinct keys take at a false-positive rate of fpp, 1e-9 to 0.5, before anything is built: bits and bytes in all, bits per key, hash functions and bits per block, the number of filters of at most 512 MB to spread them over by bloom_shard, and bits and hash functions of a textbook filter (Mitzenmacher and Upfal, 2005). NULL for NULL. Errors: 22023 out of range';
+COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
+	'bits, bytes and number of filters that expected keys would take';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
@@ -644,7 +651,7 @@ CREATE AGGREGATE bloom_agg(key anyelement) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement) IS
-	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, at a false-positive rate of 0.01, sized for its keys; NULL keys are skipped';
 
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 	SFUNC = bloom_agg_transfn,
@@ -657,7 +664,7 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
-	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, at a false-positive rate of fpp, sized for its keys; NULL keys are skipped';
 
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
@@ -670,7 +677,7 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
-	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, sized for expected distinct keys; NULL: for its keys';
 
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
@@ -683,7 +690,7 @@ CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed big
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
-	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, hashed with seed';
 
 CREATE AGGREGATE bloom_agg(key bloom_key) (
 	SFUNC = bloom_agg_transfn,
@@ -696,7 +703,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
-	'the filter of a column, asked for a false-positive rate of 0.01 and sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, at a false-positive rate of 0.01, sized for its keys; NULL keys are skipped';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 	SFUNC = bloom_agg_transfn,
@@ -709,7 +716,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
-	'the filter of a column, sized for just the keys that came at a false-positive rate of fpp, 1e-9 to 0.5. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, at a false-positive rate of fpp, sized for its keys; NULL keys are skipped';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
@@ -722,7 +729,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
-	'the filter of a column, sized for expected distinct keys at a false-positive rate of fpp, 1e-9 to 0.5; more keys make it grow and raise a warning; expected NULL: sized for just the keys that came. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, sized for expected distinct keys; NULL: for its keys';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
@@ -735,7 +742,7 @@ CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigi
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
-	'the filter of a column, sized for expected distinct keys (NULL: just those that came) at a false-positive rate of fpp, 1e-9 to 0.5, hashed with seed. NULL keys are skipped; without any key it is empty. Errors: 22023 parameter out of range or not the same for all rows, 0A000 type cannot be hashed, 54000 larger than 512 MB';
+	'the filter of a column, hashed with seed';
 
 CREATE AGGREGATE bloom_agg_hash(hash bigint) (
 	SFUNC = bloom_agg_hash_transfn,

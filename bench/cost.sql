@@ -65,6 +65,7 @@ INSERT INTO cases (subject, expression, base, n) VALUES
 	('bloom_contains_hash, 1.2 MB', 'bloom_contains_hash({b1m}, hashint8extended(a, 0))', 'hashint8extended(a, 0)', 1000000),
 	('bloom_contains_any, 10 keys', 'bloom_contains_any({b8}, b)', 'b', 1000000),
 	('bloom_contains_all, 10 keys', 'bloom_contains_all({b10k}, b)', 'b', 1000000),
+	('bloom_contains_each, 10 keys', 'bloom_contains_each({b10k}, b)', 'b', 1000000),
 	('bloom_new_keys, 10 keys', 'bloom_new_keys({b8}, b)', 'b', 200000),
 	('bloom_hash, bigint', 'bloom_hash(a)', 'a', 1000000),
 	('bloom_hash, text', 'bloom_hash(u)', 'u', 1000000),

@@ -51,7 +51,8 @@ SELECT count(*), count(DISTINCT url) AS urls, count(DISTINCT section) AS section
 \echo
 \echo One aggregate makes the filter. It counts the distinct keys on its way and fits the size to them.
 \echo
-CREATE TABLE filters AS SELECT bloom_agg(url) AS urls FROM packages;
+CREATE TABLE filters (urls bloom NOT NULL);
+INSERT INTO filters SELECT bloom_agg(url) FROM packages;
 \echo
 CREATE INDEX packages_url ON packages (url);
 \echo
@@ -210,8 +211,9 @@ SELECT day, urls @> 'https://www.postgresql.org/docs/' AS docs,
 \echo
 \echo The hosts of each section: small filters for small groups, all of them in a few pages.
 \echo
-CREATE TABLE hosts AS
-SELECT section, bloom_agg(substring(url FROM '://([^/:]+)')) AS hosts
+CREATE TABLE hosts (section text, hosts bloom NOT NULL);
+INSERT INTO hosts
+SELECT section, bloom_agg(substring(url FROM '://([^/:]+)'))
   FROM packages GROUP BY section;
 \echo
 SELECT count(*) AS filters, sum(bloom_cardinality(hosts)) AS keys,

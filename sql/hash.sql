@@ -29,7 +29,7 @@ SELECT count(*) AS keys, count(*) FILTER (WHERE f @> i) AS by_key,
 	count(*) FILTER (WHERE bloom_contains_hash(f, bloom_hash(i))) AS by_hash
   FROM generate_series(1, 1000) i,
 	(SELECT bloom_agg(i) AS f FROM generate_series(1, 1000) i) x;
-SELECT bloom_contains_hash(NULL, 1) IS NULL, bloom_add_hash(bloom_empty(), NULL) IS NULL;
+SELECT bloom_contains_hash(NULL, 1) IS NULL AS null;
 
 -- Shards: equal keys agree.
 SELECT bloom_shard(5::int2, 64) = bloom_shard(5::int8, 64) AS widths,

@@ -87,9 +87,11 @@ extern bool pgbloom_validate(const uint8_t *image, size_t size,
 extern void pgbloom_load(BfBuilder *builder, const BfHost *host,
 						 const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
+extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
+extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
 extern char *pgbloom_kind_name(const BfKind *kind);
 extern void pgbloom_init_params(BfParams *params, double fpp,
-								bool sized, int64 expected, int64 seed);
+								bool sized, double expected, int64 seed);
 extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
 pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
@@ -104,7 +106,7 @@ extern void pgbloom_describe(Datum filter, BfView *view);
 
 /* bloom_expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
-extern bool pgbloom_in_place(FunctionCallInfo fcinfo);
+extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
 								const uint64 *hashes, int n);
@@ -116,6 +118,7 @@ extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
 											int argno);
 extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
 											 const BfKind *kind);
+extern void pgbloom_type_kind(Oid type, BfKind *kind);
 extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 							   const BfParams *params, BfKind *kind);
 

@@ -165,7 +165,7 @@ merge(PgBloomState *state, const BfView *view)
 typedef struct AskedParams
 {
 	double		fpp;
-	double		expected;		/* 0: not given */
+	double		expected;		/* -1: not given */
 	double		seed;
 } AskedParams;
 
@@ -173,7 +173,7 @@ static char *
 describe_params(const AskedParams *params)
 {
 	return psprintf("fpp %g, %s expected keys and seed %.0f", params->fpp,
-					params->expected == 0 ? "no" :
+					params->expected < 0 ? "no" :
 					psprintf("%.0f", params->expected), params->seed);
 }
 
@@ -191,8 +191,9 @@ reject_different_params(const AskedParams *one, const AskedParams *other)
 static AskedParams
 asked_params(const BfParams *params)
 {
-	AskedParams asked = {params->fpp, (double) params->expected,
-		(double) (int64) params->seed};
+	AskedParams asked = {params->fpp,
+		params->expected > 0 ? (double) params->expected : -1,
+	(double) (int64) params->seed};
 
 	return asked;
 }
@@ -209,9 +210,10 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 		 (!PG_ARGISNULL(FPP_ARG) &&
 		  PG_GETARG_FLOAT8(FPP_ARG) == params->fpp)) &&
 		(nargs <= EXPECTED_ARG ||
-		 (PG_ARGISNULL(EXPECTED_ARG) ? 0 :
-		  ceil(PG_GETARG_FLOAT8(EXPECTED_ARG))) ==
-		 (double) params->expected) &&
+		 (PG_ARGISNULL(EXPECTED_ARG) ? params->expected == 0 :
+		  params->expected != 0 &&
+		  ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) ==
+		  (double) params->expected)) &&
 		(nargs <= SEED_ARG ||
 		 (!PG_ARGISNULL(SEED_ARG) &&
 		  PG_GETARG_INT64(SEED_ARG) == (int64) params->seed)))
@@ -220,7 +222,7 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 	first = row = asked_params(params);
 	row.fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
 	if (nargs > EXPECTED_ARG)
-		row.expected = PG_ARGISNULL(EXPECTED_ARG) ? 0 :
+		row.expected = PG_ARGISNULL(EXPECTED_ARG) ? -1 :
 			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG));
 	if (nargs > SEED_ARG)
 		row.seed = PG_ARGISNULL(SEED_ARG) ? NAN :
@@ -245,7 +247,7 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 	pgbloom_init_params(&params,
 						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
 						BF_FPP_DEFAULT,
-						sized, sized ? (int64) PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
+						sized, sized ? PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 	state = make_state(context, &params);
 	bf_builder_fit(&state->builder);

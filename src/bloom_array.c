@@ -3,20 +3,25 @@
  * bloom_array.c
  *	  One filter and an array of keys.
  *
- * Arrays may have any number of dimensions; null elements are skipped.
+ * Arrays may have any number of dimensions.  Null elements are skipped, except
+ * by bloom_contains_each.
  *
  *-------------------------------------------------------------------------
  */
 #include "bloom.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 PG_FUNCTION_INFO_V1(bloom_add_all);
 PG_FUNCTION_INFO_V1(bloom_exclude_all);
 PG_FUNCTION_INFO_V1(bloom_contains_any);
 PG_FUNCTION_INFO_V1(bloom_contains_all);
+PG_FUNCTION_INFO_V1(bloom_contains_each);
 PG_FUNCTION_INFO_V1(bloom_new_keys);
 
 /* An array taken apart, and what it takes to build one of the same type. */
@@ -26,6 +31,7 @@ typedef struct Keys
 	int16		typlen;
 	bool		typbyval;
 	char		typalign;
+	ArrayType  *array;
 	Datum	   *values;			/* only those that are not null */
 	int			n;
 } Keys;
@@ -38,6 +44,7 @@ get_keys(FunctionCallInfo fcinfo, int argno, Keys *keys)
 	int			n;
 	int			i;
 
+	keys->array = array;
 	keys->type = ARR_ELEMTYPE(array);
 	get_typlenbyvalalign(keys->type, &keys->typlen, &keys->typbyval,
 						 &keys->typalign);
@@ -78,8 +85,9 @@ add_in_place(Datum filter, PgBloomKeyType *type, const Keys *keys)
 Datum
 bloom_add_all(PG_FUNCTION_ARGS)
 {
+	Datum		base;
 	struct varlena *filter;
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	PgBloomKeyType *type;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
@@ -87,13 +95,17 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	struct varlena *result;
 	int			i;
 
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	base = pgbloom_base_filter(fcinfo);
+	type = pgbloom_element_type(fcinfo, 1);
 	get_keys(fcinfo, 1, &keys);
 	if (keys.n == 0)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	if (pgbloom_in_place(fcinfo))
-		return add_in_place(PG_GETARG_DATUM(0), type, &keys);
+		PG_RETURN_DATUM(base);
+	if (pgbloom_in_place(fcinfo, base))
+		return add_in_place(base, type, &keys);
 
-	filter = PG_GETARG_VARLENA_PP(0);
+	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
 	pgbloom_load(&builder, &host, &view);
 	for (i = 0; i < keys.n; i++)
@@ -118,8 +130,8 @@ bloom_add_all(PG_FUNCTION_ARGS)
 Datum
 bloom_exclude_all(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
+	struct varlena *filter;
+	PgBloomKeyType *type;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
@@ -129,6 +141,10 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	struct varlena *result;
 	int			i;
 
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
+	type = pgbloom_element_type(fcinfo, 1);
 	pgbloom_open(filter, &view);
 	get_keys(fcinfo, 1, &keys);
 	hashes = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -175,6 +191,16 @@ compare_questions(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
+/* Sorting millions of keys takes seconds, so it can be cancelled. */
+#define ST_SORT sort_questions
+#define ST_ELEMENT_TYPE Question
+#define ST_COMPARE(a, b) compare_questions(a, b)
+#define ST_SCOPE static
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DECLARE
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
 static Question *
 make_questions(FunctionCallInfo fcinfo, const Keys *keys,
 			   const PgBloomFilter *filter)
@@ -208,7 +234,7 @@ exists(FunctionCallInfo fcinfo, bool wanted)
 	get_keys(fcinfo, 1, &keys);
 	questions = make_questions(fcinfo, &keys, &filter);
 	if (pgbloom_filter_expect(&filter, keys.n))
-		qsort(questions, keys.n, sizeof(Question), compare_questions);
+		sort_questions(questions, keys.n);
 	for (i = 0; i < keys.n && !found; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -231,6 +257,74 @@ bloom_contains_all(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(!exists(fcinfo, false));
 }
 
+/* An array like that of the keys, with an answer in place of each of them. */
+static ArrayType *
+make_answers(const Keys *keys, const bool *answers)
+{
+	ArrayType  *array = keys->array;
+	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(Datum));
+	bool	   *nulls = palloc(n);
+	int			next = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		nulls[i] = bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0;
+		values[i] = BoolGetDatum(nulls[i] ? false : answers[next++]);
+	}
+	return construct_md_array(values, nulls, ARR_NDIM(array), ARR_DIMS(array),
+							  ARR_LBOUND(array), BOOLOID, sizeof(bool), true,
+							  TYPALIGN_CHAR);
+}
+
+/*
+ * What bloom_contains says of each key.
+ */
+Datum
+bloom_contains_each(PG_FUNCTION_ARGS)
+{
+	PgBloomFilter filter;
+	Keys		keys;
+	Question   *questions;
+	bool	   *answers;
+	bool		found = false;
+	int			i;
+
+	pgbloom_filter_open(fcinfo, 0, &filter);
+	get_keys(fcinfo, 1, &keys);
+	questions = make_questions(fcinfo, &keys, &filter);
+	if (pgbloom_filter_expect(&filter, keys.n))
+		sort_questions(questions, keys.n);
+	answers = palloc(keys.n);
+	for (i = 0; i < keys.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (i == 0 || questions[i].hash != questions[i - 1].hash)
+			found = pgbloom_filter_contains(&filter, questions[i].hash);
+		answers[questions[i].key] = found;
+	}
+	pgbloom_filter_close(&filter);
+	PG_RETURN_ARRAYTYPE_P(make_answers(&keys, answers));
+}
+
+/*
+ * Are two keys with the same hash equal?  Without an equality operator of
+ * their type, which only bloom_key lacks, equal bytes make them so.
+ */
+static bool
+equal_keys(TypeCacheEntry *type, const Keys *keys, int a, int b,
+		   Oid collation)
+{
+	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
+		return datum_image_eq(keys->values[a], keys->values[b],
+							  keys->typbyval, keys->typlen);
+	return DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, collation,
+										  keys->values[a], keys->values[b]));
+}
+
 /*
  * The keys that were certainly never added, each of them once, in the order
  * of their first occurrence.
@@ -241,24 +335,51 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	PgBloomFilter filter;
 	Keys		keys;
 	Question   *questions;
+	TypeCacheEntry *type;
 	bool	   *is_new;
+	bool		found = false;
+	int			first = 0;
+	int			end = 0;
 	int			nnew = 0;
 	int			i;
+	int			j;
 
 	pgbloom_filter_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
 	questions = make_questions(fcinfo, &keys, &filter);
 	pgbloom_filter_expect(&filter, keys.n);
 
-	/* Equal keys are neighbours then, the first of them in front. */
-	qsort(questions, keys.n, sizeof(Question), compare_questions);
+	type = lookup_type_cache(getBaseType(keys.type), TYPECACHE_EQ_OPR_FINFO);
+
+	/*
+	 * Sorting brings keys with the same hash together, in the order of the
+	 * array.  The distinct ones among them, nearly always one, are collected
+	 * from the first on.
+	 */
+	sort_questions(questions, keys.n);
 	is_new = palloc0(keys.n);
 	for (i = 0; i < keys.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || questions[i].hash != questions[i - 1].hash)
-			is_new[questions[i].key] =
-				!pgbloom_filter_contains(&filter, questions[i].hash);
+		if (i == 0 || questions[i].hash != questions[first].hash)
+		{
+			first = end = i;
+			found = pgbloom_filter_contains(&filter, questions[i].hash);
+		}
+		if (found)
+			continue;
+		for (j = first; j < end; j++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (equal_keys(type, &keys, questions[j].key, questions[i].key,
+						   PG_GET_COLLATION()))
+				break;
+		}
+		if (j == end)
+		{
+			is_new[questions[i].key] = true;
+			questions[end++] = questions[i];
+		}
 	}
 	pgbloom_filter_close(&filter);
 

@@ -124,19 +124,20 @@ is_writable(Datum filter)
 }
 
 /*
- * Whether a function that adds to its first argument should return an
- * expanded filter: if it is given one that it may change, or, so that there
- * is one from the second turn of a loop on, if it is given a variable.
- * Anywhere else the result goes into a row, and would have to be flattened.
+ * Should a function that adds to this filter, its first argument or an empty
+ * one in place of NULL, return an expanded filter?  It should if it is given
+ * one that it may change, or, so that there is one from the second turn of a
+ * loop on, if it is given a variable.  Anywhere else the result goes into a
+ * row, and would have to be flattened.
  */
 bool
-pgbloom_in_place(FunctionCallInfo fcinfo)
+pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
 {
 #ifdef PGBLOOM_MODIFY_IN_PLACE
 	Node	   *call = fcinfo->flinfo->fn_expr;
 	Node	   *argument;
 
-	if (is_writable(PG_GETARG_DATUM(0)))
+	if (is_writable(filter))
 		return true;
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)
@@ -146,6 +147,7 @@ pgbloom_in_place(FunctionCallInfo fcinfo)
 		((Param *) argument)->paramkind == PARAM_EXTERN;
 #else
 	(void) fcinfo;
+	(void) filter;
 	return false;
 #endif
 }

@@ -26,6 +26,7 @@ Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
+	BfKind		kind;
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 
@@ -35,9 +36,14 @@ bloom_empty(PG_FUNCTION_ARGS)
 				 errmsg("%s of a Bloom filter must not be null",
 						PG_ARGISNULL(0) ? "false-positive rate" : "seed")));
 	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
-						PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),
+						PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1),
 						PG_GETARG_INT64(2));
 	bf_builder_init(&builder, &host, &params);
+	if (!PG_ARGISNULL(3))
+	{
+		pgbloom_type_kind(PG_GETARG_OID(3), &kind);
+		pgbloom_check(bf_builder_set_kind(&builder, &kind), &params, NULL);
+	}
 	PG_RETURN_POINTER(pgbloom_result(&builder, false));
 }
 
@@ -80,14 +86,18 @@ add_hash(struct varlena *filter, const BfView *view, const BfKind *kind,
 Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
+	Datum		base;
 	struct varlena *filter;
 	BfView		view;
 	BfKind		kind;
 	uint64		hash;
 
-	if (pgbloom_in_place(fcinfo))
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	base = pgbloom_base_filter(fcinfo);
+	if (pgbloom_in_place(fcinfo, base))
 	{
-		Datum		writable = pgbloom_writable(PG_GETARG_DATUM(0));
+		Datum		writable = pgbloom_writable(base);
 
 		hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1),
 								PG_GETARG_DATUM(1),
@@ -95,7 +105,7 @@ bloom_add(PG_FUNCTION_ARGS)
 		return pgbloom_add_hashes(writable, &kind, &hash, 1);
 	}
 
-	filter = PG_GETARG_VARLENA_PP(0);
+	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&view.params, &kind);
@@ -103,12 +113,13 @@ bloom_add(PG_FUNCTION_ARGS)
 }
 
 /*
- * bloom_add that also tells whether the key was new.
+ * bloom_add that also tells whether the key was new.  For a NULL key this is
+ * not known.
  */
 Datum
 bloom_try_add(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *filter;
 	BfView		view;
 	BfKind		kind;
 	uint64		hash;
@@ -120,11 +131,23 @@ bloom_try_add(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	descriptor = BlessTupleDesc(descriptor);
 
-	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
-							&view.params, &kind);
-	values[0] = PointerGetDatum(add_hash(filter, &view, &kind, hash));
-	values[1] = BoolGetDatum(!bf_contains(&view, hash));
+	if (PG_ARGISNULL(1))
+	{
+		values[0] = PG_ARGISNULL(0) ? (Datum) 0 :
+			PointerGetDatum(PG_GETARG_VARLENA_PP(0));
+		values[1] = (Datum) 0;
+		nulls[0] = PG_ARGISNULL(0);
+		nulls[1] = true;
+	}
+	else
+	{
+		filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
+		pgbloom_open(filter, &view);
+		hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1),
+								PG_GETARG_DATUM(1), &view.params, &kind);
+		values[0] = PointerGetDatum(add_hash(filter, &view, &kind, hash));
+		values[1] = BoolGetDatum(!bf_contains(&view, hash));
+	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
 }
@@ -133,20 +156,25 @@ bloom_try_add(PG_FUNCTION_ARGS)
 Datum
 bloom_add_hash(PG_FUNCTION_ARGS)
 {
-	uint64		hash = (uint64) PG_GETARG_INT64(1);
+	Datum		base;
+	uint64		hash;
 	struct varlena *filter;
 	BfView		view;
 
-	if (pgbloom_in_place(fcinfo))
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	base = pgbloom_base_filter(fcinfo);
+	hash = (uint64) PG_GETARG_INT64(1);
+	if (pgbloom_in_place(fcinfo, base))
 	{
-		Datum		writable = pgbloom_writable(PG_GETARG_DATUM(0));
+		Datum		writable = pgbloom_writable(base);
 
 		return pgbloom_add_hashes(writable,
 								  &pgbloom_expanded(writable)->params.kind,
 								  &hash, 1);
 	}
 
-	filter = PG_GETARG_VARLENA_PP(0);
+	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
 	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind, hash));
 }
@@ -157,7 +185,7 @@ bloom_add_hash(PG_FUNCTION_ARGS)
 Datum
 bloom_exclude(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	struct varlena *filter;
 	struct varlena *result;
 	BfView		view;
 	BfKind		kind;
@@ -165,6 +193,9 @@ bloom_exclude(PG_FUNCTION_ARGS)
 	BfHost		host = pgbloom_host(CurrentMemoryContext);
 	BfBuilder	builder;
 
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
 	pgbloom_open(filter, &view);
 	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
 							&view.params, &kind);

@@ -7,6 +7,8 @@
  */
 #include "bloom.h"
 
+#include <math.h>
+
 #ifndef WIN32
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +17,9 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+
+/* Largest number of expected keys: all integers up to it are exact. */
+#define MAX_EXPECTED	9007199254740992.0	/* 2^53 */
 
 /* Smaller memory would hold hardly one of the huge pages of x86-64. */
 #define MIN_HUGE		((size_t) 4 << 20)
@@ -333,13 +338,43 @@ pgbloom_result(BfBuilder *builder, bool compact)
 }
 
 /*
- * Check what a user asks of a filter, and take it down.
+ * The filter that a function adds to: its first argument, or an empty filter
+ * if that is NULL.  The argument itself must not be replaced, because the
+ * executor stores constant arguments only once for all calls.
+ */
+Datum
+pgbloom_base_filter(FunctionCallInfo fcinfo)
+{
+	BfHost		host;
+	BfParams	params;
+	BfBuilder	builder;
+
+	if (!PG_ARGISNULL(0))
+		return PG_GETARG_DATUM(0);
+	host = pgbloom_host(CurrentMemoryContext);
+	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
+	bf_builder_init(&builder, &host, &params);
+	return PointerGetDatum(pgbloom_result(&builder, false));
+}
+
+/* The result of a function that adds NULL to its first argument. */
+Datum
+pgbloom_unchanged(FunctionCallInfo fcinfo)
+{
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+/*
+ * Validate user-supplied parameters and fill in *params.  A fraction of an
+ * expected key counts as a whole one.
  */
 void
-pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
+pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 					int64 seed)
 {
-	uint64		n = (uint64) expected;
+	uint64		n = 0;
 	BfShape		shape;
 
 	/* Written so that NaN fails. */
@@ -349,19 +384,24 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 				 errmsg("false-positive rate %g is out of range", fpp),
 				 errdetail("The rate must be between %g and %g.",
 						   BF_FPP_MIN, BF_FPP_MAX),
+				 fpp >= 1 ?
+				 errhint("The false-positive rate comes before the number of expected keys, as in bloom_empty(0.01, 1000000) and bloom_agg(key, 0.01, 1000000).") :
 				 errhint("A rate of 0.01 means that one in a hundred keys that were never added tests positive.")));
-	if (sized && expected < 1)
+	if (sized && !(expected >= 1 && expected <= MAX_EXPECTED))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of expected keys %lld is out of range",
-						(long long) expected),
-				 errdetail("The number must be at least 1."),
+				 errmsg("number of expected keys %.16g is out of range",
+						expected),
+				 errdetail("The number must be between 1 and %.16g.",
+						   MAX_EXPECTED),
 				 errhint("Use NULL for a filter that sizes itself.")));
+	if (sized)
+		n = (uint64) ceil(expected);
 	if (sized && bf_shape_for(fpp, n, &shape) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
-						(long long) expected, fpp,
+						(long long) n, fpp,
 						pretty_size(bf_needed_bits(fpp, n) / 8)),
 				 errdetail("The maximum size of a filter is %s, at this rate enough for %lld keys.",
 						   pretty_size(BF_MAX_BITS / 8.0),
@@ -370,6 +410,6 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, int64 expected,
 
 	memset(params, 0, sizeof(*params));
 	params->fpp = fpp;
-	params->expected = sized ? n : 0;
+	params->expected = n;
 	params->seed = (uint64_t) seed;
 }

@@ -138,7 +138,8 @@ bloom_sizing(PG_FUNCTION_ARGS)
 		TEXTBOOK_BITS, TEXTBOOK_HASHES, NCOLUMNS
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
-	int64		expected = PG_GETARG_INT64(1);
+	double		asked = PG_GETARG_FLOAT8(1);
+	int64		expected;
 	TupleDesc	descriptor = row_type(fcinfo, NCOLUMNS);
 	Datum		values[NCOLUMNS];
 	bool		nulls[NCOLUMNS] = {false};
@@ -148,13 +149,16 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	int64		bits;
 
 	pgbloom_init_params(&params, fpp, false, 0, 0);
-	if (expected < 1 || expected > MAX_SIZING)
+
+	/* Written so that NaN fails. */
+	if (!(asked >= 1 && asked <= (double) MAX_SIZING))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of expected keys %lld is out of range",
-						(long long) expected),
+				 errmsg("number of expected keys %.16g is out of range",
+						asked),
 				 errdetail("The number must be between 1 and %lld.",
 						   (long long) MAX_SIZING)));
+	expected = (int64) ceil(asked);
 
 	filters = (expected - 1) / (int64) bf_most_keys(fpp) + 1;
 	if (bf_shape_for(fpp, (expected + filters - 1) / filters,

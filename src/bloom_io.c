@@ -23,6 +23,16 @@ PG_FUNCTION_INFO_V1(bloom_send);
 PG_FUNCTION_INFO_V1(bloom_from_bytea);
 PG_FUNCTION_INFO_V1(bloom_to_bytea);
 
+/* The first bytes of every image. */
+#define MAGIC			"BLMF"
+
+/*
+ * Hint for text that is no filter at all.  Most likely it is a key: an
+ * untyped literal in place of a filter is read as one.
+ */
+#define ARGUMENT_ORDER \
+	"A filter comes before its keys, as in bloom_contains(filter, key); bloom_add(filter, key) adds a key."
+
 /*
  * Text is coded in stretches of so many characters, between which a query
  * can be cancelled: the largest takes seconds.
@@ -109,7 +119,15 @@ bloom_in(PG_FUNCTION_ARGS)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s", "bloom"),
-				 errdetail("A Bloom filter is written in base64.")));
+				 errdetail("A Bloom filter is written in base64."),
+				 errhint(ARGUMENT_ORDER)));
+	if (size < (int) strlen(MAGIC) ||
+		memcmp(VARDATA(result), MAGIC, strlen(MAGIC)) != 0)
+		ereturn(fcinfo->context, (Datum) 0,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid Bloom filter"),
+				 errdetail("It is not a Bloom filter."),
+				 errhint(ARGUMENT_ORDER)));
 	SET_VARSIZE(result, VARHDRSZ + size);
 	if (!pgbloom_validate((uint8_t *) VARDATA(result), size,
 						  ERRCODE_INVALID_TEXT_REPRESENTATION,

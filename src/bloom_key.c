@@ -192,6 +192,18 @@ pgbloom_find_key_type(Oid type, Oid collation, const BfKind *kind)
 	return key_type;
 }
 
+/* The kind of keys of this SQL type, under the collation of the type. */
+void
+pgbloom_type_kind(Oid type, BfKind *kind)
+{
+	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type with OID %u does not exist", type)));
+	*kind = make_key_type(type, get_typcollation(type), CurrentMemoryContext,
+						  false)->kind;
+}
+
 /*
  * The type with this name whose values are text to all but its operators.
  * It is looked for in all schemas: what a filter contains must not depend on

@@ -45,6 +45,10 @@ combine(FunctionCallInfo fcinfo, SetOperation operation)
 Datum
 bloom_union(PG_FUNCTION_ARGS)
 {
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 	return combine(fcinfo, bf_union);
 }
 

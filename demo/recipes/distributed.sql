@@ -7,21 +7,23 @@ CREATE TABLE packages (name text, section text, url text);
 ANALYZE packages;
 
 -- On each server: the same fpp and an "expected" large enough for the union.
-CREATE TABLE parts AS
-SELECT bloom_shard(name, 4) AS server, bloom_agg(url, 0.01, 40000) AS urls FROM packages GROUP BY 1;
+CREATE TABLE parts (server int PRIMARY KEY, urls bloom NOT NULL);
+INSERT INTO parts
+SELECT bloom_shard(name, 4), bloom_agg(url, 0.01, 40000) FROM packages GROUP BY 1;
 
 -- There and here by COPY, as text or binary; a driver that fetches and sends the column does the same.
 CREATE TABLE arrived (LIKE parts);
 \copy parts TO PROGRAM 'gzip >"${TMPDIR:-/tmp}/bloomfilter_parts.$PPID.gz"' (FORMAT binary)
 \copy arrived FROM PROGRAM 'f="${TMPDIR:-/tmp}/bloomfilter_parts.$PPID.gz"; gzip -dc <"$f"; rm "$f"' (FORMAT binary)
 
-CREATE TABLE united AS SELECT bloom_union_agg(urls) AS urls FROM arrived;
+CREATE TABLE united (urls bloom NOT NULL);
+INSERT INTO united SELECT bloom_union_agg(urls) FROM arrived;
 SELECT bloom_cardinality(urls) AS urls, bloom_fpp(urls)::numeric(6, 5) AS rate,
        pg_size_pretty(pg_column_size(urls)::bigint) AS size
   FROM united;
 
 -- A state of the aggregate, serialized as a distributed PostgreSQL would carry it, is the image of a filter.
-CREATE AGGREGATE bloom_partial(anyelement, float8, bigint) (
+CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
     SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
 
 DO $$

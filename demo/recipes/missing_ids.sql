@@ -45,7 +45,7 @@ BEGIN
     LOCK TABLE item_filter IN SHARE ROW EXCLUSIVE MODE;
     WITH gone AS (DELETE FROM item_delta)
     UPDATE item_filter
-       SET filter = coalesce((SELECT bloom_agg(id, 0.001, expected) FROM items), bloom_empty(0.001, expected));
+       SET filter = bloom_empty(0.001, expected) | (SELECT bloom_agg(id, 0.001, expected) FROM items);
 END $$;
 
 SELECT rebuild_items(30000);

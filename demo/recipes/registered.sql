@@ -9,7 +9,7 @@ SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(textbook_bits / 838860
 -- Phone numbers as integers, +49 150 1xxxxxxx: each third of them is registered.
 CREATE TABLE subscribers (phone bigint PRIMARY KEY);
 INSERT INTO subscribers SELECT 491501000000000 + 3 * i FROM generate_series(1, 50000) i;
-CREATE TABLE phones (fpp float8, registered bloom);
+CREATE TABLE phones (fpp float8, registered bloom NOT NULL);
 INSERT INTO phones
 SELECT 1e-4, bloom_agg(phone, 1e-4) FROM subscribers
 UNION ALL

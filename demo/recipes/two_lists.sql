@@ -15,8 +15,10 @@ ANALYZE list_a, list_b;
 -- filter has another seed, since what it is made of was chosen by the first one: keys that passed it by chance share
 -- bits with keys of a, which would pass the second by chance more often.
 CREATE UNLOGGED TABLE filter_a AS SELECT bloom_agg(url, 0.01, :n) AS f FROM list_a;
+ALTER TABLE filter_a ALTER f SET NOT NULL;
 CREATE UNLOGGED TABLE left_b AS SELECT url FROM list_b WHERE (SELECT f FROM filter_a) @> url;
 CREATE UNLOGGED TABLE filter_b AS SELECT bloom_agg(url, 0.01, NULL, 1) AS f FROM left_b;
+ALTER TABLE filter_b ALTER f SET NOT NULL;
 CREATE UNLOGGED TABLE left_a AS SELECT url FROM list_a WHERE (SELECT f FROM filter_b) @> url;
 ANALYZE left_a, left_b;
 CREATE UNLOGGED TABLE in_both AS SELECT url FROM left_a JOIN left_b USING (url);

@@ -19,6 +19,7 @@ ANALYZE events;
 -- One filter a partition; a day that is over does not change any more.
 CREATE TABLE event_days AS
 SELECT day, bloom_agg(visitor, 0.001) AS visitors FROM events GROUP BY day;
+ALTER TABLE event_days ADD PRIMARY KEY (day), ALTER visitors SET NOT NULL;
 ANALYZE event_days;
 
 -- The key is hashed once. OFFSET 0 keeps the scan inside the loop over the days, where all others are pruned.

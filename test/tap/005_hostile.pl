@@ -983,6 +983,15 @@ my @operations = (
 	[ q{bloom_contains_any(f, ARRAY['key', 'other']) IS NOT NULL}, '42804' ],
 	[ q{bloom_contains_all(f, ARRAY[1, NULL, 2]) IS NOT NULL}, '42804' ],
 	[ q{bloom_new_keys(f, ARRAY['key', 'other', 'key']) IS NOT NULL}, '42804' ],
+	[
+		q{bloom_contains_each(f, ARRAY['key', NULL, 'other']) = ARRAY[f @> 'key', NULL, f @> 'other']},
+		'42804'
+	],
+	[
+		q{bloom_add(f, NULL) = f AND bloom_add_all(f, NULL::int[]) = f AND bloom_add_hash(f, NULL) = f},
+		'', 'bytes'
+	],
+	[ q{(f | NULL) = f AND (NULL | f) = f AND bloom_exclude(f, NULL) = f}, '', 'bytes' ],
 	[ q{bloom_add(f, 'key')::bytea::bloom @> 'key'}, '42804|54000' ],
 	[ q{bloom_add(f, 42)::bytea::bloom @> 42::bigint}, '42804|54000' ],
 	[

@@ -160,5 +160,36 @@ cancel_itself('text output', 'octet_length(f::text)', 'f');
 cancel_itself('text input', 'bloom_cardinality(t::bloom)', 'f');
 cancel_itself('neither', 'octet_length(t) + bloom_cardinality(f)', 't');
 
+#
+# Sorting takes most of the time of bloom_new_keys on a large array.  A request
+# that comes in the middle does not wait for its end.  Times vary on a busy
+# machine, so one attempt of five is enough.
+#
+$session->query(
+	'CREATE TABLE large AS SELECT array_agg(i) AS keys FROM generate_series(1, 5000000) i'
+);
+my $sort = 'SELECT cardinality(bloom_new_keys(bloom_empty(), keys)) FROM large';
+
+my ($share, $sort_err) = (1, '');
+foreach my $attempt (1 .. 5)
+{
+	my $start = time;
+	$session->query($sort);
+	my $whole = time - $start;
+
+	$session->query(sprintf 'SET statement_timeout = %d', 500 * $whole);
+	$start = time;
+	(undef, $sort_err) = $session->query($sort);
+	$share = (time - $start) / $whole;
+	$session->query('RESET statement_timeout');
+	note sprintf 'sorting: cancelled after %.2f of %.2f s', $share * $whole,
+	  $whole;
+	last if $share < 0.7;
+}
+like($sort_err, qr/ERROR:  57014/, 'sorting: cancelled with 57014');
+cmp_ok($share, '<', 0.7, 'sorting: cancelled in the middle');
+$session->query('DROP TABLE large');
+check_session('sorting', $before);
+
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();

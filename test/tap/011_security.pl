@@ -117,7 +117,7 @@ $node->safe_psql('app', 'DROP EXTENSION bloomfilter');
 # One that has the very name and arguments of ours stops the script: it does
 # not replace what is there, and so takes over nothing of somebody else's.
 as('attacker', q{
-CREATE FUNCTION shared.bloom_sizing(float8, bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1'});
+CREATE FUNCTION shared.bloom_sizing(float8, float8) RETURNS bigint LANGUAGE sql AS 'SELECT 1'});
 ($rc, $out, $err) =
   $node->psql('app', 'CREATE EXTENSION bloomfilter SCHEMA shared');
 like($err, qr/"bloom_sizing" already exists with same argument types/,

@@ -205,7 +205,7 @@ foreach my $query ($built, $grouped)
 # the text and binary formats of COPY.
 #
 my $partial = q{
-CREATE AGGREGATE bloom_partial(anyelement, float8, bigint) (
+CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
 	SFUNC = bloom_agg_transfn, STYPE = internal,
 	FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
 CREATE AGGREGATE bloom_partial(anyelement) (
