@@ -10,7 +10,6 @@
 #include "bloom.h"
 
 #include "miscadmin.h"
-#include "utils/array.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_add_all);
@@ -33,7 +32,7 @@ typedef struct Keys
 static void
 get_keys(FunctionCallInfo fcinfo, int argno, Keys *keys)
 {
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(argno);
+	ArrayType  *array = pgbloom_key_array(fcinfo, argno);
 	bool	   *nulls;
 	int			n;
 	int			i;
