@@ -101,6 +101,9 @@ CREATE TABLE nested AS SELECT bloom_agg(ROW(ROW(1), '{"[1,2)"}')::a.outer) AS f;
 SELECT outcome($$f @> ROW(ROW(1), '{"[1,2)"}')::a.outer FROM nested$$);
 ALTER TYPE b.other ADD ATTRIBUTE y int;
 SELECT outcome($$f @> ROW(ROW(1, NULL), '{"[1,2)"}')::a.outer FROM nested$$);
+CREATE TYPE a.vector AS (v oidvector);
+CREATE TYPE b.vector AS (v oid[]);
+SELECT outcome($$bloom_agg(ROW('1 2')::a.vector) @> ROW('{1,2}')::b.vector$$);
 -- ranges
 CREATE TYPE a.span AS RANGE (subtype = int4);
 CREATE TYPE b.span AS RANGE (subtype = text);

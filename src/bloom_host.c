@@ -91,6 +91,13 @@ pgbloom_convert(const char *string, size_t length, int from, int to)
 	Oid			function;
 	char	   *result;
 	size_t		room = length * MAX_CONVERSION_GROWTH + 1;
+	size_t		i;
+
+	/* ASCII is the same in all encodings of databases. */
+	for (i = 0; i < length && !IS_HIGHBIT_SET(string[i]); i++)
+		continue;
+	if (i == length)
+		return pnstrdup(string, length);
 
 	if (from == to || from == PG_SQL_ASCII || to == PG_SQL_ASCII)
 		return pg_verify_mbstr(from == PG_SQL_ASCII ? to : from, string,
@@ -130,8 +137,7 @@ utf8_to_server(const char *utf8)
 		char	   *converted;
 
 		length = pg_utf_mblen(c);
-		converted = length == 1 ? pnstrdup(utf8, 1) :
-			pgbloom_convert(utf8, length, PG_UTF8, encoding);
+		converted = pgbloom_convert(utf8, length, PG_UTF8, encoding);
 		if (converted != NULL)
 		{
 			appendStringInfoString(&result, converted);

@@ -88,6 +88,19 @@ typedef struct Walk
 	bool		noerror;
 } Walk;
 
+/*
+ * The element type of an array type; InvalidOid for any other type, also for
+ * oidvector and int2vector.
+ */
+static Oid
+element_type(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	return OidIsValid(element) && get_array_type(element) == type ?
+		element : InvalidOid;
+}
+
 /* Markers in the parts; a name follows the first and ends in a null byte. */
 #define PART_NAME		'\1'
 #define PART_RANGE		'\2'
@@ -281,7 +294,7 @@ check_foreign(Walk *walk, Oid type, Oid collation)
 			return check_foreign(walk, get_multirange_range(type),
 								 InvalidOid);
 		default:
-			part = get_element_type(type);
+			part = element_type(type);
 			if (!OidIsValid(part))
 				return check_simple(walk, type, collation);
 			appendStringInfoChar(&walk->parts, PART_ARRAY);
@@ -390,9 +403,8 @@ database_locale(void)
 static bool
 set_foreign_name(BfKind *kind, Oid type, const Walk *walk)
 {
-	Oid			element = get_element_type(type);
-	bool		array = OidIsValid(element) &&
-		get_array_type(element) == type;
+	Oid			element = element_type(type);
+	bool		array = OidIsValid(element);
 	char	   *bare = type_name(array ? getBaseType(element) : type);
 	StringInfoData name;
 
