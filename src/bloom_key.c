@@ -155,7 +155,8 @@ pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 	if (site->key_type != NULL)
 		return site->key_type;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
-	if (pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
+	if (OidIsValid(array) &&
+		pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
 		return lookup_once(fcinfo, array);
 	return lookup_once(fcinfo, get_base_element_type(array));
 }

@@ -15,7 +15,6 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
-#include "utils/inval.h"
 #include "utils/syscache.h"
 
 static const char *const type_names[] = {
@@ -23,18 +22,6 @@ static const char *const type_names[] = {
 	[PGBLOOM_KEY] = "bloom_key",
 	[PGBLOOM_KEYS] = "bloom_keys"
 };
-
-/* OIDs that were found; reset when anything changes in pg_type. */
-static Oid	type_oids[lengthof(type_names)];
-
-static void
-forget_types(Datum arg, int cacheid, uint32 hashvalue)
-{
-	(void) arg;
-	(void) cacheid;
-	(void) hashvalue;
-	memset(type_oids, 0, sizeof(type_oids));
-}
 
 static bool
 has_name(Oid type, const char *name)
@@ -60,25 +47,19 @@ belongs_to_extension(Oid type)
 	return name != NULL && strcmp(name, "bloomfilter") == 0;
 }
 
-/* Is this type, which must not be a domain, the one of the extension? */
+/*
+ * Is this type, which must not be a domain, the one of the extension?  The
+ * last OID found is kept.  A type that was given the OID of a dropped one
+ * would also need its name to be mistaken for it.
+ */
 bool
 pgbloom_type_is(Oid type, PgBloomType which)
 {
-	static bool registered = false;
+	static Oid	found[lengthof(type_names)];
 
-	if (type < FirstNormalObjectId)
+	if (type < FirstNormalObjectId || !has_name(type, type_names[which]))
 		return false;
-	if (type == type_oids[which])
-		return true;
-
-	/* Before the lookup, so that no change after it is missed. */
-	if (!registered)
-	{
-		CacheRegisterSyscacheCallback(TYPEOID, forget_types, (Datum) 0);
-		registered = true;
-	}
-	if (!has_name(type, type_names[which]) || !belongs_to_extension(type))
-		return false;
-	type_oids[which] = type;
-	return true;
+	if (type != found[which] && belongs_to_extension(type))
+		found[which] = type;
+	return type == found[which];
 }
