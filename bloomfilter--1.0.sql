@@ -343,7 +343,7 @@ CREATE FUNCTION bloom_new_keys(filter bloom, keys bloom_keys) RETURNS text[]
 	AS 'MODULE_PATHNAME', 'bloom_new_keys'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_new_keys(bloom, bloom_keys) IS
-	'the elements for which bloom_contains is false, those that were certainly never added: each once, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
+	'the elements for which bloom_contains is false, those that were certainly never added: each once, as text, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
