@@ -33,7 +33,8 @@ OBJS = $(CORE_OBJS) \
 	src/bloom_kind.o \
 	src/bloom_plan.o \
 	src/bloom_set.o \
-	src/bloom_stored.o
+	src/bloom_stored.o \
+	src/bloom_types.o
 
 # A comma that functions of make do not see.
 , := ,

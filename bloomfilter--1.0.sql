@@ -67,13 +67,18 @@ COMMENT ON CAST (bloom AS bytea) IS 'the image of a filter';
 -- without a type become. An overload for text in place of bloom_key would
 -- also attract values of types with an implicit cast to text, like citext,
 -- and with the cast the equality that such a type has would be lost.
+-- Functions that take an array of keys come twice in the same way: for
+-- anyarray and for bloom_keys.
+--
+-- Both types are collatable: the parser drops the COLLATE clause of a literal
+-- whose type is not, and a nondeterministic collation must be rejected.
 --
 
 CREATE TYPE bloom_key;
 
 CREATE FUNCTION bloom_key_in(cstring) RETURNS bloom_key
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+	AS 'textin'
+	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_key_in(cstring) IS 'I/O';
 
 CREATE FUNCTION bloom_key_out(bloom_key) RETURNS cstring
@@ -98,10 +103,46 @@ CREATE TYPE bloom_key (
 	SEND = bloom_key_send,
 	INTERNALLENGTH = VARIABLE,
 	STORAGE = extended,
-	CATEGORY = 'S'
+	CATEGORY = 'S',
+	COLLATABLE = true
 );
 COMMENT ON TYPE bloom_key IS
-	'what a literal or parameter without a type becomes as the key of a Bloom filter: text';
+	'what a literal or parameter without a type becomes as the key of a Bloom filter: text, read as the type of the filter''s keys';
+
+CREATE TYPE bloom_keys;
+
+CREATE FUNCTION bloom_keys_in(cstring) RETURNS bloom_keys
+	AS 'textin'
+	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_keys_in(cstring) IS 'I/O';
+
+CREATE FUNCTION bloom_keys_out(bloom_keys) RETURNS cstring
+	AS 'textout'
+	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_keys_out(bloom_keys) IS 'I/O';
+
+CREATE FUNCTION bloom_keys_recv(internal) RETURNS bloom_keys
+	AS 'textrecv'
+	LANGUAGE internal STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_keys_recv(internal) IS 'I/O';
+
+CREATE FUNCTION bloom_keys_send(bloom_keys) RETURNS bytea
+	AS 'textsend'
+	LANGUAGE internal STABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_keys_send(bloom_keys) IS 'I/O';
+
+CREATE TYPE bloom_keys (
+	INPUT = bloom_keys_in,
+	OUTPUT = bloom_keys_out,
+	RECEIVE = bloom_keys_recv,
+	SEND = bloom_keys_send,
+	INTERNALLENGTH = VARIABLE,
+	STORAGE = extended,
+	CATEGORY = 'S',
+	COLLATABLE = true
+);
+COMMENT ON TYPE bloom_keys IS
+	'what a literal or parameter without a type becomes as an array of keys of a Bloom filter: the text of an array, whose elements are read as bloom_key is';
 
 --
 -- Construction
@@ -159,10 +200,17 @@ COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
 	'add a key, and tell whether it was certainly new; ignores NULL';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_add_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
+	'add all elements of an array with one copy of the filter; ignores NULL';
+
+CREATE FUNCTION bloom_add_all(filter bloom, keys bloom_keys) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_add_all'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
+	SUPPORT bloom_add_support;
+COMMENT ON FUNCTION bloom_add_all(bloom, bloom_keys) IS
 	'add all elements of an array with one copy of the filter; ignores NULL';
 
 --
@@ -263,28 +311,52 @@ CREATE OPERATOR <@ (
 COMMENT ON OPERATOR <@ (bloom_key, bloom) IS 'key is probably contained in filter';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_contains_any'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS
 	'whether bloom_contains is true for any element; NULL elements are skipped, an empty array gives false. NULL for NULL. Errors: as of bloom_contains';
 
+CREATE FUNCTION bloom_contains_any(filter bloom, keys bloom_keys) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contains_any'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_any(bloom, bloom_keys) IS
+	'whether bloom_contains is true for any element; NULL elements are skipped, an empty array gives false. NULL for NULL. Errors: as of bloom_contains';
+
 CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_contains_all'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS
 	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
 
 CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_contains_each'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS
 	'bloom_contains for each element of an array, in order';
 
+CREATE FUNCTION bloom_contains_all(filter bloom, keys bloom_keys) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contains_all'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_all(bloom, bloom_keys) IS
+	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
+
+CREATE FUNCTION bloom_contains_each(filter bloom, keys bloom_keys) RETURNS boolean[]
+	AS 'MODULE_PATHNAME', 'bloom_contains_each'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_each(bloom, bloom_keys) IS
+	'bloom_contains for each element of an array, in order';
+
 CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_new_keys'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
 	'the elements for which bloom_contains is false, those that were certainly never added: each once, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
+
+CREATE FUNCTION bloom_new_keys(filter bloom, keys bloom_keys) RETURNS text[]
+	AS 'MODULE_PATHNAME', 'bloom_new_keys'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_new_keys(bloom, bloom_keys) IS
+	'the elements for which bloom_contains is false, those that were certainly never added: each once, as text, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
@@ -299,9 +371,15 @@ COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
 	'record a known false positive; ignores NULL';
 
 CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
+	'record all elements of an array as known false positives; ignores NULL';
+
+CREATE FUNCTION bloom_exclude_all(filter bloom, keys bloom_keys) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_exclude_all(bloom, bloom_keys) IS
 	'record all elements of an array as known false positives; ignores NULL';
 
 --

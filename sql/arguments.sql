@@ -152,3 +152,10 @@ DROP PROCEDURE try;
 DROP TABLE words;
 DROP DOMAIN smaller, small;
 DROP TYPE mood, pair;
+
+-- Types that cannot be keys, and those of keys without a type
+SELECT bloom_empty(key_type => 'bloom');
+SELECT bloom_empty(key_type => 'bloom_key');
+SELECT bloom_empty(key_type => 'bloom_keys');
+SELECT bloom_add(bloom_empty(key_type => 'bigint'), '42') = bloom_add(bloom_empty(), 42) AS integer,
+  bloom_add_all(bloom_empty(key_type => 'uuid'), '{00000000-0000-0000-0000-000000000001}') @> uuid '00000000-0000-0000-0000-000000000001' AS uuid;

@@ -26,12 +26,12 @@ CREATE VIEW offenders AS
   SELECT object, 'is not immutable'
   FROM members JOIN pg_proc p ON objid = p.oid
   WHERE classid = 'pg_proc'::regclass AND provolatile <> 'i' AND
-    proname NOT IN ('bloom_key_recv', 'bloom_key_send', 'bloom_contsel', 'bloom_contjoinsel')
+    proname NOT IN ('bloom_key_recv', 'bloom_key_send', 'bloom_keys_recv', 'bloom_keys_send', 'bloom_contsel', 'bloom_contjoinsel')
   UNION ALL
   SELECT object, 'has no cost'
   FROM members JOIN pg_proc p ON objid = p.oid
   WHERE classid = 'pg_proc'::regclass AND prokind = 'f' AND procost = 1 AND
-    proname !~ '^bloom_key_|_support$|^bloom_cont(join)?sel$|^bloom_to_bytea$'
+    proname !~ '^bloom_keys?_|_support$|^bloom_cont(join)?sel$|^bloom_to_bytea$'
   UNION ALL
   SELECT object, 'has no path to serialize its state'
   FROM members JOIN pg_aggregate a ON objid = a.aggfnoid

@@ -305,7 +305,7 @@ BEGIN
       IF NOT bloom_add(f, 'one more') @> 'one more' THEN
         RETURN 'accepted, but loses keys';
       END IF;
-    EXCEPTION WHEN datatype_mismatch THEN
+    EXCEPTION WHEN datatype_mismatch OR invalid_text_representation THEN
       kept := 'accepted, other kind of keys';
     END;
   EXCEPTION WHEN OTHERS THEN

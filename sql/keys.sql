@@ -284,8 +284,8 @@ FROM stored, (SELECT bloom_agg(composite) FROM stored) f HAVING count(*) = 3;
 DROP TABLE stored;
 
 --
--- Literals, and parameters without a type, are text; beside an enum they are
--- its labels, beside citext values of that.
+-- Literals, and parameters without a type, are read as the filter's key type,
+-- as text where it has none; more of this in untyped.sql.
 --
 
 SELECT bloom_add(bloom_empty(), 'a') @> 'a' AS found,
@@ -517,7 +517,7 @@ CREATE OPERATOR CLASS tag_ops DEFAULT FOR TYPE tag USING hash AS OPERATOR 1 =, F
   FUNCTION 2 tag_hash(tag, int8);
 CREATE TABLE tags AS SELECT bloom_agg(t) AS f FROM unnest('{a,b}'::tag[]) t;
 SELECT key_type, f @> 'a'::tag AS a, f @> 'c'::tag AS c FROM tags, bloom_info(f);
--- a literal becomes such a key where the type is text to all but its operators
+-- a literal is read by the input function, which is immutable
 CALL try($$SELECT f @> 'a' FROM tags$$);
 CREATE CAST (tag AS text) WITHOUT FUNCTION AS IMPLICIT;
 CALL try($$SELECT f @> 'a'::tag FROM tags$$);

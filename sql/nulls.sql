@@ -120,3 +120,9 @@ SELECT bloom_contains(f, NULL::int) AS key, bloom_contains(NULL, 1) AS filter, f
   FROM filters WHERE form = 'sparse';
 
 DROP TABLE filters;
+
+-- Arrays without a type
+SELECT bloom_add_all(f, NULL) = f AS null_keys, bloom_add_all(NULL, NULL) IS NULL AS nulls, bloom_exclude_all(f, NULL) = f AS exclude,
+  bloom_add_all(NULL, '{a,NULL}') = bloom_add(bloom_empty(), 'a'::text) AS null_filter,
+  bloom_contains_each(f, '{1,NULL,5,7}') AS each, bloom_contains_any(f, NULL) IS NULL AS any
+FROM (SELECT bloom_agg(i) FROM generate_series(1, 5) i) x (f);

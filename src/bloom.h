@@ -9,7 +9,8 @@
  * and, for the planner, bloom_plan.  They use bloom_stored (filters that are
  * only asked), bloom_key (from a datum to kind and hash, with the help of
  * bloom_canonical and bloom_kind), bloom_expanded (filters that are changed
- * where they lie), bloom_host (memory, values and errors) and the core.
+ * where they lie), bloom_types (the extension's own types), bloom_host
+ * (memory, values, encodings and errors) and the core.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,12 +22,21 @@
 #include "access/table.h"
 #include "fmgr.h"
 #include "nodes/nodes.h"
+#include "utils/array.h"
 
 #include "compat.h"
 #include "core/bf.h"
 
 /* Hashes the canonical bytes of a key. */
 typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
+
+/* The types that the extension creates. */
+typedef enum PgBloomType
+{
+	PGBLOOM_FILTER,				/* bloom */
+	PGBLOOM_KEY,				/* bloom_key: a key without a type */
+	PGBLOOM_KEYS				/* bloom_keys: an array without a type */
+} PgBloomType;
 
 /* What a call site knows about the type of its keys. */
 typedef struct PgBloomKeyType PgBloomKeyType;
@@ -96,6 +106,8 @@ extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
 pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
 											  const BfKind *other);
+extern char *pgbloom_convert(const char *string, size_t length,
+							 int from, int to);
 
 /* bloom_stored.c */
 extern void pgbloom_filter_open(FunctionCallInfo fcinfo, int argno,
@@ -111,11 +123,14 @@ extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
 								const uint64 *hashes, int n);
 
+/* bloom_types.c */
+extern bool pgbloom_type_is(Oid type, PgBloomType which);
+
 /* bloom_key.c */
-extern bool pgbloom_type_is(Oid type, PGFunction input);
 extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);
 extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
 											int argno);
+extern ArrayType *pgbloom_key_array(FunctionCallInfo fcinfo, int argno);
 extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
 											 const BfKind *kind);
 extern void pgbloom_type_kind(Oid type, BfKind *kind);
@@ -124,7 +139,9 @@ extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
 
 /* bloom_canonical.c */
 extern PgBloomHashFunction pgbloom_canonical_hash(Oid type, BfKind *kind);
+extern Oid pgbloom_widest_type(const BfKind *kind);
 extern PgBloomHashFunction pgbloom_text_hash(void);
+extern void pgbloom_set_text_encoding(BfKind *kind);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 
 /* bloom_kind.c */

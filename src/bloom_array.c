@@ -39,7 +39,7 @@ typedef struct Keys
 static void
 get_keys(FunctionCallInfo fcinfo, int argno, Keys *keys)
 {
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(argno);
+	ArrayType  *array = pgbloom_key_array(fcinfo, argno);
 	bool	   *nulls;
 	int			n;
 	int			i;

@@ -29,7 +29,8 @@
 
 /*
  * Text is hashed as UTF-8, so that it is found in a database of any encoding.
- * A database without an encoding has only bytes to offer.
+ * In a SQL_ASCII database, the encoding of text is not known, and its bytes
+ * are hashed as they are.
  */
 static bool
 text_is_utf8(void)
@@ -52,6 +53,26 @@ is_ascii(const char *string, int length)
 	return true;
 }
 
+/*
+ * Hash text that has no equivalent in UTF-8: its bytes behind a mark that no
+ * UTF-8 text begins with, and the number of the encoding.  No text in another
+ * encoding is equal to it.
+ */
+static uint64
+hash_marked(const char *string, int length, uint64 seed)
+{
+	char	   *marked = MemoryContextAllocHuge(CurrentMemoryContext,
+												(Size) length + 2);
+	uint64		hash;
+
+	marked[0] = (char) 0xFF;
+	marked[1] = (char) GetDatabaseEncoding();
+	memcpy(marked + 2, string, length);
+	hash = bf_hash_bytes(marked, (Size) length + 2, seed);
+	pfree(marked);
+	return hash;
+}
+
 static uint64
 hash_string(const char *string, int length, uint64 seed)
 {
@@ -60,7 +81,9 @@ hash_string(const char *string, int length, uint64 seed)
 
 	if (text_is_utf8() || is_ascii(string, length))
 		return bf_hash_bytes(string, length, seed);
-	utf8 = pg_server_to_any(string, length, PG_UTF8);
+	utf8 = pgbloom_convert(string, length, GetDatabaseEncoding(), PG_UTF8);
+	if (utf8 == NULL)
+		return hash_marked(string, length, seed);
 	hash = bf_hash_bytes(utf8, strlen(utf8), seed);
 	pfree(utf8);
 	return hash;
@@ -289,6 +312,7 @@ pgbloom_hash_enum(Datum key, uint64 seed)
 	return hash;
 }
 
+/* Of the types of one kind, the last one takes the values of all. */
 static const struct
 {
 	Oid			type;
@@ -296,10 +320,10 @@ static const struct
 	PgBloomHashFunction hash;
 }			canonical_types[] =
 {
-	{TEXTOID, BF_KIND_TEXT, hash_text_key},
-	{VARCHAROID, BF_KIND_TEXT, hash_text_key},
-	{BPCHAROID, BF_KIND_TEXT, hash_bpchar_key},
 	{NAMEOID, BF_KIND_TEXT, hash_name_key},
+	{BPCHAROID, BF_KIND_TEXT, hash_bpchar_key},
+	{VARCHAROID, BF_KIND_TEXT, hash_text_key},
+	{TEXTOID, BF_KIND_TEXT, hash_text_key},
 	{BYTEAOID, BF_KIND_BYTEA, hash_bytea_key},
 	{INT2OID, BF_KIND_INTEGER, hash_int2_key},
 	{INT4OID, BF_KIND_INTEGER, hash_int4_key},
@@ -317,8 +341,8 @@ static const struct
 	{TIMESTAMPOID, BF_KIND_TIMESTAMP, hash_int8_key},
 	{TIMESTAMPTZOID, BF_KIND_TIMESTAMPTZ, hash_int8_key},
 	{INTERVALOID, BF_KIND_INTERVAL, hash_interval_key},
-	{INETOID, BF_KIND_INET, hash_inet_key},
 	{CIDROID, BF_KIND_INET, hash_inet_key},
+	{INETOID, BF_KIND_INET, hash_inet_key},
 	{MACADDROID, BF_KIND_MACADDR, hash_macaddr_key},
 	{MACADDR8OID, BF_KIND_MACADDR8, hash_macaddr8_key},
 	{PG_LSNOID, BF_KIND_PG_LSN, hash_int8_key},
@@ -330,6 +354,32 @@ PgBloomHashFunction
 pgbloom_text_hash(void)
 {
 	return text_is_utf8() ? hash_bytea_key : hash_text_key;
+}
+
+/*
+ * MULE_INTERNAL has no conversion to UTF-8, so other databases do not find
+ * text that was hashed in it.  Record the encoding for keys that are hashed
+ * as text there.
+ */
+void
+pgbloom_set_text_encoding(BfKind *kind)
+{
+	if (GetDatabaseEncoding() == BF_MULE_INTERNAL)
+		kind->encoding = BF_MULE_INTERNAL;
+}
+
+/* The type to read keys of this kind as; InvalidOid if it has a name. */
+Oid
+pgbloom_widest_type(const BfKind *kind)
+{
+	int			i;
+
+	for (i = (int) lengthof(canonical_types) - 1; i >= 0; i--)
+	{
+		if (canonical_types[i].kind == kind->code)
+			return canonical_types[i].type;
+	}
+	return InvalidOid;
 }
 
 /*
@@ -346,6 +396,8 @@ pgbloom_canonical_hash(Oid type, BfKind *kind)
 		if (canonical_types[i].type == type)
 		{
 			kind->code = canonical_types[i].kind;
+			if (kind->code == BF_KIND_TEXT)
+				pgbloom_set_text_encoding(kind);
 			if (canonical_types[i].hash == hash_text_key)
 				return pgbloom_text_hash();
 			return canonical_types[i].hash;

@@ -14,6 +14,8 @@
 #include <unistd.h>
 #endif
 
+#include "catalog/namespace.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -85,35 +87,129 @@ pgbloom_host(MemoryContext context)
 }
 
 /*
- * Split the name of a kind, which for one of PostgreSQL's hash functions is
- * "type" or "type@locale", with each @ and [ of the type's own doubled.
- * Returns the type in the encoding of the database; *locale is empty if there
- * is none.
+ * Convert a string between encodings.  Returns NULL if it has no equivalent
+ * or is not valid.  The result ends in a null byte.
+ */
+char *
+pgbloom_convert(const char *string, size_t length, int from, int to)
+{
+	Oid			function;
+	char	   *result;
+	size_t		room = length * MAX_CONVERSION_GROWTH + 1;
+	size_t		i;
+
+	/* ASCII is the same in all encodings of databases. */
+	for (i = 0; i < length && !IS_HIGHBIT_SET(string[i]); i++)
+		continue;
+	if (i == length)
+		return pnstrdup(string, length);
+
+	if (from == to || from == PG_SQL_ASCII || to == PG_SQL_ASCII)
+		return pg_verify_mbstr(from == PG_SQL_ASCII ? to : from, string,
+							   (int) length, true) ?
+			pnstrdup(string, length) : NULL;
+
+	function = FindDefaultConversionProc(from, to);
+	if (!OidIsValid(function))
+		return NULL;
+	result = MemoryContextAllocHuge(CurrentMemoryContext, room);
+	if (DatumGetInt32(OidFunctionCall6(function, Int32GetDatum(from),
+									   Int32GetDatum(to),
+									   CStringGetDatum(string),
+									   CStringGetDatum(result),
+									   Int32GetDatum((int32) length),
+									   BoolGetDatum(true))) == (int32) length)
+		return result;
+	pfree(result);
+	return NULL;
+}
+
+/*
+ * UTF-8 in the encoding of the database, with each character that this lacks
+ * as an escape, like \u00E9 or \U0001F600.  Never fails.
  */
 static char *
-split_kind_name(const BfKind *kind, const char **locale)
+utf8_to_server(const char *utf8)
 {
-	const char *name = bf_kind_name(kind);
-	char	   *type = pstrdup(pg_any_to_server(name, strlen(name), PG_UTF8));
-	char	   *from = type;
-	char	   *to = type;
+	int			encoding = GetDatabaseEncoding();
+	StringInfoData result;
+	int			length;
 
-	*locale = "";
-	if (kind->code != BF_KIND_FOREIGN)
-		return type;
-	for (; *from != '\0'; from++)
+	initStringInfo(&result);
+	for (; *utf8 != '\0'; utf8 += length)
 	{
-		if (*from == '@' && from[1] != '@')
+		const unsigned char *c = (const unsigned char *) utf8;
+		char	   *converted;
+
+		length = pg_utf_mblen(c);
+		converted = pgbloom_convert(utf8, length, PG_UTF8, encoding);
+		if (converted != NULL)
 		{
-			*locale = pstrdup(from + 1);
-			break;
+			appendStringInfoString(&result, converted);
+			pfree(converted);
+		}
+		else
+		{
+			unsigned	code = (unsigned) utf8_to_unicode(c);
+
+			appendStringInfo(&result, code > 0xFFFF ? "\\U%08X" : "\\u%04X",
+							 code);
+		}
+	}
+	return result.data;
+}
+
+/* The parts of a kind's name, in the encoding of the database. */
+typedef struct KindName
+{
+	char	   *type;
+	const char *definition;		/* of a type that consists of others; or "" */
+	const char *locale;			/* or "" */
+	bool		array;
+} KindName;
+
+/*
+ * Split the name of a kind.  For an opclass-hashed type, it is put together
+ * by set_foreign_name in bloom_kind.c.
+ */
+static void
+split_kind_name(const BfKind *kind, KindName *parts)
+{
+	char	   *name = pstrdup(bf_kind_name(kind));
+	const char *from = name;
+	char	   *to = name;
+
+	parts->definition = "";
+	parts->locale = "";
+	parts->array = false;
+	while (kind->code == BF_KIND_FOREIGN && *from != '\0')
+	{
+		bool		special = strchr("#[@", *from) != NULL;
+
+		if (special && from[1] != *from)
+		{
+			if (*from == '@')
+			{
+				parts->locale = utf8_to_server(from + 1);
+				break;
+			}
+			if (*from == '#')
+			{
+				size_t		length = strcspn(from + 1, "[@");
+
+				parts->definition = pnstrdup(from + 1, length);
+				from += 1 + length;
+				continue;
+			}
+			parts->array = true;
 		}
 		*to++ = *from;
-		if ((*from == '@' || *from == '[') && from[1] == *from)
-			from++;
+		from += special && from[1] == *from ? 2 : 1;
 	}
-	*to = '\0';
-	return type;
+	if (kind->code == BF_KIND_FOREIGN)
+		*to = '\0';
+	parts->type = utf8_to_server(name);
+	pfree(name);
 }
 
 /*
@@ -123,54 +219,123 @@ split_kind_name(const BfKind *kind, const char **locale)
 char *
 pgbloom_kind_name(const BfKind *kind)
 {
-	const char *locale;
+	KindName	name;
 
-	return kind->code != BF_KIND_NONE ? split_kind_name(kind, &locale) : NULL;
+	if (kind->code == BF_KIND_NONE)
+		return NULL;
+	split_kind_name(kind, &name);
+	return name.type;
 }
 
-/* Hashes of a foreign kind hold for one byte order, encoding and locale. */
+/* The platform and locale by which keys are hashed. */
 static char *
 describe_kind(const BfKind *kind)
 {
-	const char *locale;
-	char	   *type = split_kind_name(kind, &locale);
+	KindName	name;
 
-	return psprintf("%s (%s, %s%s%s)", type,
-					kind->byte_order == BF_LITTLE_ENDIAN ?
-					"little-endian" : "big-endian",
-					pg_encoding_to_char(kind->encoding),
-					locale[0] != '\0' ? ", locale " : "", locale);
+	split_kind_name(kind, &name);
+	return psprintf("%s (%s%s%s%s)", name.type,
+					kind->byte_order == BF_LITTLE_ENDIAN ? "little-endian, " :
+					kind->byte_order == BF_BIG_ENDIAN ? "big-endian, " : "",
+					pg_encoding_to_char(kind->code != BF_KIND_FOREIGN &&
+										kind->encoding == 0 ?
+										PG_UTF8 : kind->encoding),
+					name.locale[0] != '\0' ? ", locale " : "", name.locale);
 }
 
+/* Why two kinds are not equal. */
+typedef enum Difference
+{
+	DIFFERENT_TYPES,
+	DIFFERENT_DEFINITIONS,		/* of types with one name */
+	DIFFERENT_LOCALES,
+	DIFFERENT_PLATFORMS
+} Difference;
+
+static Difference
+compare_kinds(const BfKind *a, const BfKind *b, KindName *a_name,
+			  KindName *b_name)
+{
+	split_kind_name(a, a_name);
+	split_kind_name(b, b_name);
+	if (a->code != b->code || a_name->array != b_name->array ||
+		strcmp(a_name->type, b_name->type) != 0)
+		return DIFFERENT_TYPES;
+	if (strcmp(a_name->definition, b_name->definition) != 0)
+		return DIFFERENT_DEFINITIONS;
+	if (strcmp(a_name->locale, b_name->locale) != 0)
+		return DIFFERENT_LOCALES;
+	return DIFFERENT_PLATFORMS;
+}
+
+/* Report a key that is not of the kind of the filter's keys. */
 void
 pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 {
-	const char *locale;
-	const char *other_locale;
-	char	   *type = split_kind_name(kind, &locale);
-	char	   *other_type = split_kind_name(other, &other_locale);
-	bool		same_name = strcmp(kind->name, other->name) == 0;
-	bool		same_type = strcmp(type, other_type) == 0;
-	bool		same_locale = strcmp(locale, other_locale) == 0;
+	KindName	name;
+	KindName	other_name;
+	Difference	difference = compare_kinds(kind, other, &name, &other_name);
 
-	if (kind->code == BF_KIND_FOREIGN && other->code == BF_KIND_FOREIGN &&
-		(same_name || (same_type && !same_locale)))
+	if (difference == DIFFERENT_TYPES)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 same_name ?
-				 errmsg("Bloom filter holds keys of type %s hashed on another platform",
-						type) :
-				 errmsg("Bloom filter holds keys of type %s hashed under another locale",
-						type),
-				 errdetail("The keys of the filter are %s, those given are %s.",
-						   describe_kind(kind), describe_kind(other)),
-				 errhint("Build the filter anew in this database, or from keys cast to text.")));
+				 errmsg("Bloom filter holds keys of type %s, not of type %s",
+						name.type, other_name.type),
+				 errdetail("Keys of different types hash differently, so the answer would be wrong."),
+				 other_name.array && !name.array ?
+				 errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.") :
+				 errhint("Cast the key to the type of the filter's keys.")));
+	if (difference == DIFFERENT_DEFINITIONS)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("Bloom filter holds keys of another type named %s",
+						name.type),
+				 errdetail("The attributes or subtypes of the two types differ."),
+				 errhint("Build the filter again from keys of this type, or from keys cast to text.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("Bloom filter holds keys of type %s, not of type %s",
-					type, other_type),
-			 errdetail("Keys of different types hash differently, so the answer would be wrong."),
-			 errhint("Cast the key to the type of the filter's keys.")));
+			 difference == DIFFERENT_PLATFORMS ?
+			 errmsg("Bloom filter holds keys of type %s hashed on another platform",
+					name.type) :
+			 errmsg("Bloom filter holds keys of type %s hashed under another locale",
+					name.type),
+			 errdetail("The keys of the filter are %s, those given are %s.",
+					   describe_kind(kind), describe_kind(other)),
+			 errhint("Build the filter again in this database, or from keys cast to text.")));
+}
+
+/* Report two filters whose keys are not of one kind. */
+static void
+filter_mismatch(const BfKind *a, const BfKind *b)
+{
+	KindName	a_name;
+	KindName	b_name;
+	Difference	difference = compare_kinds(a, b, &a_name, &b_name);
+
+	if (difference == DIFFERENT_TYPES)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot combine Bloom filters with keys of types %s and %s",
+						a_name.type, b_name.type),
+				 errdetail("Keys of different types hash differently."),
+				 errhint("Build both filters from keys of one type.")));
+	if (difference == DIFFERENT_DEFINITIONS)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot combine Bloom filters with keys of two types named %s",
+						a_name.type),
+				 errdetail("The attributes or subtypes of the two types differ."),
+				 errhint("Build both filters from keys of one type.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 difference == DIFFERENT_PLATFORMS ?
+			 errmsg("cannot combine Bloom filters with keys of type %s hashed on different platforms",
+					a_name.type) :
+			 errmsg("cannot combine Bloom filters with keys of type %s hashed under different locales",
+					a_name.type),
+			 errdetail("The keys of one filter are %s, those of the other are %s.",
+					   describe_kind(a), describe_kind(b)),
+			 errhint("Build both filters in one database, or from keys cast to text.")));
 }
 
 /* Bytes in words, for messages. */
@@ -224,7 +389,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 					 errhint("Build both filters with the same seed.")));
 			break;
 		case BF_KIND_MISMATCH:
-			pgbloom_kind_mismatch(&params->kind, &other->kind);
+			filter_mismatch(&params->kind, &other->kind);
 			break;
 		case BF_SHAPE_MISMATCH:
 			ereport(ERROR,

@@ -11,16 +11,24 @@
  * function of its hash operator class, with what that depends on recorded in
  * the kind (bloom_kind.c).
  *
+ * A key without a type (bloom_key, or an element of bloom_keys) is text that
+ * is read as the filter's key type, as PostgreSQL reads the literal in
+ * id = '5'.  This takes an immutable input function, because functions of
+ * Bloom filters are immutable.
+ *
  *-------------------------------------------------------------------------
  */
 #include "bloom.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "access/htup_details.h"
-#include "access/transam.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -33,39 +41,12 @@ struct PgBloomKeyType
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
 	bool		untyped;		/* a literal or parameter without a type */
-	PgBloomKeyType *reading;	/* what it was last read as */
-};
-
-PG_FUNCTION_INFO_V1(bloom_key_in);
-
-/*
- * bloom_key is the type that literals and parameters without a type take
- * where a key is expected; its values are those of text.
- */
-Datum
-bloom_key_in(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(PG_GETARG_CSTRING(0)));
-}
-
-/*
- * Whether this is the type with our input function.  The extension's types
- * have no fixed OIDs, may be in any schema and have namesakes in others; what
- * makes them ours is that this library made their values.
- */
-bool
-pgbloom_type_is(Oid type, PGFunction input)
-{
-	Oid			typinput;
+	bool		array_text;		/* keys are elements of the text of an array */
+	PgBloomKeyType *resolved;	/* what an untyped key was last read as */
+	bool		from_text;		/* convert text by the input function */
+	FmgrInfo	input;
 	Oid			ioparam;
-	FmgrInfo	function;
-
-	if (type < FirstNormalObjectId || get_typtype(type) != TYPTYPE_BASE)
-		return false;
-	getTypeInputInfo(type, &typinput, &ioparam);
-	fmgr_info(typinput, &function);
-	return function.fn_addr == input;
-}
+};
 
 static uint64
 hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
@@ -120,10 +101,11 @@ make_key_type(Oid type, Oid collation, MemoryContext context, bool noerror)
 		return key_type;
 	}
 
-	if (pgbloom_type_is(base, bloom_key_in))
+	key_type->array_text = pgbloom_type_is(base, PGBLOOM_KEYS);
+	if (key_type->array_text || pgbloom_type_is(base, PGBLOOM_KEY))
 	{
 		key_type->kind.code = BF_KIND_TEXT;
-		key_type->hash = pgbloom_text_hash();
+		pgbloom_set_text_encoding(&key_type->kind);
 		key_type->untyped = true;
 	}
 	else if (get_typtype(base) == TYPTYPE_ENUM)
@@ -173,7 +155,26 @@ pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
 	if (site->key_type != NULL)
 		return site->key_type;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
+	if (OidIsValid(array) &&
+		pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
+		return lookup_once(fcinfo, array);
 	return lookup_once(fcinfo, get_base_element_type(array));
+}
+
+/*
+ * The array of keys in an argument.  The elements of one without a type are
+ * text, each of them a key without a type.
+ */
+ArrayType *
+pgbloom_key_array(FunctionCallInfo fcinfo, int argno)
+{
+	char	   *string;
+
+	if (!pgbloom_element_type(fcinfo, argno)->array_text)
+		return PG_GETARG_ARRAYTYPE_P(argno);
+	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
+	return DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,
+												   TEXTOID, -1));
 }
 
 /*
@@ -196,25 +197,39 @@ pgbloom_find_key_type(Oid type, Oid collation, const BfKind *kind)
 void
 pgbloom_type_kind(Oid type, BfKind *kind)
 {
+	PgBloomKeyType *key_type;
+
 	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type with OID %u does not exist", type)));
-	*kind = make_key_type(type, get_typcollation(type), CurrentMemoryContext,
-						  false)->kind;
+	key_type = make_key_type(type, get_typcollation(type),
+							 CurrentMemoryContext, false);
+	if (key_type->untyped)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("type %s cannot be the key of a Bloom filter",
+						format_type_be(type)),
+				 errhint("Name the type that the keys have, for example text.")));
+	*kind = key_type->kind;
 }
 
 /*
- * The type with this name whose values are text to all but its operators.
- * It is looked for in all schemas: what a filter contains must not depend on
- * the search path.
+ * The base type that has the name in this kind, preferably one that has the
+ * kind.  If another one is found, the kinds differ in platform or locale, and
+ * the caller reports it.  All schemas are searched: what a filter contains
+ * must not depend on the search path.  InvalidOid if there is none, or more
+ * than one.
  */
 static Oid
-find_text_like_type(const char *name)
+find_named_type(const BfKind *kind)
 {
+	static const BfKind any_kind = {.code = BF_KIND_NONE};
+	char	   *name = pgbloom_kind_name(kind);
 	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
 										   CStringGetDatum(name));
 	Oid			found = InvalidOid;
+	int			nfound = 0;
 	int			i;
 
 	for (i = 0; i < list->n_members; i++)
@@ -222,50 +237,137 @@ find_text_like_type(const char *name)
 		HeapTuple	tuple = &list->members[i]->tuple;
 		Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
 
-		/* A domain of that name would be its base type. */
-		if (type->typtype == TYPTYPE_BASE &&
-			IsBinaryCoercible(type->oid, TEXTOID))
+		if (type->typtype == TYPTYPE_BASE && type->typisdefined &&
+			pgbloom_find_key_type(type->oid, type->typcollation,
+								  &any_kind) != NULL)
 		{
 			found = type->oid;
-			break;
+			nfound++;
 		}
 	}
 	ReleaseSysCacheList(list);
-	return found;
+	return nfound == 1 ? found : InvalidOid;
 }
 
 /*
- * What a key without a type is taken for beside keys of this kind: the label
- * of an enum value, or a value of a type that is text to all but its own
- * operators, like citext.  Otherwise it remains text.
+ * The type to read an untyped key as for a filter with keys of this kind:
+ * text, if there is none with an immutable input function.
  */
-static PgBloomKeyType *
-read_untyped(PgBloomKeyType *type, const BfKind *kind)
+static Oid
+find_type_to_read(const BfKind *kind)
 {
-	Oid			found;
+	Oid			type = kind->code == BF_KIND_FOREIGN ?
+		find_named_type(kind) : pgbloom_widest_type(kind);
+	Oid			input;
+	Oid			ioparam;
 
-	if (type->reading != NULL)
+	if (!OidIsValid(type))
+		return TEXTOID;
+	getTypeInputInfo(type, &input, &ioparam);
+	return func_volatile(input) == PROVOLATILE_IMMUTABLE ? type : TEXTOID;
+}
+
+static PgBloomKeyType *
+make_resolved(const PgBloomKeyType *untyped, const BfKind *kind)
+{
+	PgBloomKeyType *result;
+	Oid			type;
+	Oid			input;
+
+	/* Labels are hashed as text, also when the enum type is gone. */
+	if (kind->code == BF_KIND_ENUM &&
+		kind->encoding == untyped->kind.encoding)
 	{
-		if (bf_kind_equal(&type->reading->kind, kind))
-			return type->reading;
-		pfree(type->reading);
-		type->reading = NULL;
+		result = MemoryContextAllocZero(untyped->context, sizeof(*result));
+		result->kind = *kind;
+		result->hash = pgbloom_text_hash();
+		return result;
 	}
 
-	if (kind->code == BF_KIND_ENUM)
+	type = find_type_to_read(kind);
+	result = make_key_type(type,
+						   type_is_collatable(type) ? untyped->collation :
+						   InvalidOid, untyped->context, false);
+	if (type != TEXTOID)
 	{
-		type->reading = MemoryContextAllocZero(type->context, sizeof(*type));
-		type->reading->kind = *kind;
-		type->reading->hash = pgbloom_text_hash();
+		getTypeInputInfo(type, &input, &result->ioparam);
+		fmgr_info_cxt(input, &result->input, untyped->context);
+		result->from_text = true;
 	}
-	else if (kind->code == BF_KIND_FOREIGN)
+	return result;
+}
+
+/* What an untyped key is read as for a filter with keys of this kind. */
+static PgBloomKeyType *
+resolve_untyped(PgBloomKeyType *untyped, const BfKind *kind)
+{
+	PgBloomKeyType *resolved = untyped->resolved;
+
+	if (resolved != NULL &&
+		(kind->code == BF_KIND_NONE ? resolved->kind.code == BF_KIND_TEXT :
+		 bf_kind_equal(&resolved->kind, kind)))
+		return resolved;
+	if (resolved != NULL)
 	{
-		found = find_text_like_type(pgbloom_kind_name(kind));
-		if (OidIsValid(found))
-			type->reading = make_key_type(found, get_typcollation(found),
-										  type->context, false);
+		untyped->resolved = NULL;
+		pfree(resolved);
 	}
-	return type->reading != NULL ? type->reading : type;
+	untyped->resolved = make_resolved(untyped, kind);
+	return untyped->resolved;
+}
+
+/*
+ * Real and double precision are one kind, but text such as 0.1 is another
+ * number in each of them.  Reject it, because a filter does not record which
+ * of the two its keys are.
+ */
+static void
+check_float(double value, const char *string)
+{
+	if (isnan(value) || isinf(value) ||
+		(fabs(value) <= FLT_MAX && (double) (float) value == value))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("could not determine whether key \"%s\" is of type real or double precision",
+					string),
+			 errdetail("The Bloom filter can hold keys of both types, and the number is not the same in both."),
+			 errhint("Cast the key to real or to double precision.")));
+}
+
+/* The text may be an array, by mistake. */
+static void
+add_array_hint(void *arg)
+{
+	const char *string = arg;
+
+	if (string[0] == '{' &&
+		geterrcode() == ERRCODE_INVALID_TEXT_REPRESENTATION)
+		errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.");
+}
+
+/* Convert the text of an untyped key to the type that it is read as. */
+static Datum
+read_key(PgBloomKeyType *type, Datum key)
+{
+	char	   *string = TextDatumGetCString(key);
+	ErrorContextCallback callback;
+	Datum		result;
+
+	callback.callback = add_array_hint;
+	callback.arg = string;
+	callback.previous = error_context_stack;
+
+	/* Values of opclass-hashed types may begin with a brace. */
+	if (type->kind.code != BF_KIND_FOREIGN)
+		error_context_stack = &callback;
+	result = InputFunctionCall(&type->input, string, type->ioparam, -1);
+	error_context_stack = callback.previous;
+
+	if (type->kind.code == BF_KIND_FLOAT)
+		check_float(DatumGetFloat8(result), string);
+	pfree(string);
+	return result;
 }
 
 /* Most kinds have no name, of which the room need not be copied. */
@@ -287,16 +389,15 @@ uint64
 pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
 				 BfKind *kind)
 {
+	if (type->untyped)
+		type = resolve_untyped(type, &params->kind);
 	if (params->kind.code != BF_KIND_NONE &&
 		!bf_kind_equal(&type->kind, &params->kind))
-	{
-		if (type->untyped)
-			type = read_untyped(type, &params->kind);
-		if (!bf_kind_equal(&type->kind, &params->kind))
-			pgbloom_kind_mismatch(&params->kind, &type->kind);
-	}
+		pgbloom_kind_mismatch(&params->kind, &type->kind);
 	if (kind != NULL)
 		copy_kind(kind, &type->kind);
+	if (type->from_text)
+		key = read_key(type, key);
 	return type->hash != NULL ? type->hash(key, params->seed) :
 		hash_foreign(type, key, params->seed);
 }

@@ -7,7 +7,12 @@
  * The hashes of a foreign kind may depend on the byte order of the machine,
  * on the encoding of the database and, for types like citext, on its locale,
  * so these are recorded as part of the kind.  Types whose hashes do not even
- * survive a dump are refused.
+ * survive a dump are rejected.
+ *
+ * The name is recorded without the schema, so that a type may be in different
+ * schemas of different databases.  Types of one name must not be confused:
+ * those that consist of other types have a hash of these added to the name,
+ * and a base type that has a namesake cannot be a key.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +28,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
 #include "utils/syscache.h"
@@ -72,12 +78,134 @@ refuse_type(Oid type, Oid key_type, bool noerror)
 	return false;
 }
 
-static bool check_foreign(Oid type, Oid collation, Oid key_type,
-						  bool *by_locale, bool noerror);
+/* What is found out about the type of a key on the way through its parts. */
+typedef struct Walk
+{
+	Oid			key_type;		/* for messages */
+	bool		by_locale;		/* some part may hash by the locale */
+	bool		composed;		/* it consists of other types */
+	StringInfoData parts;		/* unambiguous, in the database's encoding */
+	bool		noerror;
+} Walk;
+
+/*
+ * The element type of an array type; InvalidOid for any other type, also for
+ * oidvector and int2vector.
+ */
+static Oid
+element_type(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	return OidIsValid(element) && get_array_type(element) == type ?
+		element : InvalidOid;
+}
+
+/* Markers in the parts; a name follows the first and ends in a null byte. */
+#define PART_NAME		'\1'
+#define PART_RANGE		'\2'
+#define PART_COMPOSITE	'\3'
+#define PART_ARRAY		'\4'
+#define PART_END		'\5'
+
+static bool check_foreign(Walk *walk, Oid type, Oid collation);
+
+/* The name without the schema, so that a type may change its schema. */
+static char *
+type_name(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	name = pstrdup(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+static Oid
+hash_function(Oid type)
+{
+	return lookup_type_cache(type,
+							 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
+}
+
+/*
+ * A type of the same name in another schema that hashes by another function;
+ * InvalidOid if there is none.
+ */
+static Oid
+find_namesake(Oid type, const char *name)
+{
+	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
+										   CStringGetDatum(name));
+	Oid			function = hash_function(type);
+	Oid			found = InvalidOid;
+	int			i;
+
+	for (i = 0; i < list->n_members && !OidIsValid(found); i++)
+	{
+		HeapTuple	tuple = &list->members[i]->tuple;
+		Form_pg_type other = (Form_pg_type) GETSTRUCT(tuple);
+		Oid			other_function;
+
+		if (other->oid == type || other->typtype != TYPTYPE_BASE)
+			continue;
+		other_function = hash_function(other->oid);
+		if (OidIsValid(other_function) && other_function != function)
+			found = other->oid;
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/* A type that does not consist of others. */
+static bool
+check_simple(Walk *walk, Oid type, Oid collation)
+{
+	char	   *name = type_name(type);
+	Oid			namesake;
+
+	appendStringInfoChar(&walk->parts, PART_NAME);
+	appendBinaryStringInfo(&walk->parts, name, strlen(name) + 1);
+
+	if (pgbloom_type_is(type, PGBLOOM_FILTER))
+	{
+		if (walk->noerror)
+			return false;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("type %s cannot be the key of a Bloom filter",
+						format_type_be(walk->key_type)),
+				 errhint("To combine filters, use bloom_union_agg for a column of them, bloom_union for two.")));
+	}
+
+	namesake = type < FirstNormalObjectId ? InvalidOid :
+		find_namesake(type, name);
+	if (OidIsValid(namesake))
+	{
+		if (walk->noerror)
+			return false;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("type %s cannot be the key of a Bloom filter",
+						format_type_be(walk->key_type)),
+				 errdetail("Filters record the name of a type without its schema, and there are types %s and %s.",
+						   format_type_be_qualified(type),
+						   format_type_be_qualified(namesake)),
+				 errhint("Rename one of the types, or cast the key to text.")));
+	}
+
+	if (!type_is_collatable(type))
+		return true;
+	if (type >= FirstNormalObjectId)
+		walk->by_locale = true;
+	return pgbloom_check_collation(collation, walk->noerror);
+}
 
 static bool
-check_attributes(TupleDesc descriptor, Oid key_type, bool *by_locale,
-				 bool noerror)
+check_attributes(Walk *walk, TupleDesc descriptor)
 {
 	int			i;
 
@@ -86,23 +214,23 @@ check_attributes(TupleDesc descriptor, Oid key_type, bool *by_locale,
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
 		if (!attribute->attisdropped &&
-			!check_foreign(attribute->atttypid, attribute->attcollation,
-						   key_type, by_locale, noerror))
+			!check_foreign(walk, attribute->atttypid,
+						   attribute->attcollation))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Refuse types whose hashes do not outlive the database, wherever they occur
- * inside the type of a key.  *by_locale is set where there is one that may
+ * Reject types whose hashes do not outlive the database, wherever they occur
+ * inside the type of a key.  by_locale is set where there is one that may
  * hash by the locale of the database: any type of strings that is not
  * PostgreSQL's.
  */
 static bool
-check_foreign(Oid type, Oid collation, Oid key_type, bool *by_locale,
-			  bool noerror)
+check_foreign(Walk *walk, Oid type, Oid collation)
 {
+	bool		valid;
 	Oid			part;
 
 	check_stack_depth();
@@ -124,18 +252,18 @@ check_foreign(Oid type, Oid collation, Oid key_type, bool *by_locale,
 #ifdef REGDATABASEOID
 		case REGDATABASEOID:
 #endif
-			return refuse_type(type, key_type, noerror);
+			return refuse_type(type, walk->key_type, walk->noerror);
 	}
 
 	/* Within a key, a record might be of any type. */
 	if (type == RECORDOID || type == RECORDARRAYOID)
 	{
-		if (noerror)
+		if (walk->noerror)
 			return false;
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(key_type)),
+						format_type_be(walk->key_type)),
 				 errdetail("It contains records of no particular type."),
 				 errhint("Cast the records to a named composite type.")));
 	}
@@ -143,45 +271,55 @@ check_foreign(Oid type, Oid collation, Oid key_type, bool *by_locale,
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_ENUM:
-			return refuse_type(type, key_type, noerror);
+			return refuse_type(type, walk->key_type, walk->noerror);
 		case TYPTYPE_COMPOSITE:
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
-				bool		fine = check_attributes(descriptor, key_type,
-													by_locale, noerror);
 
+				walk->composed = true;
+				appendStringInfoChar(&walk->parts, PART_COMPOSITE);
+				valid = check_attributes(walk, descriptor);
+				appendStringInfoChar(&walk->parts, PART_END);
 				ReleaseTupleDesc(descriptor);
-				return fine;
+				return valid;
 			}
 		case TYPTYPE_RANGE:
-			return check_foreign(get_range_subtype(type),
-								 get_range_collation(type), key_type,
-								 by_locale, noerror);
-		case TYPTYPE_MULTIRANGE:
-			return check_foreign(get_multirange_range(type), InvalidOid,
-								 key_type, by_locale, noerror);
-		default:
-			part = get_element_type(type);
-			if (OidIsValid(part))
-				return check_foreign(part, collation, key_type, by_locale,
-									 noerror);
-			if (!type_is_collatable(type))
-				return true;
 			if (type >= FirstNormalObjectId)
-				*by_locale = true;
-			return pgbloom_check_collation(collation, noerror);
+				walk->composed = true;
+			appendStringInfoChar(&walk->parts, PART_RANGE);
+			return check_foreign(walk, get_range_subtype(type),
+								 get_range_collation(type));
+		case TYPTYPE_MULTIRANGE:
+			appendStringInfoChar(&walk->parts, PART_ARRAY);
+			return check_foreign(walk, get_multirange_range(type),
+								 InvalidOid);
+		default:
+			part = element_type(type);
+			if (!OidIsValid(part))
+				return check_simple(walk, type, collation);
+			appendStringInfoChar(&walk->parts, PART_ARRAY);
+			return check_foreign(walk, part, collation);
 	}
 }
 
 static bool
 set_kind_name(BfKind *kind, const char *name, bool noerror)
 {
-	char	   *utf8 = pg_server_to_any(name, strlen(name), PG_UTF8);
-	size_t		length = strlen(utf8);
+	char	   *utf8 = pgbloom_convert(name, strlen(name),
+									   GetDatabaseEncoding(), PG_UTF8);
+	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
 
-	if (noerror &&
-		(length > BF_MAX_KIND_NAME || !bf_valid_kind_name(utf8, length)))
+	if (noerror && (utf8 == NULL || length > BF_MAX_KIND_NAME ||
+					!bf_valid_kind_name(utf8, length)))
 		return false;
+	if (utf8 == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
+						name),
+				 errdetail("The name of the type cannot be converted from encoding %s to UTF8.",
+						   GetDatabaseEncodingName()),
+				 errhint("Rename the type, or cast the key to text.")));
 	if (length > BF_MAX_KIND_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -200,20 +338,6 @@ set_kind_name(BfKind *kind, const char *name, bool noerror)
 	memcpy(kind->name, utf8, length + 1);
 	kind->namelen = (uint8_t) length;
 	return true;
-}
-
-/* The bare name, so that a type may change its schema. */
-static char *
-type_name(Oid type)
-{
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	char	   *name;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type);
-	name = pstrdup(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname));
-	ReleaseSysCache(tuple);
-	return name;
 }
 
 /*
@@ -271,30 +395,36 @@ database_locale(void)
 }
 
 /*
- * The name of a foreign kind: "type@locale", or "type" alone, with "[]" after
- * the type if it is an array.  Each @ and [ of the type's own is doubled, so
- * that no two types get one name.
+ * The name of a foreign kind: the type's, or for an array its element type's;
+ * then "#" and a hash of the parts, if the type consists of other types; "[]"
+ * for an array; "@" and the locale, if some part may hash by it.  Each #, [
+ * and @ of the type's own name is doubled, so that no two types get one name.
  */
 static bool
-set_foreign_name(BfKind *kind, Oid type, bool by_locale, bool noerror)
+set_foreign_name(BfKind *kind, Oid type, const Walk *walk)
 {
-	Oid			element = get_element_type(type);
-	char	   *bare = type_name(OidIsValid(element) ? getBaseType(element) :
-								 type);
+	Oid			element = element_type(type);
+	bool		array = OidIsValid(element);
+	char	   *bare = type_name(array ? getBaseType(element) : type);
 	StringInfoData name;
 
 	initStringInfo(&name);
 	for (; *bare != '\0'; bare++)
 	{
-		if (*bare == '@' || *bare == '[')
+		if (strchr("#[@", *bare) != NULL)
 			appendStringInfoChar(&name, *bare);
 		appendStringInfoChar(&name, *bare);
 	}
-	if (OidIsValid(element))
+	if (walk->composed)
+		appendStringInfo(&name, "#%016llx",
+						 (unsigned long long) bf_hash_bytes(walk->parts.data,
+															walk->parts.len,
+															0));
+	if (array)
 		appendStringInfoString(&name, "[]");
-	if (by_locale)
+	if (walk->by_locale)
 		appendStringInfo(&name, "@%s", database_locale());
-	return set_kind_name(kind, name.data, noerror);
+	return set_kind_name(kind, name.data, walk->noerror);
 }
 
 /* The kind of an enum: hashed by its labels, in canonical bytes. */
@@ -302,6 +432,7 @@ bool
 pgbloom_enum_kind(BfKind *kind, Oid type, bool noerror)
 {
 	kind->code = BF_KIND_ENUM;
+	pgbloom_set_text_encoding(kind);
 	return set_kind_name(kind, type_name(type), noerror);
 }
 
@@ -309,9 +440,14 @@ pgbloom_enum_kind(BfKind *kind, Oid type, bool noerror)
 bool
 pgbloom_foreign_kind(BfKind *kind, Oid type, Oid collation, bool noerror)
 {
-	bool		by_locale = false;
+	Walk		walk;
 
-	if (!check_foreign(type, collation, type, &by_locale, noerror))
+	walk.key_type = type;
+	walk.by_locale = false;
+	walk.composed = false;
+	walk.noerror = noerror;
+	initStringInfo(&walk.parts);
+	if (!check_foreign(&walk, type, collation))
 		return false;
 	kind->code = BF_KIND_FOREIGN;
 #ifdef WORDS_BIGENDIAN
@@ -320,5 +456,5 @@ pgbloom_foreign_kind(BfKind *kind, Oid type, Oid collation, bool noerror)
 	kind->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	kind->encoding = (uint8_t) GetDatabaseEncoding();
-	return set_foreign_name(kind, type, by_locale, noerror);
+	return set_foreign_name(kind, type, &walk);
 }

@@ -69,12 +69,10 @@ PG_FUNCTION_INFO_V1(bloom_contjoinsel);
 PG_FUNCTION_INFO_V1(bloom_contains_support);
 PG_FUNCTION_INFO_V1(bloom_contains_hash_support);
 
-extern PGDLLEXPORT Datum bloom_in(PG_FUNCTION_ARGS);
-
 static bool
 is_filter(Node *node)
 {
-	return pgbloom_type_is(getBaseType(exprType(node)), bloom_in);
+	return pgbloom_type_is(getBaseType(exprType(node)), PGBLOOM_FILTER);
 }
 
 /* Tell the filter from the key, which may come in either order. */
@@ -89,7 +87,7 @@ tell_apart(List *args, Node **filter, Node **key)
 	*filter = in_order ? linitial(args) : lsecond(args);
 	*key = in_order ? lsecond(args) : linitial(args);
 
-	/* A filter may be a key, but then it is not known which is which. */
+	/* With two filters, it is not known which one is the key. */
 	return is_filter(lsecond(args)) != in_order;
 }
 

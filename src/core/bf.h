@@ -90,6 +90,12 @@
 /* PostgreSQL's greatest number of an encoding that a database can have. */
 #define BF_MAX_ENCODING			34
 
+/*
+ * The number of the one encoding without a conversion to UTF-8, which is
+ * recorded with the kinds that are hashed as text.
+ */
+#define BF_MULE_INTERNAL		7
+
 /* Header and directory of an image take at most this many bytes. */
 #define BF_MAX_FRONT			1324
 
@@ -149,7 +155,8 @@ typedef struct BfKind
 {
 	uint8_t		code;			/* BfKindCode */
 	uint8_t		byte_order;		/* BF_*_ENDIAN; 0 if canonical */
-	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical */
+	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical, but
+								 * BF_MULE_INTERNAL for text and enums there */
 	uint8_t		namelen;		/* 0 for kinds without a name */
 	char		name[BF_MAX_KIND_NAME + 1]; /* UTF-8, NUL-terminated */
 } BfKind;

@@ -180,6 +180,19 @@ refuse(BfView *view, BfStatus status, const char *reason)
 	return status;
 }
 
+static bool
+valid_platform(const BfKind *kind)
+{
+	if (kind->code == BF_KIND_FOREIGN)
+		return kind->byte_order == BF_LITTLE_ENDIAN ||
+			kind->byte_order == BF_BIG_ENDIAN;
+	if (kind->byte_order != 0)
+		return false;
+	return kind->encoding == 0 || (kind->encoding == BF_MULE_INTERNAL &&
+								   (kind->code == BF_KIND_TEXT ||
+									kind->code == BF_KIND_ENUM));
+}
+
 static BfStatus
 open_kind(const uint8_t *front, BfView *view)
 {
@@ -196,12 +209,9 @@ open_kind(const uint8_t *front, BfView *view)
 	if ((kind->namelen > 0) != kind_has_name(kind->code))
 		return refuse(view, BF_CORRUPT,
 					  "The name of its key type has a wrong length.");
-	if (kind->code == BF_KIND_FOREIGN
-		? kind->byte_order != BF_LITTLE_ENDIAN &&
-		kind->byte_order != BF_BIG_ENDIAN
-		: kind->byte_order != 0 || kind->encoding != 0)
+	if (!valid_platform(kind))
 		return refuse(view, BF_CORRUPT,
-					  "The byte order of its keys is unknown.");
+					  "The byte order or encoding of its keys is unknown.");
 	if (kind->encoding > BF_MAX_ENCODING)
 		return refuse(view, BF_CORRUPT,
 					  "The encoding of its keys is unknown.");

@@ -129,7 +129,8 @@ public class JdbcDriver {
 			for (String line : Files.readAllLines(Path.of(arguments[0]))) {
 				String[] test = line.split("\\|", 4);
 				Connection connection =
-						test[1].equals("none") ? untyped : typed;
+						test[1].equals("none") || test[1].equals("list") ?
+						untyped : typed;
 
 				try (PreparedStatement statement = connection.prepareStatement(
 						test[3].replace("$1", "?"))) {

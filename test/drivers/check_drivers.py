@@ -7,7 +7,8 @@ Each driver's program is run in a directory of its own, as PROGRAM CASES.
 
 CASES has a query a line: what it tests|type of the parameter|parameter|query
 with $1, which has to give true.  The type "none" means a parameter without a
-type, as far as the driver can.  The program writes to stdout, for each case,
+type, as far as the driver can; "list" means a list of strings as the driver
+has it, or else its text as an array without a type.  The program writes to stdout, for each case,
 what it tests, a tab, and t or what it got instead.
 
 Then it fetches f of the table driver_text, in text and in binary, into the

@@ -9,7 +9,13 @@
 const fs = require('fs');
 const { Client } = require('pg');
 
-const casts = { none: '$1', text: '$1::text', bigint: '$1::bigint' };
+const casts = { none: '$1', list: '$1', text: '$1::text', bigint: '$1::bigint' };
+
+/* The list {a,b} */
+function toList(text)
+{
+	return text === '{}' ? [] : text.slice(1, -1).split(',');
+}
 
 async function main()
 {
@@ -21,7 +27,7 @@ async function main()
 		const [name, kind, value, query] = line.split('|');
 		const result = await client.query({
 			text: query.replace('$1', casts[kind]),
-			values: [value],
+			values: [kind === 'list' ? toList(value) : value],
 			rowMode: 'array'
 		});
 		const answer = result.rows[0][0];

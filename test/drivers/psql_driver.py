@@ -2,7 +2,7 @@
 import subprocess
 import sys
 
-NAMES = {'none': '', 'text': '(text)', 'bigint': '(bigint)'}
+NAMES = {'none': '', 'list': '', 'text': '(text)', 'bigint': '(bigint)'}
 
 
 def psql(script, *options):

@@ -6,7 +6,7 @@ import sys
 
 import psycopg2
 
-CASTS = {'none': '%s', 'text': '%s::text', 'bigint': '%s::bigint'}
+CASTS = {'none': '%s', 'list': '%s', 'text': '%s::text', 'bigint': '%s::bigint'}
 
 connection = psycopg2.connect('')
 connection.autocommit = True
@@ -14,11 +14,20 @@ connection.set_client_encoding('UTF8')
 cursor = connection.cursor()
 sys.stdout.reconfigure(encoding='utf-8')
 
+
+def parameter(kind, value):
+    if kind == 'bigint':
+        return int(value)
+    if kind == 'list':
+        return value[1:-1].split(',') if value != '{}' else []
+    return value
+
+
 with open(sys.argv[1], encoding='utf-8') as cases:
     for line in cases:
         name, kind, value, query = line.rstrip('\n').split('|')
         cursor.execute(query.replace('$1', CASTS[kind]),
-                       (int(value) if kind == 'bigint' else value,))
+                       (parameter(kind, value),))
         answer = cursor.fetchone()[0]
         print('%s\t%s' % (name, 't' if answer is True else answer))
 

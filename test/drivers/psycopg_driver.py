@@ -14,12 +14,21 @@ typed = psycopg.connect('', autocommit=True, client_encoding='UTF8')
 typed.adapters.register_dumper(str, StrDumper)
 sys.stdout.reconfigure(encoding='utf-8')
 
+
+def parameter(kind, value):
+    if kind == 'bigint':
+        return Int8(value)
+    if kind == 'list':
+        return value[1:-1].split(',') if value != '{}' else []
+    return value
+
+
 with open(sys.argv[1], encoding='utf-8') as cases:
     for line in cases:
         name, kind, value, query = line.rstrip('\n').split('|')
         cursor = (typed if kind == 'text' else connection).execute(
             query.replace('$1', '%s'),
-            (Int8(value) if kind == 'bigint' else value,))
+            (parameter(kind, value),))
         answer = cursor.fetchone()[0]
         print('%s\t%s' % (name, 't' if answer is True else answer))
 

@@ -44,6 +44,7 @@ MAX_LAYERS = 32
 MAX_GENERATION = 23
 MAX_KEYS = 2 ** 53
 MAX_EXCEPTIONS = 4096
+MULE_INTERNAL = 7                       # PostgreSQL's number of the encoding
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 
 HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
@@ -457,7 +458,8 @@ class Filter:
     """A Bloom filter.
 
     kind is a name in KINDS; name is the type's, for enum and foreign;
-    byte_order and encoding are for foreign.  expected 0 or None: the filter
+    byte_order and encoding are for foreign; encoding MULE_INTERNAL also for
+    text and enum.  expected 0 or None: the filter
     sizes itself.  Like the seed, hashes may be given signed or unsigned.
     fitted says that it is going to be made compact, as by bloom_agg without
     expected.  The attributes hashes (set), layers (list of Layer) and
@@ -520,7 +522,8 @@ class Filter:
         rule(4, code <= 20 or code in (64, 65))
         rule(4, (namelen > 0) == (code >= 64))
         rule(5, byte_order in (1, 2) and encoding <= 34 if code == 65
-             else byte_order == encoding == 0)
+             else byte_order == 0 and encoding in (
+                 (0, MULE_INTERNAL) if code in (1, 64) else (0,)))
         at = 44 + -(-namelen // 8) * 8
         rule(6, at <= len(image))
         try:

@@ -247,6 +247,7 @@ SELECT format('SELECT mine.%I(%s)', proname, (
 			WHEN 'internal' THEN 'NULL'
 			WHEN 'anyelement' THEN '5'
 			WHEN 'mine.bloom_key' THEN '''x'''
+			WHEN 'mine.bloom_keys' THEN '''{x}'''
 			WHEN 'mine.bloom' THEN 'mine.bloom_empty()'
 			WHEN 'bytea' THEN 'mine.bloom_empty()::bytea'
 			ELSE format('1::%s', type::regtype) END, ', ' ORDER BY i)
@@ -286,7 +287,7 @@ my ($empty, $add_hash, $contains_hash, $add_all) =
   map { $node->safe_psql('app', "SELECT $_") }
   'mine.bloom_empty()', "'mine.bloom_add_hash'::regproc::oid",
   "'mine.bloom_contains_hash'::regproc::oid",
-  "'mine.bloom_add_all'::regproc::oid";
+  "'mine.bloom_add_all(mine.bloom, anyarray)'::regprocedure::oid";
 my ($state, $filter) = $wire->call($add_hash, $empty, 5);
 is($state, 'ok', 'a function of hashes can be called by the protocol');
 is_deeply([ $wire->call($contains_hash, $filter, 5) ],

@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * bloom_types.c
+ *	  Recognizing the types that the extension creates.
+ *
+ * These types have no fixed OIDs.  The extension is relocatable, so they can
+ * be in any schema, and other schemas can have types of the same names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bloom.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "utils/syscache.h"
+
+static const char *const type_names[] = {
+	[PGBLOOM_FILTER] = "bloom",
+	[PGBLOOM_KEY] = "bloom_key",
+	[PGBLOOM_KEYS] = "bloom_keys"
+};
+
+static bool
+has_name(Oid type, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = strcmp(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname),
+					name) == 0;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+belongs_to_extension(Oid type)
+{
+	Oid			extension = getExtensionOfObject(TypeRelationId, type);
+	char	   *name = OidIsValid(extension) ?
+		get_extension_name(extension) : NULL;
+
+	return name != NULL && strcmp(name, "bloomfilter") == 0;
+}
+
+/*
+ * Is this type, which must not be a domain, the one of the extension?  The
+ * last OID found is kept.  A type that was given the OID of a dropped one
+ * would also need its name to be mistaken for it.
+ */
+bool
+pgbloom_type_is(Oid type, PgBloomType which)
+{
+	static Oid	found[lengthof(type_names)];
+
+	if (type < FirstNormalObjectId || !has_name(type, type_names[which]))
+		return false;
+	if (type != found[which] && belongs_to_extension(type))
+		found[which] = type;
+	return type == found[which];
+}
