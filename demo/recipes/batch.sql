@@ -38,7 +38,8 @@ DECLARE
 BEGIN
     -- OR: the subquery runs once for each row that the filter reports
     ASSERT EXISTS (SELECT FROM plan('TABLE with_or') line WHERE line ~ 'OR \(NOT .*SubPlan'), 'a subplan';
-    ASSERT NOT EXISTS (SELECT FROM plan('TABLE with_or') line WHERE line ~ 'Anti Join|hashed'), 'neither joined nor hashed';
+    ASSERT NOT EXISTS (SELECT FROM plan('TABLE with_or') line WHERE line ~ 'Anti Join|hashed'),
+        'neither joined nor hashed';
     -- UNION ALL: it is joined
     ASSERT EXISTS (SELECT FROM plan('TABLE in_two_parts') line WHERE line ~ 'Anti Join'), 'an anti join';
     ASSERT NOT EXISTS (SELECT FROM plan('TABLE in_two_parts') line WHERE line ~ 'SubPlan'), 'no subplan';
