@@ -65,9 +65,7 @@ END $$;
 DROP INDEX contrib;
 CREATE TABLE ranges AS SELECT nodes.* FROM nodes('SELECT FROM events WHERE day = 7');
 TABLE ranges;
--- The planner does not expect it to help where values are not clustered.
-CREATE TABLE unasked AS SELECT nodes.* FROM nodes('SELECT FROM events WHERE visitor = md5(''77'')');
-SET enable_seqscan = off;
+SET enable_seqscan = off;               -- which version 15 would choose where values are not clustered
 CREATE TABLE scattered AS SELECT nodes.* FROM nodes('SELECT FROM events WHERE visitor = md5(''77'')');
 TABLE scattered;
 RESET enable_seqscan;
@@ -77,7 +75,6 @@ DECLARE
     pages bigint := pg_relation_size('events') / current_setting('block_size')::int;
 BEGIN
     ASSERT (SELECT count(*) = 1 FROM ranges WHERE index = 'brin'), 'the planner uses it by itself';
-    ASSERT (SELECT count(*) = 0 FROM unasked WHERE index IS NOT NULL), 'but not where values are not clustered';
     ASSERT (SELECT bool_and(blocks < pages / 4) FROM (TABLE ranges UNION ALL TABLE scattered) x),
         'it skips most of the table';
     ASSERT (SELECT count(*) > 20
