@@ -1,12 +1,14 @@
 /*
  * The driver JDBC: see check_drivers.py.
  *
- * Strings are sent as varchar, or without a type under stringtype=unspecified.
+ * Strings are sent as varchar, or without a type under stringtype=unspecified;
+ * other values with the type of the method that sets them.
  */
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
+import java.math.BigDecimal;
 import java.net.Socket;
 import java.net.SocketAddress;
 import java.net.StandardProtocolFamily;
@@ -17,10 +19,17 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
+import java.sql.Date;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Timestamp;
+import java.sql.Types;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
 import java.util.Properties;
+import java.util.UUID;
 import javax.net.SocketFactory;
 import org.postgresql.util.PGobject;
 
@@ -121,6 +130,60 @@ public class JdbcDriver {
 				+ System.getenv("PGDATABASE"), properties);
 	}
 
+	interface Setter {
+		void set(PreparedStatement statement) throws Exception;
+	}
+
+	/* What type the server sees; 42P18 is indeterminate_datatype. */
+	static void sends(PrintStream out, Connection connection, String name,
+			Setter setter) throws Exception {
+		String sent;
+
+		try (PreparedStatement statement =
+				connection.prepareStatement("SELECT pg_typeof(?)::text")) {
+			setter.set(statement);
+			try (ResultSet result = statement.executeQuery()) {
+				result.next();
+				sent = result.getString(1);
+			}
+		} catch (SQLException error) {
+			if (!error.getSQLState().equals("42P18"))
+				throw error;
+			sent = "none";
+		}
+		out.println("sends " + name + "\t" + sent);
+	}
+
+	static void sendAll(PrintStream out, Connection c) throws Exception {
+		LocalDateTime noon = LocalDateTime.of(2026, 1, 31, 12, 0);
+
+		sends(out, c, "a string", s -> s.setString(1, "red"));
+		sends(out, c, "5", s -> s.setInt(1, 5));
+		sends(out, c, "5000000000", s -> s.setLong(1, 5000000000L));
+		sends(out, c, "1.5", s -> s.setDouble(1, 1.5));
+		sends(out, c, "a decimal",
+				s -> s.setBigDecimal(1, new BigDecimal("1.50")));
+		sends(out, c, "true", s -> s.setBoolean(1, true));
+		sends(out, c, "bytes", s -> s.setBytes(1, new byte[] {1, 2}));
+		sends(out, c, "a UUID", s -> s.setObject(1, new UUID(0, 5)));
+		sends(out, c, "a date", s -> s.setObject(1, noon.toLocalDate()));
+		sends(out, c, "a time stamp", s -> s.setObject(1, noon));
+		sends(out, c, "a time stamp with zone",
+				s -> s.setObject(1, noon.atOffset(ZoneOffset.UTC)));
+		sends(out, c, "strings", s -> s.setArray(1,
+				c.createArrayOf("text", new String[] {"red", "blue"})));
+		sends(out, c, "integers", s -> s.setArray(1,
+				c.createArrayOf("bigint", new Long[] {5L, 6L})));
+		sends(out, c, "no elements", s -> s.setArray(1,
+				c.createArrayOf("bigint", new Long[] {})));
+		sends(out, c, "NULL", s -> s.setNull(1, Types.BIGINT));
+		sends(out, c, "NULL without a type", s -> s.setNull(1, Types.NULL));
+		sends(out, c, "setDate",
+				s -> s.setDate(1, Date.valueOf(noon.toLocalDate())));
+		sends(out, c, "setTimestamp",
+				s -> s.setTimestamp(1, Timestamp.valueOf(noon)));
+	}
+
 	public static void main(String[] arguments) throws Exception {
 		PrintStream out = new PrintStream(System.out, true, "UTF-8");
 
@@ -145,6 +208,8 @@ public class JdbcDriver {
 					}
 				}
 			}
+
+			sendAll(out, typed);
 
 			try (PreparedStatement statement = typed.prepareStatement(
 					"SELECT f, f::bytea FROM driver_text");

@@ -5,6 +5,10 @@
 
 Each driver's program is run in a directory of its own, as PROGRAM CASES.
 
+Each query in the examples of doc/DRIVERS.md has to be one of a program or of
+a case.  The table there says what type the server sees for
+a value; the programs write 'sends VALUE', a tab and the type, or 'none'.
+
 CASES has a query a line: what it tests|type of the parameter|parameter|query
 with $1, which has to give true.  The type "none" means a parameter without a
 type, as far as the driver can; "list" means a list of strings as the driver
@@ -33,13 +37,22 @@ from bloomfilter_reader import Filter  # noqa: E402
 from harness import ServerError, Tap, psql, rows  # noqa: E402
 
 CASES = os.path.join(HERE, 'cases')
+PAGE = os.path.join(HERE, os.pardir, os.pardir, 'doc', 'DRIVERS.md')
 SETUP = """
-DROP TABLE IF EXISTS driver_text, driver_bigint, driver_back;
+DROP TABLE IF EXISTS driver_text, driver_bigint, driver_numeric, driver_float,
+    driver_uuid, driver_date, driver_time, driver_back;
 CREATE TABLE driver_text AS
     SELECT bloom_add_all(bloom_agg('key ' || i, 0.001, 1000),
                          ARRAY['red', 'Zürich']) AS f
     FROM generate_series(1, 998) i;
-CREATE TABLE driver_bigint AS SELECT bloom_add(bloom_empty(), bigint '5') AS f;
+CREATE TABLE driver_bigint AS SELECT bloom_agg(bigint '5') AS f;
+CREATE TABLE driver_numeric AS SELECT bloom_agg(1.5) AS f;
+CREATE TABLE driver_float AS SELECT bloom_agg(float8 '1.5') AS f;
+CREATE TABLE driver_uuid AS
+    SELECT bloom_agg(uuid '00000000-0000-0000-0000-00000000000a') AS f;
+CREATE TABLE driver_date AS SELECT bloom_agg(date '2026-01-31') AS f;
+CREATE TABLE driver_time AS
+    SELECT bloom_agg(timestamptz '2026-01-31 12:00:00+00') AS f;
 CREATE TABLE driver_back (how text, f bloom);
 """
 NEW = 'from the client'
@@ -133,6 +146,49 @@ def psql_driver(build):
     return [sys.executable, os.path.join(HERE, 'psql_driver.py')]
 
 
+def page():
+    with open(PAGE, encoding='utf-8') as file:
+        return file.read()
+
+
+def documented_types():
+    """{value: {driver: type}} of the table that begins with 'value'."""
+    table, names = {}, None
+    for line in page().splitlines():
+        cells = [re.sub(r'\(.*\)', '', cell).strip()
+                 for cell in line.strip('|').split('|')]
+        if cells[0] == 'value':
+            names = cells[1:]
+        elif names and not line.startswith('|'):
+            break
+        elif names and not line.startswith('|--'):
+            table[cells[0]] = {name: cell for name, cell in
+                               zip(names, cells[1:]) if cell != '–'}
+    return table
+
+
+def plain_query(query):
+    """Without what differs: parameters, quotes, spaces, names of tables."""
+    query = re.sub(r"\$\d|%s|\?", '$', query)
+    query = re.sub(r'driver_\w+', 'filters', query)
+    return re.sub(r'[\s"\']+', ' ', query)
+
+
+def check_page(tap):
+    queries = []
+    for name in os.listdir(HERE):
+        if os.path.isfile(os.path.join(HERE, name)):
+            with open(os.path.join(HERE, name), encoding='utf-8') as file:
+                queries.append(plain_query(file.read()))
+    examples = re.findall(r'"((?:SELECT|INSERT|UPDATE) [^"]*)"',
+                          ''.join(re.findall(r'^```.*?^```', page(),
+                                             re.M | re.S)))
+    tap.ok(len(examples) > 10, 'doc/DRIVERS.md has examples', examples)
+    for example in examples:
+        tap.ok(any(plain_query(example) in text for text in queries),
+               'doc/DRIVERS.md: %s is tried' % example.replace('#', ''))
+
+
 def check(tap, name, command, image):
     directory = tempfile.mkdtemp()
     psql('TRUNCATE driver_back;', '-q')
@@ -149,6 +205,12 @@ def check(tap, name, command, image):
            process.stderr.decode(errors='replace'))
     got = dict(line.split('\t', 1) for line in
                process.stdout.decode().splitlines() if '\t' in line)
+    for value, types in documented_types().items():
+        if name in types:
+            tap.ok(got.get('sends ' + value) == types[name],
+                   '%s: sends %s as doc/DRIVERS.md says' % (name, value),
+                   'wanted %s, got %s' % (types[name],
+                                          got.get('sends ' + value)))
     with open(CASES, encoding='utf-8') as file:
         for line in file:
             case = line.split('|')[0]
@@ -188,6 +250,7 @@ def main():
     psql(SETUP, '-q', '-v', 'ON_ERROR_STOP=1')
     image = bytes.fromhex(rows(
         "SELECT encode(f::bytea, 'hex') FROM driver_text")[0][0])
+    check_page(tap)
     build = tempfile.mkdtemp()
     for name, driver in (
             ('psql', psql_driver), ('libpq', libpq), ('psycopg2', psycopg2),

@@ -35,6 +35,24 @@ async function main()
 		console.log(name + '\t' + (answer === true ? 't' : answer));
 	}
 
+	for (const [name, value] of [
+		['a string', 'red'], ['5', 5], ['5000000000', 5000000000n], ['1.5', 1.5],
+		['true', true], ['bytes', Buffer.from('red')],
+		['a UUID', '00000000-0000-0000-0000-000000000005'],
+		['a time stamp with zone', new Date(0)], ['strings', ['red', 'blue']],
+		['integers', [5, 6]], ['no elements', []], ['NULL', null]])
+	{
+		let sent;
+
+		try {
+			sent = (await client.query('SELECT pg_typeof($1)::text AS sent',
+				[value])).rows[0].sent;
+		} catch (error) {
+			sent = error.code === '42P18' ? 'none' : error.message;
+		}
+		console.log('sends ' + name + '\t' + sent);
+	}
+
 	const fetched = await client.query('SELECT f, f::bytea AS image FROM driver_text');
 
 	fs.writeFileSync('text', fetched.rows[0].f);

@@ -3,7 +3,10 @@
 Strings are sent without a type unless another dumper is registered.  In
 binary, a type that it does not know comes as bytes.
 """
+import datetime
+import decimal
 import sys
+import uuid
 
 import psycopg
 from psycopg.types.numeric import Int8
@@ -31,6 +34,23 @@ with open(sys.argv[1], encoding='utf-8') as cases:
             (parameter(kind, value),))
         answer = cursor.fetchone()[0]
         print('%s\t%s' % (name, 't' if answer is True else answer))
+
+for name, value in (
+        ('a string', 'red'), ('5', 5), ('5000000000', 5000000000),
+        ('1.5', 1.5), ('a decimal', decimal.Decimal('1.50')), ('true', True),
+        ('bytes', b'red'), ('a UUID', uuid.UUID(int=5)),
+        ('a date', datetime.date(2026, 1, 31)),
+        ('a time stamp', datetime.datetime(2026, 1, 31, 12, 0)),
+        ('a time stamp with zone', datetime.datetime(
+            2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)),
+        ('strings', ['red', 'blue']), ('integers', [5, 6]), ('no elements', []),
+        ('NULL', None)):
+    try:
+        cursor = connection.execute('SELECT pg_typeof(%s)::text', (value,))
+        sent = cursor.fetchone()[0]
+    except psycopg.errors.IndeterminateDatatype:
+        sent = 'none'
+    print('sends %s\t%s' % (name, sent))
 
 text = connection.execute('SELECT f FROM driver_text').fetchone()[0]
 with open('text', 'w') as file:

@@ -17,7 +17,8 @@ from harness import SETTINGS, ServerError, Tap, psql
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                     os.pardir, os.pardir)
-FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md', 'doc/COOKBOOK.md']
+FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md', 'doc/COOKBOOK.md',
+         'doc/DRIVERS.md']
 DATABASE = 'bloomfilter_examples'
 CREATE = 'CREATE EXTENSION bloomfilter;'
 BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',
