@@ -42,3 +42,27 @@ SELECT array_agg(bloom_shard(i, 100)) FROM generate_series(1, 10) i;
 SELECT bloom_shard(1, 0);
 SELECT bloom_shard(1, -5);
 SELECT bloom_hash('1'::json);
+
+-- The aggregate of hashes is that of the keys, but for its key type, which is open.
+CREATE TABLE hashed AS SELECT i AS k, 'key ' || i AS t FROM generate_series(1, 3000) i;
+INSERT INTO hashed VALUES (NULL, NULL);
+SELECT (bloom_info(h)).key_type IS NULL AS open, h | bloom_empty(key_type => 'int') = f AS integers, h | f = f AS united
+FROM (SELECT bloom_agg_hash(bloom_hash(k)) AS h, bloom_agg(k) AS f FROM hashed) x;
+SELECT bloom_agg_hash(bloom_hash(t), 0.001) | bloom_empty(0.001, key_type => 'text') = bloom_agg(t, 0.001) AS fpp,
+  bloom_agg_hash(bloom_hash(t), 0.001, 5000) | bloom_empty(0.001, 5000, 0, 'text') = bloom_agg(t, 0.001, 5000) AS sized,
+  bloom_agg_hash(bloom_hash(t, 7), 0.01, NULL, 7) | bloom_empty(seed => 7, key_type => 'text') = bloom_agg(t, 0.01, NULL, 7) AS seed
+FROM hashed;
+SELECT bloom_agg_hash(NULL) = bloom_empty() AS no_key, bloom_agg_hash(bloom_hash(k)) FILTER (WHERE k < 0) = bloom_empty() AS no_row FROM hashed;
+-- of another type
+SELECT (h | bloom_empty(key_type => 'text')) @> 5 FROM (SELECT bloom_agg_hash(bloom_hash(k)) AS h FROM hashed) x;
+-- in parallel
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT bloom_agg_hash(bloom_hash(k), 0.01, 3000) = (SELECT bloom_agg_hash(bloom_hash(k), 0.01, 3000 ORDER BY k) FROM hashed) AS parallel
+FROM hashed;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+SELECT bloom_agg_hash(k, 0.1 / k) FROM hashed WHERE k < 5;
+DROP TABLE hashed;

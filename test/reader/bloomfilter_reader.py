@@ -558,7 +558,8 @@ class Filter:
         if form == DENSE:
             rule(10, len(image)
                  == at + (MAX_BITS - left) // 8 + 8 * nexceptions)
-        f = cls(None, fpp, expected, seed)
+        f = cls(None, fpp, 0, seed)
+        f.expected = expected
         counted = []
         for nblocks, log2, k, generation, merged, capacity, rate, bits_set \
                 in entries:
@@ -787,7 +788,7 @@ class Filter:
         """The intersection of two filters."""
         if not isinstance(other, Filter):
             return NotImplemented
-        result = Filter(None, self.fpp, self.expected, self.seed)
+        result = Filter(None, self.fpp, 0, self.seed)
         result._join(self)
         result._join(other)
         first, second = sorted((self, other), key=lambda f: bool(f.layers))
@@ -814,8 +815,7 @@ class Filter:
 
     def merged_into_empty(self):
         """The same filter, with layers of equal shape merged."""
-        result = Filter(None, self.fpp, self.expected, self.seed,
-                        fitted=self.fitted)
+        result = Filter(None, self.fpp, 0, self.seed, fitted=self.fitted)
         result.merge(self)
         return result
 

@@ -38,8 +38,9 @@ CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
 my @header_fields = qw(magic version form scheme nlayers kind namelen
   byte_order encoding nhashes nexceptions seed fpp expected);
 my $header_format = 'a4C8VVQ<d<Q<';
-my @layer_fields = qw(nblocks block_log2 k reserved capacity fpp bits_set);
-my $layer_format = 'VCCvQ<d<Q<';
+my @layer_fields =
+  qw(nblocks block_log2 k generation merged capacity fpp bits_set);
+my $layer_format = 'VCCCCQ<d<Q<';
 my $header_size = 44;
 my $layer_size = 32;
 
@@ -268,7 +269,7 @@ foreach my $name (sort keys %bases)
 					4096, 4097, 1 << 29)
 			],
 			fpp => [ @not_rates, 9e-10 ],
-			expected => [ grep { $_ >= 1 << 32 } @u64 ]));
+			expected => [ grep { $_ > 1 << 32 } @u64 ]));
 	add('header', 'valid', build_variants($filter, undef, seed => \@u64));
 	add('header', '',
 		build_variants(
@@ -333,7 +334,8 @@ foreach my $name (sort keys %bases)
 				],
 				block_log2 => [ except($now{block_log2}, 0 .. 255) ],
 				k => [ 0, 65 .. 255 ],
-				reserved => [ map { 1 << $_ } 0 .. 15 ],
+				generation => [ 24 .. 255 ],
+				merged => [ 2 .. 255 ],
 				capacity => [ 0, $nbits + 1, grep { $_ > $nbits } @u64 ],
 				fpp => [ @not_rates, 9e-19 ],
 				bits_set => [
@@ -349,7 +351,11 @@ foreach my $name (sort keys %bases)
 
 		# Exceptions would have to test positive by other bits.
 		add('layer', $filter->{nexceptions} ? '' : 'valid',
-			build_variants($filter, $i, k => [ 1 .. 64 ]));
+			build_variants(
+				$filter, $i,
+				k => [ 1 .. 64 ],
+				generation => [ 0 .. 23 ]));
+		add('layer', 'valid', build_variants($filter, $i, merged => [1]));
 
 		# Sizes that match the length only if arithmetic wraps
 		add('layer', 'invalid',
@@ -420,7 +426,8 @@ sub random_layer
 		nblocks => $nblocks,
 		block_log2 => $log2,
 		k => 1 + int rand 64,
-		reserved => 0,
+		generation => int rand 24,
+		merged => int rand 2,
 		capacity => int random_magnitude(1, 8 * $size),
 		fpp => random_magnitude(1.1e-18, 0.5),
 		bits_set => unpack('%32b*', $bits),
@@ -854,7 +861,6 @@ sub locate
 	{
 		push @{ $filter->{directory} }, $at;
 		push @{ $filter->{lengths} }, [ $at, 4 ], [ $at + 4, 1 ];
-		push @{ $filter->{reserved} }, $at + 6, $at + 7;
 		$at += $layer_size;
 	}
 	$filter->{directory} //= [];
