@@ -126,3 +126,10 @@ SELECT bloom_add_all(f, NULL) = f AS null_keys, bloom_add_all(NULL, NULL) IS NUL
   bloom_add_all(NULL, '{a,NULL}') = bloom_add(bloom_empty(), 'a'::text) AS null_filter,
   bloom_contains_each(f, '{1,NULL,5,7}') AS each, bloom_contains_any(f, NULL) IS NULL AS any
 FROM (SELECT bloom_agg(i) FROM generate_series(1, 5) i) x (f);
+
+-- A first run of a dedup: nothing is known yet, so everything is new.
+CREATE TABLE known (k int);
+INSERT INTO known SELECT k FROM generate_series(1, 3) k WHERE NOT (SELECT bloom_agg(k) FROM known) @> k;
+INSERT INTO known SELECT k FROM generate_series(2, 5) k WHERE NOT (SELECT bloom_agg(k) FROM known) @> k;
+SELECT count(*), max(k) FROM known;
+DROP TABLE known;
