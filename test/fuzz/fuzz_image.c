@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define MARK	'2'

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define NFILTERS	3

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define MEMORY			((size_t) 64 << 20)

@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 /* High word of a product, by schoolbook multiplication of 16-bit digits. */
 static uint64_t

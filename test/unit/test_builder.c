@@ -10,7 +10,7 @@
 #include <setjmp.h>
 
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 

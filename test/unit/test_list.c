@@ -6,8 +6,8 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Stands before and after each list. */
 #define SENTINEL	UINT64_C(0xDEADBEEFDEADBEEF)

@@ -6,7 +6,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_expanded.c
+ * expanded.c
  *	  Filters in memory that are changed where they lie.
  *
  * A value of type bloom is an image, which a function that adds a key has to
@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"

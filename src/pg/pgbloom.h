@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom.h
+ * pgbloom.h
  *	  What the files of the PostgreSQL layer share.
  *
  * Dependencies run downward.  The functions of SQL are implemented by files
@@ -24,7 +24,7 @@
 #include "nodes/nodes.h"
 #include "utils/array.h"
 
-#include "compat.h"
+#include "pg/compat.h"
 #include "core/bf.h"
 
 /* Hashes the canonical bytes of a key. */

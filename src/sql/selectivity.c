@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_plan.c
+ * selectivity.c
  *	  What the planner asks: how many rows have a key that a filter contains,
  *	  and what it costs to find out.
  *
@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_func.c
+ * func.c
  *	  One filter and one key, or the hash of one: to construct, to add, to
  *	  ask.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/htup_details.h"
 #include "funcapi.h"

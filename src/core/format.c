@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_format.c
+ * format.c
  *	  Images: the bytes of a filter on disk, on the wire and in memory.
  *
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
@@ -19,8 +19,8 @@
  */
 #include <assert.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 #define VERSION			1
 #define SCHEME_XXH3_GOLDEN	1	/* how hashes and positions are made */

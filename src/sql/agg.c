@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_agg.c
+ * agg.c
  *	  Aggregates: bloom_agg over keys, bloom_agg_hash over their hashes,
  *	  bloom_union_agg and bloom_intersection_agg over filters.
  *
@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_info.c
+ * info.c
  *	  What a filter knows about itself, and what one would be like.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 

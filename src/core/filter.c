@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_filter.c
+ * filter.c
  *	  Questions to an image where it lies or comes from in parts, and adding
  *	  to it in place.
  *
@@ -8,7 +8,7 @@
  */
 #include <math.h>
 
-#include "bf_internal.h"
+#include "internal.h"
 
 /* Whether the bits of any layer say yes. */
 bool

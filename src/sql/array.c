@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_array.c
+ * array.c
  *	  One filter and an array of keys.
  *
  * Arrays may have any number of dimensions.  Null elements are skipped, except
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_canonical.c
+ * canonical.c
  *	  Keys of the common types to canonical bytes, and these to hashes.
  *
  * Equal keys have the same bytes whatever their type within the key type, their
@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_set.c
+ * set.c
  *	  Operations on two filters.
  *
  *-------------------------------------------------------------------------
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Whether x is to be merged before y: a total order of images. */
 static bool

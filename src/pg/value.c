@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_host.c
+ * value.c
  *	  PostgreSQL as the environment of the core: memory, values and errors.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_stored.c
+ * probe.c
  *	  From a filter argument to something that can be asked, without fetching
  *	  the whole filter for each row.
  *
@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/detoast.h"
 #include "access/tableam.h"

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_list.c
+ * list.c
  *	  Ascending lists of distinct hashes, the sparse form of a filter.
  *
  * Hashes are spread evenly over 64 bits, so a radix sort from the top byte
@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Below this length, insertion is faster than another pass. */
 #define SHORT_LIST		48

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_key.c
+ * key.c
  *	  From an SQL datum to the key type of a key and its 64-bit hash.
  *
  * Keys that SQL calls equal must hash alike, wherever and whenever: across
@@ -18,7 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_io.c
+ * io.c
  *	  Text, binary and bytea forms of the type bloom.
  *
  * All three carry the image of doc/FORMAT.md: as base64, as it is, and as it
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "common/base64.h"
 #include "libpq/pqformat.h"

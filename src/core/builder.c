@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_builder.c
+ * builder.c
  *	  Filters under construction: hashes first, then layers of bits.
  *
  * A builder collects hashes until there are more distinct ones than the
@@ -18,8 +18,8 @@
  */
 #include <math.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Hashes that a list first has room for. */
 #define INITIAL_ROOM	8

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_bits.c
+ * bits.c
  *	  Kernels on the blocks of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
@@ -11,8 +11,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Bits tested before a branch: a wrong guess costs more than a few tests. */
 #define GROUP	4

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_kind.c
+ * key_type.c
  *	  Key types of keys that are known by the name of their type: enums, and
  *	  opclass-hashed key types, which are hashed by a function of their own.
  *
@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/htup_details.h"
 #include "access/transam.h"

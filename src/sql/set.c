@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_set.c
+ * set.c
  *	  Functions of two filters: set operations and equality.
  *
  * Filters are equal when their images are.  Equal parameters and keys make
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_math.c
+ * math.c
  *	  Keys, bits and false-positive rates of a blocked Bloom filter.
  *
  * A key sets k bits, drawn with replacement, in one block of B bits.  With
@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 #include "bf.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 /*
  * A block size is good enough when it costs no more than this factor over
