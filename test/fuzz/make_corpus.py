@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Writes the seed corpus of the fuzz targets, test/fuzz/corpus.
+"""Writes the seed corpus of the fuzz targets.
 
-make_corpus.py            writes it
-make_corpus.py --check    tells by its exit status whether it is up to date
+    test/fuzz/make_corpus.py DIRECTORY
 
-The images are those of test/vectors, alone and in pairs; the inputs of the
-other targets describe what to build (see the targets).  Files in the corpus
-whose name begins with "found" are inputs that once made a target fail; they
-are left alone.
+Each target gets a directory: DIRECTORY/image, laws and layers.  The images
+are those of test/vectors, alone and in pairs; the inputs of the other targets
+describe what to build (see the targets).  The files in test/fuzz/corpus once
+made a target fail; they are copied.
 """
 
 import base64
 import json
 import pathlib
 import re
+import shutil
 import struct
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / 'vectors' / 'filters.jsonl'
-CORPUS = HERE / 'corpus'
+FOUND = HERE / 'corpus'
 
 
 def slug(name):
@@ -45,10 +45,10 @@ def image_inputs():
     yield 'expecting-much', empty[:36] + struct.pack('<Q', 400000000)
     yield 'of-no-type', empty + bytes(8)
 
-    # of a type that PostgreSQL hashes, on either kind of machine
+    # of a type that PostgreSQL hashes, in either byte order
     for order, name in (1, 'citext@C'), (2, 'jsonb'):
         padded = name.encode() + bytes(-len(name) % 8)
-        yield f'foreign-{order}', (
+        yield f'opclass-{order}', (
             empty[:8] + bytes([65, len(name), order, 6])
             + struct.pack('<I', 1) + empty[16:] + padded + bytes(8))
 
@@ -114,24 +114,16 @@ def layers_inputs():
 
 
 def main():
-    wanted = {
-        CORPUS / target / name: content
-        for target, inputs in (
-            ('image', image_inputs()), ('laws', laws_inputs()),
-            ('layers', layers_inputs()))
-        for name, content in inputs}
-    if sys.argv[1:] == ['--check']:
-        there = {path for path in CORPUS.glob('*/*')
-                 if not path.name.startswith('found')}
-        wrong = there ^ set(wanted)
-        wrong |= {path for path in there & set(wanted)
-                  if path.read_bytes() != wanted[path]}
-        for path in sorted(wrong):
-            print(f'{path.relative_to(HERE)} is not what make_corpus.py makes')
-        sys.exit(1 if wrong else 0)
-    for path, content in wanted.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    corpus = pathlib.Path(sys.argv[1])
+    for target, inputs in (('image', image_inputs()), ('laws', laws_inputs()),
+                           ('layers', layers_inputs())):
+        (corpus / target).mkdir(parents=True, exist_ok=True)
+        for name, content in inputs:
+            (corpus / target / name).write_bytes(content)
+        for path in sorted((FOUND / target).glob('found-*')):
+            shutil.copy(path, corpus / target)
 
 
 if __name__ == '__main__':
