@@ -57,7 +57,7 @@ def image_inputs():
         ('sizes-itself-12-keys', 'dense-fpp-0-01-300-of-300-keys'),
         ('dense-fpp-0-1-300-of-300-keys', 'dense-fpp-0-1-300-of-300-keys'),
         ('grown-to-several-layers', 'union-ored'),
-        ('exceptions', 'exceptions-one-taken-back-by-a-union'),
+        ('exclusions', 'exclusions-one-removed-by-a-union'),
     ]
     for x, y in pairs:
         yield f'pair-{x}-{y}', (
@@ -82,11 +82,11 @@ def laws_inputs():
         1, (2, 900, 0, 300, 0), (2, 900, 200, 300, 0), (2, 900, 600, 300, 0))
     yield 'beyond-fill', filters(
         1, (2, 300, 0, 300, 0), (2, 300, 300, 300, 0), (2, 300, 600, 300, 0))
-    yield 'other-shapes', filters(
+    yield 'other-parameters', filters(
         0, (1, 100, 0, 100, 0), (3, 500, 0, 400, 0), (6, 50, 0, 50, 0))
     yield 'layers', filters(
         1, (2, 10, 0, 400, 0), (2, 10, 200, 700, 0), (2, 10, 0, 3, 0))
-    yield 'exceptions', filters(
+    yield 'exclusions', filters(
         1, (0, 100, 0, 100, 200), (0, 100, 0, 90, 150), (0, 100, 50, 60, 99))
 
 
@@ -94,14 +94,14 @@ def layers_inputs():
     def program(rate, expected, *steps):
         return bytes([rate, expected]) + bytes(sum(steps, ()))
 
-    add, many, low, reload, compact, exclude, same, other, fail, ask = (
+    add, many, low, reload, compact, exclude, same, other, fail, probe = (
         range(10))
     yield 'empty', b''
-    yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (ask, 7))
+    yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (probe, 7))
     yield 'ascending', program(2, 30, (low, 200), (low, 255), (reload, 0))
     yield 'compact', program(
         3, 0, (many, 50), (compact, 0), (many, 10), (compact, 0), (add, 1))
-    yield 'exceptions', program(
+    yield 'exclusions', program(
         0, 60, (add, 60), (exclude, 90), (reload, 0), (add, 90), (compact, 0))
     yield 'unions', program(
         3, 40, (add, 40), (same, 30), (other, 33), (other, 200), (reload, 0),
