@@ -449,6 +449,59 @@ def check_opclass(tap):
 
 # --- Set operations and damage ----------------------------------------------
 
+def check_canonical(tap):
+    """The filters of one layer that section 8 of FORMAT.md promises."""
+    rng = random.Random(3)
+    cases = []
+    for _ in range(100):
+        n = rng.randrange(1, 3000)
+        cases.append((10 ** rng.uniform(-9, -0.31),
+                      rng.choice((0, n, rng.randrange(n, 30 * n))),
+                      rng.randrange(-2 ** 63, 2 ** 63), n))
+    answers = rows(''.join("""
+        WITH made AS (
+            SELECT bloom_agg(i, {fpp!r}, {expected}, '{seed}') AS f,
+                bloom_agg(i, {fpp!r}, {expected}, '{seed}')
+                    FILTER (WHERE i % 3 > 0) AS part,
+                bloom_agg(i, {fpp!r}, {expected}, '{seed}' ORDER BY -i)
+                    FILTER (WHERE i % 3 < 2) AS others,
+                bloom_add_all(bloom_empty({fpp!r}, {expected}, '{seed}'),
+                              array_agg(i ORDER BY -i)) AS added
+            FROM generate_series(1, {n}) i)
+        SELECT f::text, added::text, bloom_compact(f)::text,
+            bloom_compact(added)::text, (part | others)::text FROM made;
+        """.format(fpp=fpp, expected=expected or 'NULL', seed=seed, n=n)
+        for fpp, expected, seed, n in cases))
+    forms = []
+
+    def test():
+        for (fpp, expected, seed, n), made in zip(cases, answers):
+            def built(expected, to_keys):
+                f = Filter('integer', fpp, expected, seed)
+                f.update(range(1, n + 1))
+                if to_keys:
+                    f.size_to_keys()
+                forms.append(bool(f.layers))
+                return f.text()
+
+            wanted = {'bloom_agg': built(expected, not expected),
+                      'bloom_add_all': built(expected, False)}
+            for name, image in (('bloom_compact', made[2]),
+                                ('bloom_compact of hashes', made[3])):
+                wanted[name] = built(Filter.load(image).expected, True)
+            if expected:
+                wanted['union'] = built(expected, False)
+            for (name, text), image in zip(wanted.items(), made):
+                if text != image:
+                    yield '%s: fpp %r, expected %s, seed %d, %d keys' % (
+                        name, fpp, expected, seed, n)
+
+    tap.run('%d filters by bloom_agg, bloom_add_all, bloom_compact and union: '
+            'same bytes' % len(cases), lambda: '\n'.join(test()))
+    tap.ok(0.2 < sum(forms) / len(forms) < 0.8, 'sparse and dense ones',
+           '%d of %d are dense' % (sum(forms), len(forms)))
+
+
 # First and last key, and a filter of these keys
 POOL = [
     (1, 10, 'bloom_agg(i)'),
@@ -668,6 +721,7 @@ def main():
                        error)
         check_opclass(tap)
         check_shards(tap)
+        check_canonical(tap)
         check_damage(tap, check_sets(tap))
     return tap.done()
 
