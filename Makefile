@@ -10,31 +10,10 @@ DATA = bloomfilter--1.0.sql
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
-CORE_OBJS = \
-	src/core/bf_bits.o \
-	src/core/bf_builder.o \
-	src/core/bf_filter.o \
-	src/core/bf_format.o \
-	src/core/bf_hash.o \
-	src/core/bf_list.o \
-	src/core/bf_math.o \
-	src/core/bf_set.o
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/pg/*.c \
+	src/sql/*.c)))
 
-OBJS = $(CORE_OBJS) \
-	src/bloom_agg.o \
-	src/bloom_array.o \
-	src/bloom_canonical.o \
-	src/bloom_expanded.o \
-	src/bloom_func.o \
-	src/bloom_host.o \
-	src/bloom_info.o \
-	src/bloom_io.o \
-	src/bloom_key.o \
-	src/bloom_kind.o \
-	src/bloom_plan.o \
-	src/bloom_set.o \
-	src/bloom_stored.o \
-	src/bloom_types.o
+PG_CPPFLAGS = -I$(srcdir)/src
 
 # A comma that functions of make do not see.
 , := ,
@@ -57,7 +36,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-$(OBJS): $(wildcard src/*.h src/core/*.h)
+$(OBJS): $(wildcard src/*/*.h)
 
 # The names of the regression tests, for scripts/check.
 list-regress:

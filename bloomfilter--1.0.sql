@@ -182,7 +182,7 @@ COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
 	key anyelement,
-	OUT grown bloom,
+	OUT filter bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
@@ -192,7 +192,7 @@ COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
 	key bloom_key,
-	OUT grown bloom,
+	OUT filter bloom,
 	OUT added boolean)
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
@@ -500,22 +500,22 @@ CREATE OPERATOR <> (
 );
 COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 
-CREATE FUNCTION bloom_hashvalue(bloom) RETURNS int
+CREATE FUNCTION hash_bloom(bloom) RETURNS int
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_hashvalue(bloom) IS 'hash of a filter as a value';
+COMMENT ON FUNCTION hash_bloom(bloom) IS 'hash of a filter as a value';
 
-CREATE FUNCTION bloom_hashvalue_extended(bloom, bigint) RETURNS bigint
+CREATE FUNCTION hash_bloom_extended(bloom, bigint) RETURNS bigint
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_hashvalue_extended(bloom, bigint) IS
+COMMENT ON FUNCTION hash_bloom_extended(bloom, bigint) IS
 	'hash of a filter as a value';
 
 CREATE OPERATOR CLASS bloom_ops
 	DEFAULT FOR TYPE bloom USING hash AS
 	OPERATOR 1 =,
-	FUNCTION 1 bloom_hashvalue(bloom),
-	FUNCTION 2 bloom_hashvalue_extended(bloom, bigint);
+	FUNCTION 1 hash_bloom(bloom),
+	FUNCTION 2 hash_bloom_extended(bloom, bigint);
 COMMENT ON OPERATOR CLASS bloom_ops USING hash IS
 	'equality of filters for DISTINCT, GROUP BY and hash joins';
 COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS
@@ -569,8 +569,8 @@ CREATE FUNCTION bloom_sizing(
 	OUT hashes int,
 	OUT block_bits int,
 	OUT filters int,
-	OUT textbook_bits bigint,
-	OUT textbook_hashes int)
+	OUT standard_bits bigint,
+	OUT standard_hashes int)
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_sizing(float8, float8) IS

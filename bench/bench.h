@@ -30,7 +30,7 @@ fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Zeroed memory of the chosen kind of pages, starting at a huge one. */
+/* Zeroed memory of the chosen key type of pages, starting at a huge one. */
 static inline void *
 bench_alloc(size_t size)
 {
@@ -60,21 +60,21 @@ bench_free(void *pointer)
 }
 
 static inline void *
-host_alloc(void *context, size_t size)
+env_alloc(void *context, size_t size)
 {
 	(void) context;
 	return bench_alloc(size);
 }
 
 static inline void
-host_free(void *context, void *pointer)
+env_free(void *context, void *pointer)
 {
 	(void) context;
 	bench_free(pointer);
 }
 
 static inline void
-host_poll(void *context)
+env_check_interrupts(void *context)
 {
 	(void) context;
 }
@@ -82,14 +82,14 @@ host_poll(void *context)
 static inline void
 start(BfBuilder *b, double fpp, uint64_t expected)
 {
-	BfHost		host = {host_alloc, host_free, host_poll, NULL};
+	BfEnv		env = {env_alloc, env_free, env_check_interrupts, NULL};
 	BfParams	params;
 
 	memset(&params, 0, sizeof(params));
 	params.fpp = fpp;
 	params.expected = expected;
-	params.kind.code = BF_KIND_INTEGER;
-	bf_builder_init(b, &host, &params);
+	params.key_type.code = BF_KEY_INTEGER;
+	bf_builder_init(b, &env, &params);
 }
 
 static inline void

@@ -12,7 +12,7 @@
  * - floor: one random cache line of memory of the filter's size is read
  * - absent, member: bf_contains() with a key that was never or that was added
  * - add: bf_builder_add() with a key that is new
- * - textbook absent, member, add: a filter without blocks, its k positions
+ * - standard absent, member, add: a filter without blocks, its k positions
  *	 spread over all bits
  *
  * Filters are as full as they are made to be.  A filter has at most 512 MiB,
@@ -27,18 +27,18 @@
 #include "bench.h"
 
 #define OTHER_WORK_NS	40
-#define MOST_FILTERS	2
+#define MAX_FILTERS	2
 
 /* A part of a filter, in bytes, that caches and page tables still help with. */
 #define FILLED_TOGETHER	((size_t) 64 << 20)
 
-/* Keys of a textbook filter that are added one by one. */
-#define TEXTBOOK_KEYS	UINT64_C(4000000)
+/* Keys of a standard filter that are added one by one. */
+#define STANDARD_KEYS	UINT64_C(4000000)
 
 typedef enum Loop
 {
 	NONE, FLOOR, ABSENT, MEMBER, ADD,
-	TEXTBOOK_ABSENT, TEXTBOOK_MEMBER, TEXTBOOK_ADD,
+	STANDARD_ABSENT, STANDARD_MEMBER, STANDARD_ADD,
 	LOOPS
 } Loop;
 
@@ -47,7 +47,7 @@ static const char *const loop_names[LOOPS] = {
 	"textbook absent", "textbook member", "textbook add"
 };
 
-/* A filter of the textbook: hash to k positions among all bits. */
+/* A filter of the standard: hash to k positions among all bits. */
 typedef struct Textbook
 {
 	uint64_t	nbits;
@@ -61,9 +61,9 @@ typedef struct Setup
 	size_t		bytes;			/* of all filters together */
 	unsigned	nfilters;
 	uint64_t	nkeys;			/* added so far to all of them */
-	BfBuilder	builders[MOST_FILTERS];
-	BfView		views[MOST_FILTERS];
-	Textbook	textbook;
+	BfBuilder	builders[MAX_FILTERS];
+	BfView		views[MAX_FILTERS];
+	Textbook	standard;
 } Setup;
 
 static double fpp;
@@ -83,11 +83,11 @@ other_work(void)
 }
 
 /*
- * Position i of a textbook filter, by double hashing with a term of third
+ * Position i of a standard filter, by double hashing with a term of third
  * order (Dillinger, Manolios 2004), over 2^33 bits and more.
  */
 static inline uint64_t
-textbook_position(const Textbook *filter, uint64_t *x, uint64_t *y, unsigned i)
+standard_position(const Textbook *filter, uint64_t *x, uint64_t *y, unsigned i)
 {
 	uint64_t	position = scale(*x, filter->nbits);
 
@@ -97,7 +97,7 @@ textbook_position(const Textbook *filter, uint64_t *x, uint64_t *y, unsigned i)
 }
 
 static inline bool
-textbook_contains(const Textbook *filter, uint64_t hash)
+standard_contains(const Textbook *filter, uint64_t hash)
 {
 	uint64_t	x = hash;
 	uint64_t	y = mix(hash);
@@ -105,7 +105,7 @@ textbook_contains(const Textbook *filter, uint64_t hash)
 
 	for (i = 1; i <= filter->k; i++)
 	{
-		uint64_t	bit = textbook_position(filter, &x, &y, i);
+		uint64_t	bit = standard_position(filter, &x, &y, i);
 
 		if (!(filter->bits[bit >> 3] >> (bit & 7) & 1))
 			return false;
@@ -114,7 +114,7 @@ textbook_contains(const Textbook *filter, uint64_t hash)
 }
 
 static inline void
-textbook_add(Textbook *filter, uint64_t hash)
+standard_add(Textbook *filter, uint64_t hash)
 {
 	uint64_t	x = hash;
 	uint64_t	y = mix(hash);
@@ -122,7 +122,7 @@ textbook_add(Textbook *filter, uint64_t hash)
 
 	for (i = 1; i <= filter->k; i++)
 	{
-		uint64_t	bit = textbook_position(filter, &x, &y, i);
+		uint64_t	bit = standard_position(filter, &x, &y, i);
 
 		filter->bits[bit >> 3] |= (uint8_t) (1u << (bit & 7));
 	}
@@ -168,7 +168,7 @@ measure(Setup *setup, Loop loop, uint64_t n)
 			TURNS(n, absent());
 			break;
 		case FLOOR:
-			TURNS(n, setup->textbook.bits[scale(absent(), lines) << 6]);
+			TURNS(n, setup->standard.bits[scale(absent(), lines) << 6]);
 			break;
 		case ABSENT:
 			TURNS(n, (hash = absent(),
@@ -185,16 +185,16 @@ measure(Setup *setup, Loop loop, uint64_t n)
 					  add(&setup->builders[filter_of(setup, hash)], hash),
 					  other_work()));
 			break;
-		case TEXTBOOK_ABSENT:
-			TURNS(n, textbook_contains(&setup->textbook, absent()));
+		case STANDARD_ABSENT:
+			TURNS(n, standard_contains(&setup->standard, absent()));
 			break;
-		case TEXTBOOK_MEMBER:
-			TURNS(n, textbook_contains(&setup->textbook,
-									   member(setup->textbook.nkeys)));
+		case STANDARD_MEMBER:
+			TURNS(n, standard_contains(&setup->standard,
+									   member(setup->standard.nkeys)));
 			break;
-		case TEXTBOOK_ADD:
-			TURNS(n, (textbook_add(&setup->textbook,
-								   member(setup->textbook.nkeys)), 0));
+		case STANDARD_ADD:
+			TURNS(n, (standard_add(&setup->standard,
+								   member(setup->standard.nkeys)), 0));
 			break;
 		case LOOPS:
 			break;
@@ -219,10 +219,10 @@ static uint64_t
 capacity_of(double bits)
 {
 	uint64_t	n = (uint64_t) (bits / bf_bits_per_key(fpp));
-	BfShape		shape;
+	BfGeometry		geometry;
 
-	while (bf_shape_for(fpp, n, &shape) != BF_OK ||
-		   (double) bf_shape_bits(&shape) > bits)
+	while (bf_geometry_for(fpp, n, &geometry) != BF_OK ||
+		   (double) bf_geometry_bits(&geometry) > bits)
 		n -= n / 1000 + 1;
 	return n;
 }
@@ -255,22 +255,22 @@ set_bits_at_random(Textbook *filter, double chance)
 }
 
 static void
-fill_textbook(Textbook *filter, size_t bytes)
+fill_standard(Textbook *filter, size_t bytes)
 {
 	uint64_t	n;
 	uint64_t	i;
 
 	filter->bits = bench_alloc(bytes);
 	filter->nbits = (uint64_t) bytes * 8;
-	filter->k = bf_textbook_hashes(fpp);
-	n = (uint64_t) ((double) filter->nbits / bf_textbook_bits_per_key(fpp));
-	filter->nkeys = n < TEXTBOOK_KEYS ? n : TEXTBOOK_KEYS;
+	filter->k = bf_standard_hashes(fpp);
+	n = (uint64_t) ((double) filter->nbits / bf_standard_bits_per_key(fpp));
+	filter->nkeys = n < STANDARD_KEYS ? n : STANDARD_KEYS;
 	if (n > filter->nkeys)
 		set_bits_at_random(filter, 1 - exp(-(double) filter->k *
 										   (double) (n - filter->nkeys) /
 										   (double) filter->nbits));
 	for (i = 0; i < filter->nkeys; i++)
-		textbook_add(filter, mix(i));
+		standard_add(filter, mix(i));
 }
 
 /*
@@ -401,7 +401,7 @@ measure_size(size_t bytes, int rounds, uint64_t nkeys)
 		measure_adds(&setup, bytes, rounds, nkeys);
 	else
 		measure_adds_repeatedly(&setup, bytes, rounds, nkeys, half);
-	fill_textbook(&setup.textbook, bytes);
+	fill_standard(&setup.standard, bytes);
 
 	for (round = 0; round < rounds; round++)
 	{
@@ -415,7 +415,7 @@ measure_size(size_t bytes, int rounds, uint64_t nkeys)
 		}
 	}
 	free_images(&setup);
-	bench_free(setup.textbook.bits);
+	bench_free(setup.standard.bits);
 }
 
 int

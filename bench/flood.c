@@ -27,26 +27,26 @@
 static uint64_t next_key;
 
 static void *
-host_alloc(void *context, size_t size)
+env_alloc(void *context, size_t size)
 {
 	(void) context;
 	return malloc(size);
 }
 
 static void
-host_free(void *context, void *pointer)
+env_free(void *context, void *pointer)
 {
 	(void) context;
 	free(pointer);
 }
 
 static void
-host_poll(void *context)
+env_check_interrupts(void *context)
 {
 	(void) context;
 }
 
-static const BfHost host = {host_alloc, host_free, host_poll, NULL};
+static const BfEnv env = {env_alloc, env_free, env_check_interrupts, NULL};
 
 static uint64_t
 hash_of(uint64_t i, uint64_t seed)
@@ -75,7 +75,7 @@ start(BfBuilder *b, uint64_t seed)
 	params.fpp = RATE;
 	params.expected = NKEYS;
 	params.seed = seed;
-	bf_builder_init(b, &host, &params);
+	bf_builder_init(b, &env, &params);
 }
 
 /* The rate of keys that nobody chose. */
@@ -114,15 +114,15 @@ main(void)
 {
 	BfBuilder	open,
 				secret;
-	BfShape		shape;
+	BfGeometry		geometry;
 	uint64_t	one_block;
 	uint64_t	tried;
 	uint64_t	hits = 0;
 	uint64_t	n;
 	uint64_t	i;
 
-	require(bf_shape_for(RATE, NKEYS, &shape));
-	one_block = UINT64_MAX / shape.nblocks;
+	require(bf_geometry_for(RATE, NKEYS, &geometry));
+	one_block = UINT64_MAX / geometry.nblocks;
 
 	/* Ordinary content; keys are sought that test positive. */
 	start(&open, 0);
@@ -156,7 +156,7 @@ main(void)
 	}
 	fprintf(stderr, "%.0f tries for each key of one block of %u; "
 			"layers: %d, %d\n",
-			(double) (next_key - tried) / 1000, shape.nblocks, open.nlayers,
+			(double) (next_key - tried) / 1000, geometry.nblocks, open.nlayers,
 			secret.nlayers);
 	report("any key, after 1,000 more were added to one block",
 		   rate_of(&open), rate_of(&secret));

@@ -36,7 +36,7 @@ begin(BfBuilder *b, double fpp, uint64_t expected)
 {
 	start(b, fpp, expected);
 	if (expected == 0)
-		bf_builder_fit(b);
+		bf_builder_compact_at_end(b);
 }
 
 int

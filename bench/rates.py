@@ -55,7 +55,7 @@ def measure(program, fpp, expected, probes, numbers):
 
 def bits(bench, section):
     keys = 10_000_000
-    sql = '''SELECT p, s.bits_per_key, s.textbook_bits / %d.0, s.hashes, s.block_bits, s.textbook_hashes
+    sql = '''SELECT p, s.bits_per_key, s.standard_bits / %d.0, s.hashes, s.block_bits, s.standard_hashes
   FROM unnest(%%s::float8[]) p, bloom_sizing(p, %d) s ORDER BY p DESC''' % (keys, keys)
     steps = [0.5 * 10 ** (-i / 6) for i in range(int(6 * math.log10(0.5 / 1e-9)) + 1)] + [1e-9]
     with bench.session() as session:

@@ -23,7 +23,7 @@
 #include <time.h>
 
 #define BATCH	1000
-#define MOST_ADDRESSES	4
+#define MAX_ADDRESSES	4
 
 /* Positions by double hashing from SHA-1, which Redis has. */
 #define SCRIPT(body, result) \
@@ -39,7 +39,7 @@ static const char *const check_script =
 static const char *const add_script =
 	SCRIPT("redis.call('SETBIT', KEYS[1], (x + i * y) % m, 1)", "1");
 
-static redisContext *connections[MOST_ADDRESSES];
+static redisContext *connections[MAX_ADDRESSES];
 static char check_sha[64];
 static char add_sha[64];
 static char bits[32];			/* of the filter */
@@ -172,7 +172,7 @@ main(int argc, char **argv)
 	char		operation[32];
 	unsigned long long n;
 
-	if (argc < 3 || argc > 2 + MOST_ADDRESSES)
+	if (argc < 3 || argc > 2 + MAX_ADDRESSES)
 		return EXIT_FAILURE;
 	nkeys = strtoull(argv[1], NULL, 10);
 	snprintf(bits, sizeof(bits), "%.0f", ceil((double) nkeys * 14 / log(2)));

@@ -248,9 +248,9 @@ SELECT cardinality(candidates) AS candidates,
   FROM batch, filters;
 
 \echo
-\echo One key at a time, the answer comes with the grown filter:
+\echo One key at a time, the answer comes with the new filter:
 \echo
-SELECT added, grown @> 'https://example.org/' AS known_now
+SELECT added, filter @> 'https://example.org/' AS known_now
   FROM filters, bloom_try_add(urls, 'https://example.org/');
 
 \echo
@@ -267,7 +267,7 @@ SELECT bloom_intersection_cardinality(a.urls, b.urls) AS estimated,
 \echo What would ten billion URLs at a rate of 0.0001 take? So many filters, one to a row:
 \echo
 SELECT filters, pg_size_pretty(bytes) AS together, round(bits_per_key::numeric, 2) AS bits_per_key,
-       round(textbook_bits / 1e10, 2) AS textbook, bloom_shard('https://example.org/', filters) AS shard
+       round(standard_bits / 1e10, 2) AS textbook, bloom_shard('https://example.org/', filters) AS shard
   FROM bloom_sizing(0.0001, 10000000000);
 \echo
 \echo Recipes for whole jobs are in doc/COOKBOOK.md.

@@ -30,8 +30,8 @@ RESET enable_nestloop;
 RESET enable_mergejoin;
 
 -- The extended hash function with seed 0 is the other one in 64 bits.
-SELECT bool_and(bloom_hashvalue(f) = (bloom_hashvalue_extended(f, 0) & 4294967295)::bit(32)::int) AS agree,
-	count(DISTINCT bloom_hashvalue(f)) AS values
+SELECT bool_and(hash_bloom(f) = (hash_bloom_extended(f, 0) & 4294967295)::bit(32)::int) AS agree,
+	count(DISTINCT hash_bloom(f)) AS values
   FROM filters WHERE f IS NOT NULL;
 
 -- a hash index, and hash partitions

@@ -58,7 +58,7 @@ SELECT path, g, i
 		('bloom_add', bloom_add(e, i)),
 		('bloom_add_all', bloom_add_all(e, ARRAY[0, i])),
 		('bloom_add_hash', bloom_add_hash(e, bloom_hash(i))),
-		('bloom_try_add', (bloom_try_add(e, i)).grown),
+		('bloom_try_add', (bloom_try_add(e, i)).filter),
 		('union with a sparse filter', e | bloom_add(bloom_empty(), i)),
 		('union with a dense filter', (SELECT bloom_agg(j, 0.1, 10000) FROM generate_series(i - 5000, i) j) | e),
 		('union with another shape', e | (SELECT bloom_agg(j) FROM generate_series(i, i + 500) j)),

@@ -1,8 +1,8 @@
 --
 -- Was it new?
 --
-SELECT added, grown @> 'a' AS contains FROM bloom_try_add(bloom_empty(), 'a');
-SELECT added, grown = f AS unchanged
+SELECT added, filter @> 'a' AS contains FROM bloom_try_add(bloom_empty(), 'a');
+SELECT added, filter = f AS unchanged
   FROM (SELECT bloom_add(bloom_empty(), 1) AS f) x, bloom_try_add(f, 1::bigint);
 SELECT bloom_try_add(bloom_add(bloom_empty(), 1), 'a'::text);
 

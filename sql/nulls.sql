@@ -18,7 +18,7 @@ SELECT form, bloom_add(f, NULL::int) = f AS key, bloom_add(f, NULL) = f AS untyp
 	bloom_exclude(f, NULL::int) = f AS exclude, bloom_exclude(f, NULL) = f AS exclude_untyped,
 	bloom_exclude_all(f, NULL::int[]) = f AS exclude_all
   FROM filters ORDER BY form;
-SELECT form, t.grown = f AS same, t.added, u.grown = f AS untyped, u.added
+SELECT form, t.filter = f AS same, t.added, u.filter = f AS untyped, u.added
   FROM filters, bloom_try_add(f, NULL::int) t, bloom_try_add(f, NULL) u ORDER BY form;
 
 -- A NULL filter counts as an empty one.
@@ -30,7 +30,7 @@ SELECT bloom_add(NULL, 1) = bloom_add(bloom_empty(), 1) AS key,
 	bloom_exclude(NULL, 1) = bloom_empty() AS exclude,
 	bloom_exclude(NULL, 'a') = bloom_empty() AS exclude_untyped,
 	bloom_exclude_all(NULL, ARRAY[1]) = bloom_empty() AS exclude_all;
-SELECT t.grown = bloom_add(bloom_empty(), 1) AS key, t.added, u.grown = bloom_add(bloom_empty(), 'a') AS untyped, u.added
+SELECT t.filter = bloom_add(bloom_empty(), 1) AS key, t.added, u.filter = bloom_add(bloom_empty(), 'a') AS untyped, u.added
   FROM bloom_try_add(NULL, 1) t, bloom_try_add(NULL, 'a') u;
 
 -- The arguments of a call site may be constants, which are set up once.
@@ -97,7 +97,7 @@ BEGIN
 	f := f | NULL;
 	RAISE INFO 'union: % %', bloom_cardinality(f), bloom_cardinality(NULL | g);
 	f := bloom_add(f, 101);
-	SELECT grown INTO f FROM bloom_try_add(f, NULL::int);
+	SELECT filter INTO f FROM bloom_try_add(f, NULL::int);
 	f := bloom_exclude(f, NULL::int);
 	f := bloom_exclude_all(f, NULL::int[]);
 	RAISE INFO 'last: % %', bloom_cardinality(f), f @> 101;

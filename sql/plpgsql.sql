@@ -208,8 +208,8 @@ BEGIN
 	FOR i IN 1 .. 3 LOOP
 		f := bloom_add(f, i);
 	END LOOP;
-	RAISE INFO 'equal: % % % %', f = g, f <> g, bloom_hashvalue(f) = bloom_hashvalue(g),
-		bloom_hashvalue_extended(f, 1) = bloom_hashvalue_extended(g, 1);
+	RAISE INFO 'equal: % % % %', f = g, f <> g, hash_bloom(f) = hash_bloom(g),
+		hash_bloom_extended(f, 1) = hash_bloom_extended(g, 1);
 	RAISE INFO 'out: % % %', f::text = g::text, f::bytea = g::bytea, bloom_send(f) = bloom_send(g);
 	RAISE INFO 'in: % %', f::text::bloom = g, f::bytea::bloom = g;
 	RAISE INFO 'info: % % %', bloom_info(f) = bloom_info(g), bloom_cardinality(f), bloom_fpp(f) = bloom_fpp(g);
@@ -219,7 +219,7 @@ BEGIN
 	RAISE INFO 'sets: % % %', f | g = g, f & g = g, bloom_intersection_cardinality(f, g);
 	RAISE INFO 'others: % % %', bloom_exclude(f, 9) = g, bloom_compact(f) = bloom_compact(g), pg_column_size(f) > 0;
 	SELECT * INTO x FROM bloom_try_add(f, 4);
-	RAISE INFO 'try: % % %', x.added, x.grown @> 4, f @> 4;
+	RAISE INFO 'try: % % %', x.added, x.filter @> 4, f @> 4;
 	SELECT bloom_union_agg(f) = g AS united, bloom_intersection_agg(f) = g AS intersected,
 		bloom_agg(f::bytea) @> g::bytea AS keys INTO x FROM generate_series(1, 3);
 	RAISE INFO 'aggregates: %, distinct: %', x, (SELECT count(*) FROM (SELECT f UNION SELECT g UNION SELECT f) x);

@@ -63,7 +63,7 @@ def one_size(job, session, full, sizes, builds, rates):
         with job.step('a filter of them at %g' % fpp, session) as built['filter at %g' % fpp]:
             session.execute('CREATE TABLE phones AS SELECT bloom_agg(phone, %s, %s) AS registered FROM numbers',
                             [fpp, n])
-        size, textbook = session.execute('''SELECT pg_column_size(registered), textbook_bits / 8
+        size, textbook = session.execute('''SELECT pg_column_size(registered), standard_bits / 8
                                               FROM phones, bloom_sizing(%s, %s)''', [fpp, n])[0]
         job.check(size <= 1.06 * textbook or job.factor < 1, '%d bytes, textbook %d' % (size, textbook))
         sizes.append([name, '%g' % fpp, *(mebibytes(x) for x in (size, textbook)), '%.3f' % (size / textbook),

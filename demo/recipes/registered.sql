@@ -2,7 +2,7 @@
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 -- Sizes in MiB, beside the fewest bits there can be
-SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(textbook_bits / 8388608.0, 2) AS textbook
+SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(standard_bits / 8388608.0, 2) AS textbook
   FROM unnest(ARRAY[1000000, 10000000, 100000000]) n, unnest(ARRAY[1e-4, 1e-7]) fpp, bloom_sizing(fpp, n)
  ORDER BY fpp DESC, n;
 
@@ -24,7 +24,7 @@ DECLARE
     p record;
     n bigint;
 BEGIN
-    ASSERT (SELECT max(bytes / (textbook_bits / 8)) < 1.06 AND min(bytes / (textbook_bits / 8)) >= 1
+    ASSERT (SELECT max(bytes / (standard_bits / 8)) < 1.06 AND min(bytes / (standard_bits / 8)) >= 1
               FROM unnest(ARRAY[1000000, 10000000, 100000000]) keys, unnest(ARRAY[1e-4, 1e-7]) rate,
                    bloom_sizing(rate, keys)), 'sizes are within 6 % of the textbook';
     FOR p IN SELECT * FROM phones LOOP

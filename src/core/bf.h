@@ -6,14 +6,14 @@
  * This is the one header that callers of the core include.  The core knows
  * 64-bit hashes, images (byte sequences in the format of doc/FORMAT.md) and
  * the mathematics that connects keys, bits and false-positive rates.  It
- * takes memory only from the host it is given, never exits and reports what
+ * takes memory only from the environment it is given, never exits and reports what
  * went wrong as a BfStatus.
  *
  * An image is used in two ways:
  *
  * - BfView reads it where it lies: bf_open() checks header and directory,
  *	 bf_contains() and the accessors answer from the bytes.  Where only these
- *	 first bytes are at hand, bf_open_front() and bf_contains_by_parts() take
+ *	 first bytes are at hand, bf_open_header() and bf_contains_sliced() take
  *	 their place.
  * - BfBuilder is a filter under construction: it takes hashes and views in
  *	 any order and writes one canonical image at the end.
@@ -66,11 +66,11 @@
  * the larger it is and the more factors it has, the nearer to what is needed
  * are the sizes to fold to.
  */
-#define BF_FIRST_FITTED_LAYER	(UINT64_C(6) * BF_MAX_UNSIZED_HASHES)
-#define BF_FITTED_FACTOR		75
+#define BF_FIRST_FOLDED_LAYER	(UINT64_C(6) * BF_MAX_UNSIZED_HASHES)
+#define BF_FOLDED_FACTOR		75
 
 /* Known false positives that a filter keeps apart. */
-#define BF_MAX_EXCEPTIONS		4096
+#define BF_MAX_EXCLUSIONS		4096
 
 /* Largest number of keys that a merged layer is recorded to hold. */
 #define BF_MAX_KEYS				((uint64_t) 1 << 53)
@@ -82,84 +82,84 @@
 #define BF_MAX_KEEP_EXPECTED	((uint64_t) 1 << 20)
 
 /*
- * Longest name of a key kind in bytes, all that fits the length in an image:
+ * Longest name of a key type in bytes, all that fits the length in an image:
  * the name of any type, in UTF-8, with "[]" and a locale.
  */
-#define BF_MAX_KIND_NAME		255
+#define BF_MAX_KEY_TYPE_NAME		255
 
 /* PostgreSQL's greatest number of an encoding that a database can have. */
 #define BF_MAX_ENCODING			34
 
 /*
  * The number of the one encoding without a conversion to UTF-8, which is
- * recorded with the kinds that are hashed as text.
+ * recorded with the key types that are hashed as text.
  */
 #define BF_MULE_INTERNAL		7
 
 /* Header and directory of an image take at most this many bytes. */
-#define BF_MAX_FRONT			1324
+#define BF_MAX_HEADER			1324
 
 typedef enum BfStatus
 {
 	BF_OK,
 	BF_NO_ROOM,					/* not in place: needs a builder */
-	BF_NO_MEMORY,				/* the host gave none */
+	BF_NO_MEMORY,				/* the environment gave none */
 	BF_TOO_LARGE,				/* more than BF_MAX_BITS */
 	BF_CORRUPT,					/* not an image */
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
-	BF_KIND_MISMATCH,
-	BF_SHAPE_MISMATCH,			/* bits that do not correspond */
-	BF_TOO_MANY_EXCEPTIONS,		/* more than BF_MAX_EXCEPTIONS */
-	BF_IS_MEMBER				/* certainly, so no exception */
+	BF_KEY_TYPE_MISMATCH,
+	BF_GEOMETRY_MISMATCH,			/* bits that do not correspond */
+	BF_TOO_MANY_EXCLUSIONS,		/* more than BF_MAX_EXCEPTIONS */
+	BF_IS_MEMBER				/* certainly, so no exclusion */
 } BfStatus;
 
 /*
  * What the keys of a filter are.  Codes are part of the format: never
- * reassign one.  Kinds from BF_KIND_ENUM on carry the name of their type.
+ * reassign one.  Key types from BF_KEY_ENUM on carry the name of their type.
  */
-typedef enum BfKindCode
+typedef enum BfKeyTypeCode
 {
-	BF_KIND_NONE = 0,			/* no key yet */
-	BF_KIND_TEXT = 1,
-	BF_KIND_BYTEA = 2,
-	BF_KIND_INTEGER = 3,
-	BF_KIND_FLOAT = 4,
-	BF_KIND_NUMERIC = 5,
-	BF_KIND_BOOLEAN = 6,
-	BF_KIND_CHAR = 7,
-	BF_KIND_OID = 8,
-	BF_KIND_UUID = 9,
-	BF_KIND_DATE = 10,
-	BF_KIND_TIME = 11,
-	BF_KIND_TIMETZ = 12,
-	BF_KIND_TIMESTAMP = 13,
-	BF_KIND_TIMESTAMPTZ = 14,
-	BF_KIND_INTERVAL = 15,
-	BF_KIND_INET = 16,
-	BF_KIND_MACADDR = 17,
-	BF_KIND_MACADDR8 = 18,
-	BF_KIND_PG_LSN = 19,
-	BF_KIND_XID8 = 20,
-	BF_KIND_ENUM = 64,			/* labels of the enum type named */
-	BF_KIND_FOREIGN = 65		/* hashed by the named type's own function */
-} BfKindCode;
+	BF_KEY_NONE = 0,			/* no key yet */
+	BF_KEY_TEXT = 1,
+	BF_KEY_BYTEA = 2,
+	BF_KEY_INTEGER = 3,
+	BF_KEY_FLOAT = 4,
+	BF_KEY_NUMERIC = 5,
+	BF_KEY_BOOLEAN = 6,
+	BF_KEY_CHAR = 7,
+	BF_KEY_OID = 8,
+	BF_KEY_UUID = 9,
+	BF_KEY_DATE = 10,
+	BF_KEY_TIME = 11,
+	BF_KEY_TIMETZ = 12,
+	BF_KEY_TIMESTAMP = 13,
+	BF_KEY_TIMESTAMPTZ = 14,
+	BF_KEY_INTERVAL = 15,
+	BF_KEY_INET = 16,
+	BF_KEY_MACADDR = 17,
+	BF_KEY_MACADDR8 = 18,
+	BF_KEY_PG_LSN = 19,
+	BF_KEY_XID8 = 20,
+	BF_KEY_ENUM = 64,			/* labels of the enum type named */
+	BF_KEY_OPCLASS = 65		/* hashed by the named type's own function */
+} BfKeyTypeCode;
 
 /*
- * A kind in full.  The hash function of a BF_KIND_FOREIGN type may depend on
+ * A key type in full.  The hash function of a BF_KEY_OPCLASS type may depend on
  * the byte order of the machine and on the encoding of the database, and that
  * of some types on its locale; keys hashed under one of them are not found
  * under another, so all are recorded, the locale at the end of the name.
  */
-typedef struct BfKind
+typedef struct BfKeyType
 {
-	uint8_t		code;			/* BfKindCode */
+	uint8_t		code;			/* BfKeyTypeCode */
 	uint8_t		byte_order;		/* BF_*_ENDIAN; 0 if canonical */
 	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical, but
 								 * BF_MULE_INTERNAL for text and enums there */
-	uint8_t		namelen;		/* 0 for kinds without a name */
-	char		name[BF_MAX_KIND_NAME + 1]; /* UTF-8, NUL-terminated */
-} BfKind;
+	uint8_t		namelen;		/* 0 for key types without a name */
+	char		name[BF_MAX_KEY_TYPE_NAME + 1]; /* UTF-8, NUL-terminated */
+} BfKeyType;
 
 #define BF_LITTLE_ENDIAN		1
 #define BF_BIG_ENDIAN			2
@@ -170,7 +170,7 @@ typedef struct BfParams
 	double		fpp;			/* BF_FPP_MIN to BF_FPP_MAX */
 	uint64_t	expected;		/* distinct keys; 0: sizes itself */
 	uint64_t	seed;			/* of the key hash */
-	BfKind		kind;
+	BfKeyType		key_type;
 } BfParams;
 
 /*
@@ -187,7 +187,7 @@ typedef struct BfParams
  * Its bits do not tell how many they are or how they are spread, so it records
  * its number of keys and its rate.
  */
-typedef struct BfShape
+typedef struct BfGeometry
 {
 	uint32_t	nblocks;
 	uint8_t		block_log2;		/* log2 of B */
@@ -196,74 +196,74 @@ typedef struct BfShape
 	double		fpp;			/* it is made for; if merged, it has */
 	uint8_t		generation;		/* 0 to BF_MAX_GENERATION */
 	bool		merged;
-} BfShape;
+} BfGeometry;
 
 typedef struct BfViewLayer
 {
-	BfShape		shape;
+	BfGeometry		geometry;
 	uint64_t	bits_set;
 	size_t		at;				/* offset of the bits in the image */
-	const uint8_t *bits;		/* NULL in the view of a front */
+	const uint8_t *bits;		/* NULL in the view of a header */
 } BfViewLayer;
 
 /*
  * An image where it lies; valid as long as the image is.  In the view of a
- * front, all pointers into the image are NULL.
+ * header, all pointers into the image are NULL.
  */
 typedef struct BfView
 {
 	const uint8_t *image;
 	size_t		size;			/* of the whole image */
-	const char *reason;			/* why bf_open or bf_validate refused it */
+	const char *reason;			/* why bf_open or bf_validate rejected it */
 	BfParams	params;
-	size_t		list_at;		/* offset of the hashes or exceptions */
+	size_t		list_at;		/* offset of the hashes or exclusions */
 	uint32_t	nhashes;		/* of the sparse form */
 	const uint8_t *hashes;		/* little-endian, ascending */
 	int			nlayers;		/* 0: sparse form */
 	BfViewLayer layers[BF_MAX_LAYERS];
-	uint32_t	nexceptions;	/* of the dense form */
-	const uint8_t *exceptions;	/* hashes, little-endian, ascending */
+	uint32_t	nexclusions;	/* of the dense form */
+	const uint8_t *exclusions;	/* hashes, little-endian, ascending */
 } BfView;
 
 /*
  * Returns a part of an image that is not at hand as a whole, valid until the
- * next one is read; at most BF_MAX_PART bytes.
+ * next one is read; at most BF_MAX_SLICE bytes.
  */
-typedef const uint8_t *(*BfRead) (void *context, size_t at, size_t length);
+typedef const uint8_t *(*BfReadSlice) (void *context, size_t at, size_t length);
 
-#define BF_MAX_PART		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
+#define BF_MAX_SLICE		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
 
 /*
  * What the core needs from its surroundings.  alloc returns NULL when there
- * is no memory; poll is called every few milliseconds of a long operation
+ * is no memory; check for interrupts is called every few milliseconds of a long operation
  * and may leave it by a long jump: the core holds nothing but memory of the
- * host.
+ * environment.
  */
-typedef struct BfHost
+typedef struct BfEnv
 {
 	void	   *(*alloc) (void *context, size_t size);
 	void		(*free) (void *context, void *pointer);
-	void		(*poll) (void *context);
+	void		(*check_interrupts) (void *context);
 	void	   *context;
-} BfHost;
+} BfEnv;
 
 typedef struct BfBuildLayer
 {
-	BfShape		shape;
+	BfGeometry		geometry;
 	uint64_t	bits_set;
 	uint64_t	bits_full;		/* takes no key that would set more */
-	void	   *memory;			/* of the host */
+	void	   *memory;			/* of the environment */
 	uint8_t    *bits;			/* within it, at a cache line */
 } BfBuildLayer;
 
 /* A filter under construction. */
 typedef struct BfBuilder
 {
-	BfHost		host;
+	BfEnv		env;
 	BfParams	params;
-	bool		fitted;			/* going to be made compact */
+	bool		compact_at_end;			/* going to be made compact */
 	bool		keeps_hashes;	/* going to be merged by another process */
-	uint32_t	max_hashes;		/* more distinct ones, and it turns dense */
+	uint32_t	max_hashes;		/* more distinct ones, and it becomes dense */
 	uint32_t	nhashes;
 	uint32_t	nsorted;		/* of these, ascending and distinct */
 	uint32_t	room;			/* allocated in hashes */
@@ -271,8 +271,8 @@ typedef struct BfBuilder
 	int			nlayers;		/* 0: still hashes */
 	int			layer_room;		/* allocated in layers */
 	BfBuildLayer *layers;
-	uint32_t	nexceptions;
-	uint64_t   *exceptions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
+	uint32_t	nexclusions;
+	uint64_t   *exclusions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
 } BfBuilder;
 
 /* None of what follows is for other libraries of the same process. */
@@ -286,35 +286,35 @@ extern uint64_t bf_hash_u64(uint64_t value, uint64_t seed);
 extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 
 /* bf_math: keys, bits and rates */
-extern double bf_textbook_bits_per_key(double fpp);
+extern double bf_standard_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
 extern double bf_needed_bits(double fpp, uint64_t n);
-extern uint64_t bf_most_keys(double fpp);
-extern unsigned bf_textbook_hashes(double fpp);
-extern BfStatus bf_shape_for(double fpp, uint64_t n, BfShape *shape);
-extern void bf_shape_to_fold(double fpp, BfShape *shape);
-extern bool bf_shape_fold(const BfShape *shape, uint64_t bits_set,
-						  BfShape *folded);
-extern uint64_t bf_shape_bits(const BfShape *shape);
-extern uint64_t bf_shape_full(const BfShape *shape);
-extern double bf_shape_cardinality(const BfShape *shape, uint64_t bits_set);
-extern double bf_shape_keys(const BfShape *shape, uint64_t bits_set);
-extern double bf_shape_fpp(const BfShape *shape, uint64_t bits_set);
+extern uint64_t bf_max_keys(double fpp);
+extern unsigned bf_standard_hashes(double fpp);
+extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
+extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
+extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
+						  BfGeometry *folded);
+extern uint64_t bf_geometry_bits(const BfGeometry *geometry);
+extern uint64_t bf_geometry_full(const BfGeometry *geometry);
+extern double bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set);
+extern double bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set);
+extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
 
 /* bf_format: images */
 extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
-extern BfStatus bf_open_front(const uint8_t *front, size_t size,
+extern BfStatus bf_open_header(const uint8_t *header, size_t size,
 							  BfView *view);
 extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
-extern const char *bf_kind_name(const BfKind *kind);
-extern bool bf_kind_equal(const BfKind *a, const BfKind *b);
-extern bool bf_valid_kind_name(const char *name, size_t length);
+extern const char *bf_key_type_name(const BfKeyType *key_type);
+extern bool bf_key_type_equal(const BfKeyType *a, const BfKeyType *b);
+extern bool bf_valid_key_type_name(const char *name, size_t length);
 
 /* bf_filter: questions to an image, and adding in place */
 extern bool bf_contains(const BfView *view, uint64_t hash);
-extern bool bf_contains_by_parts(const BfView *view, uint64_t hash,
-								 BfRead read, void *context);
+extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
+								 BfReadSlice read, void *context);
 extern bool bf_is_neutral(const BfView *view);
 extern double bf_cardinality(const BfView *view);
 extern double bf_current_fpp(const BfView *view);
@@ -323,11 +323,11 @@ extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 								uint64_t hash);
 
 /* bf_builder: filters under construction */
-extern void bf_builder_init(BfBuilder *b, const BfHost *host,
+extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
 							const BfParams *params);
-extern void bf_builder_fit(BfBuilder *b);
+extern void bf_builder_compact_at_end(BfBuilder *b);
 extern void bf_builder_keep_hashes(BfBuilder *b);
-extern BfStatus bf_builder_set_kind(BfBuilder *b, const BfKind *kind);
+extern BfStatus bf_builder_set_key_type(BfBuilder *b, const BfKeyType *key_type);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);
 extern bool bf_builder_contains(BfBuilder *b, uint64_t hash);
@@ -342,11 +342,11 @@ extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
 extern void bf_builder_free(BfBuilder *b);
 
 /* bf_set: operations on two filters */
-extern BfStatus bf_union(BfBuilder *b, const BfHost *host,
+extern BfStatus bf_union(BfBuilder *b, const BfEnv *env,
 						 const BfView *x, const BfView *y);
-extern BfStatus bf_intersection(BfBuilder *b, const BfHost *host,
+extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
 								const BfView *x, const BfView *y);
-extern BfStatus bf_intersection_cardinality(const BfHost *host,
+extern BfStatus bf_intersection_cardinality(const BfEnv *env,
 											const BfView *x, const BfView *y,
 											double *n);
 

@@ -150,7 +150,7 @@ INSERT INTO filters
 -- What filters are made for at many rates: computed in floating point, and yet
 -- the same on all machines.
 CREATE TABLE sizes AS
-	SELECT rate, n, bits, hashes, block_bits, filters, textbook_hashes
+	SELECT rate, n, bits, hashes, block_bits, filters, standard_hashes
 		FROM (SELECT (digits || 'e-' || exponent)::float8 AS rate
 			FROM generate_series(10, 49, 3) digits,
 				 generate_series(2, 10) exponent

@@ -33,7 +33,7 @@ static bool failed = false;
 
 /* Returns whether this allocation is the one. */
 static bool
-refuse(int flags)
+reject(int flags)
 {
 	if (left == 0 || --left > 0)
 		return false;
@@ -49,35 +49,35 @@ refuse(int flags)
 void *
 __wrap_palloc(Size size)
 {
-	refuse(0);
+	reject(0);
 	return __real_palloc(size);
 }
 
 void *
 __wrap_palloc0(Size size)
 {
-	refuse(0);
+	reject(0);
 	return __real_palloc0(size);
 }
 
 void *
 __wrap_MemoryContextAlloc(MemoryContext context, Size size)
 {
-	refuse(0);
+	reject(0);
 	return __real_MemoryContextAlloc(context, size);
 }
 
 void *
 __wrap_MemoryContextAllocZero(MemoryContext context, Size size)
 {
-	refuse(0);
+	reject(0);
 	return __real_MemoryContextAllocZero(context, size);
 }
 
 void *
 __wrap_MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
 {
-	if (refuse(flags))
+	if (reject(flags))
 		return NULL;
 	return __real_MemoryContextAllocExtended(context, size, flags);
 }

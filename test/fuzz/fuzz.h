@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../host.h"
+#include "../env.h"
 
 extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,10 +32,10 @@ fuzz_fail(const char *file, int line, const char *condition)
 }
 
 static inline void
-finish(BfBuilder *b, TestHost *host)
+finish(BfBuilder *b, TestEnv *env)
 {
 	bf_builder_free(b);
-	DEMAND(host->outstanding == 0);
+	DEMAND(env->outstanding == 0);
 }
 
 /* The image of a builder, which has to be valid. */

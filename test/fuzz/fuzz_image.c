@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define MARK	'2'
@@ -27,8 +27,8 @@ static void
 choose_probes(const BfView *view)
 {
 	uint64_t	seed = bf_hash_bytes(view->image, view->size, 0);
-	const uint8_t *list = view->nlayers == 0 ? view->hashes : view->exceptions;
-	uint32_t	n = view->nlayers == 0 ? view->nhashes : view->nexceptions;
+	const uint8_t *list = view->nlayers == 0 ? view->hashes : view->exclusions;
+	uint32_t	n = view->nlayers == 0 ? view->nhashes : view->nexclusions;
 	uint32_t	i;
 
 	for (i = 0; i < NPROBES; i++)
@@ -50,17 +50,17 @@ choose_probes(const BfView *view)
  * a rate that takes up to 120 bits a key.
  */
 static size_t
-most_memory(const BfView *view, size_t size)
+max_memory(const BfView *view, size_t size)
 {
-	size_t		most = 2 * 120 * size + BF_MAX_EXCEPTIONS * 8 +
+	size_t		max = 2 * 120 * size + BF_MAX_EXCLUSIONS * 8 +
 		BF_MAX_LAYERS * sizeof(BfBuildLayer);
-	BfShape		shape;
+	BfGeometry		geometry;
 
 	if (view->params.expected > 0 &&
-		bf_shape_for(view->params.fpp, view->params.expected,
-					 &shape) == BF_OK)
-		most += (size_t) (bf_shape_bits(&shape) / 8) * 5 / 4;
-	return most;
+		bf_geometry_for(view->params.fpp, view->params.expected,
+					 &geometry) == BF_OK)
+		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
+	return max;
 }
 
 /* Whether the second filter has every hash that the first is sure to have. */
@@ -87,13 +87,13 @@ ask(const BfView *view)
 	/* A negative zero is none; written so that NaN fails. */
 	DEMAND(n >= 0 && n <= 1e18);
 	DEMAND(fpp >= 0 && fpp <= 1);
-	DEMAND(view->params.kind.code == BF_KIND_NONE ||
-		   bf_kind_name(&view->params.kind) != NULL);
+	DEMAND(view->params.key_type.code == BF_KEY_NONE ||
+		   bf_key_type_name(&view->params.key_type) != NULL);
 	for (i = 0; i < view->nhashes; i++)
 		DEMAND(bf_contains(view, bf_load64(view->hashes + 8 * (size_t) i)));
-	for (i = 0; i < view->nexceptions; i++)
+	for (i = 0; i < view->nexclusions; i++)
 		DEMAND(!bf_contains(view,
-							bf_load64(view->exceptions + 8 * (size_t) i)));
+							bf_load64(view->exclusions + 8 * (size_t) i)));
 }
 
 static void
@@ -123,7 +123,7 @@ add_in_place(const BfView *view)
 static void
 rebuild(const BfView *view)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 	Image		image;
@@ -131,13 +131,13 @@ rebuild(const BfView *view)
 	bool		added[NPROBES];
 	int			i;
 
-	host_init(&host, MEMORY);
-	bf_builder_init(&b, &host.host, &view->params);
+	env_init(&env, MEMORY);
+	bf_builder_init(&b, &env.env, &view->params);
 	status = bf_builder_merge(&b, view);
-	DEMAND(status == BF_OK || host.largest_asked > MEMORY);
+	DEMAND(status == BF_OK || env.largest_asked > MEMORY);
 
 	/* Reading alone takes no more than what is read. */
-	DEMAND(host.largest_asked <= view->size + BF_MAX_EXCEPTIONS * 8 +
+	DEMAND(env.largest_asked <= view->size + BF_MAX_EXCLUSIONS * 8 +
 		   BF_MAX_LAYERS * sizeof(BfBuildLayer) + 1024);
 	do
 	{
@@ -162,7 +162,7 @@ rebuild(const BfView *view)
 	}
 	DEMAND(status == BF_OK || status == BF_NO_MEMORY ||
 		   status == BF_TOO_LARGE);
-	DEMAND(status != BF_NO_MEMORY || host.largest_asked > MEMORY);
+	DEMAND(status != BF_NO_MEMORY || env.largest_asked > MEMORY);
 	DEMAND(bf_builder_cardinality(&b) >= 0);
 	if (status == BF_OK && image_write(&image, &b, true) == BF_OK)
 	{
@@ -177,53 +177,53 @@ rebuild(const BfView *view)
 	{
 		BfStatus	excluded = bf_builder_exclude(&b, probes[i]);
 
-		DEMAND(excluded == BF_OK || excluded == BF_TOO_MANY_EXCEPTIONS ||
+		DEMAND(excluded == BF_OK || excluded == BF_TOO_MANY_EXCLUSIONS ||
 			   excluded == BF_IS_MEMBER || excluded == BF_NO_MEMORY);
 		DEMAND((excluded == BF_OK) != bf_builder_contains(&b, probes[i]) ||
 			   excluded == BF_NO_MEMORY);
 	}
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 		image_free(&image);
-	DEMAND(host.largest_asked <= most_memory(view, view->size));
-	finish(&b, &host);
+	DEMAND(env.largest_asked <= max_memory(view, view->size));
+	finish(&b, &env);
 }
 
 static void
 combine(const BfView *x, const BfView *y)
 {
-	size_t		most = most_memory(x, x->size + y->size) +
-		most_memory(y, x->size + y->size);
-	TestHost	host;
+	size_t		max = max_memory(x, x->size + y->size) +
+		max_memory(y, x->size + y->size);
+	TestEnv	env;
 	BfBuilder	b;
 	BfParams	params = x->params;
 	BfStatus	status;
 	Image		image;
-	BfShape		shape;
+	BfGeometry		geometry;
 	double		n;
 
 	/* The larger number at the smaller rate, if there is such a filter. */
 	params.fpp = fmin(x->params.fpp, y->params.fpp);
 	params.expected = x->params.expected > y->params.expected ?
 		x->params.expected : y->params.expected;
-	if (params.expected > bf_most_keys(params.fpp))
-		params.expected = bf_most_keys(params.fpp);
+	if (params.expected > bf_max_keys(params.fpp))
+		params.expected = bf_max_keys(params.fpp);
 	if (params.expected > 0 &&
-		bf_shape_for(params.fpp, params.expected, &shape) == BF_OK)
-		most += (size_t) (bf_shape_bits(&shape) / 8) * 5 / 4;
+		bf_geometry_for(params.fpp, params.expected, &geometry) == BF_OK)
+		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
 
-	host_init(&host, MEMORY);
-	status = bf_union(&b, &host.host, x, y);
+	env_init(&env, MEMORY);
+	status = bf_union(&b, &env.env, x, y);
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 	{
 		demand_no_loss(x, &image.view);
 		demand_no_loss(y, &image.view);
 		image_free(&image);
 	}
-	DEMAND(host.largest_asked <= most);
-	finish(&b, &host);
+	DEMAND(env.largest_asked <= max);
+	finish(&b, &env);
 
-	host_init(&host, MEMORY);
-	status = bf_intersection(&b, &host.host, x, y);
+	env_init(&env, MEMORY);
+	status = bf_intersection(&b, &env.env, x, y);
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 	{
 		int			i;
@@ -233,13 +233,13 @@ combine(const BfView *x, const BfView *y)
 				   bf_contains(&image.view, probes[i]));
 		image_free(&image);
 	}
-	DEMAND(host.largest_asked <= most);
-	finish(&b, &host);
+	DEMAND(env.largest_asked <= max);
+	finish(&b, &env);
 
-	host_init(&host, MEMORY);
-	status = bf_intersection_cardinality(&host.host, x, y, &n);
+	env_init(&env, MEMORY);
+	status = bf_intersection_cardinality(&env.env, x, y, &n);
 	DEMAND(status != BF_OK || (n >= 0 && n <= 1e18));
-	DEMAND(host.allocations == 0);
+	DEMAND(env.allocations == 0);
 }
 
 /* Bytes of their own to look at, and to work on if they are an image. */

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define NFILTERS	3
@@ -52,7 +52,7 @@ describe(Input *input, Filter *filter)
 static void
 build(Filter *filter)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfParams	params;
 	uint32_t	i;
@@ -60,31 +60,31 @@ build(Filter *filter)
 	memset(&params, 0, sizeof(params));
 	params.fpp = filter->fpp;
 	params.expected = filter->expected;
-	params.kind.code = BF_KIND_INTEGER;
-	host_init(&host, MEMORY);
-	bf_builder_init(&b, &host.host, &params);
+	params.key_type.code = BF_KEY_INTEGER;
+	env_init(&env, MEMORY);
+	bf_builder_init(&b, &env.env, &params);
 	for (i = filter->first; i < filter->end; i++)
 		DEMAND(bf_builder_add(&b, hash_of(i)) == BF_OK);
 	for (i = 0; i < filter->excluded; i++)
 		DEMAND(bf_builder_exclude(&b, hash_of((1 << 20) + i)) == BF_OK);
 	DEMAND(image_write(&filter->image, &b, filter->compact) == BF_OK);
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 static BfStatus
 combine(Image *z, const Image *x, const Image *y, bool intersect)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 
-	host_init(&host, MEMORY);
-	status = intersect ? bf_intersection(&b, &host.host, &x->view, &y->view) :
-		bf_union(&b, &host.host, &x->view, &y->view);
+	env_init(&env, MEMORY);
+	status = intersect ? bf_intersection(&b, &env.env, &x->view, &y->view) :
+		bf_union(&b, &env.env, &x->view, &y->view);
 	memset(z, 0, sizeof(*z));
 	if (status == BF_OK)
 		DEMAND(image_write(z, &b, false) == BF_OK);
-	finish(&b, &host);
+	finish(&b, &env);
 	return status;
 }
 
@@ -98,13 +98,13 @@ demand_keys(const Image *image, uint32_t first, uint32_t end)
 }
 
 static bool
-is_exception(const BfView *view, uint64_t hash)
+is_exclusion(const BfView *view, uint64_t hash)
 {
 	uint32_t	i;
 
-	for (i = 0; i < view->nexceptions; i++)
+	for (i = 0; i < view->nexclusions; i++)
 	{
-		if (bf_load64(view->exceptions + 8 * (size_t) i) == hash)
+		if (bf_load64(view->exclusions + 8 * (size_t) i) == hash)
 			return true;
 	}
 	return false;
@@ -130,7 +130,7 @@ pair(const Filter *x, const Filter *y)
 	{
 		uint64_t	hash = hash_of((1 << 20) + i);
 
-		if (is_exception(&x->image.view, hash) &&
+		if (is_exclusion(&x->image.view, hash) &&
 			y->image.view.nlayers > 0 &&
 			!bf_contains(&y->image.view, hash))
 			DEMAND(!bf_contains(&xy.view, hash));
@@ -145,7 +145,7 @@ pair(const Filter *x, const Filter *y)
 
 	status = combine(&xy, &x->image, &y->image, true);
 	DEMAND(combine(&yx, &y->image, &x->image, true) == status);
-	DEMAND(status == BF_OK || status == BF_SHAPE_MISMATCH);
+	DEMAND(status == BF_OK || status == BF_GEOMETRY_MISMATCH);
 	if (status == BF_OK)
 	{
 		DEMAND(image_equal(&xy, &yx));
@@ -166,7 +166,7 @@ alone(const Filter *x)
 	DEMAND(image_equal(&with_itself, &x->image));
 	image_free(&with_itself);
 	status = combine(&with_itself, &x->image, &x->image, true);
-	DEMAND(status == (x->image.view.nlayers > 1 ? BF_SHAPE_MISMATCH : BF_OK));
+	DEMAND(status == (x->image.view.nlayers > 1 ? BF_GEOMETRY_MISMATCH : BF_OK));
 	if (status == BF_OK)
 		DEMAND(image_equal(&with_itself, &x->image));
 	image_free(&with_itself);
@@ -196,7 +196,7 @@ associate(const Filter *x, const Filter *y, const Filter *z)
 	demand_keys(&right, y->first, y->end);
 	demand_keys(&right, z->first, z->end);
 
-	/* Exceptions depend on what the others contain, so they are left out. */
+	/* Exclusions depend on what the others contain, so they are left out. */
 	if (equal_params && (x->expected == 0 || keys <= x->expected) &&
 		x->excluded + y->excluded + z->excluded == 0)
 	{

@@ -7,20 +7,20 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
+#include "bytes.h"
 #include "fuzz.h"
 
 #define MEMORY			((size_t) 64 << 20)
-#define MOST_KEYS		4000
-#define MOST_STEPS		60
+#define MAX_KEYS		4000
+#define MAX_STEPS		60
 
 static const double rates[] = {0.5, 0.3, 0.1, 0.01, 0.001, 1e-5, 1e-9};
 
-static TestHost host;
+static TestEnv env;
 static BfBuilder b;
-static uint64_t keys[MOST_KEYS];
+static uint64_t keys[MAX_KEYS];
 static uint32_t nkeys;
-static uint64_t coming;			/* number of the next key */
+static uint64_t remaining;			/* number of the next key */
 
 static void
 demand_all(const BfView *view)
@@ -37,7 +37,7 @@ went_well(BfStatus status)
 {
 	if (status == BF_NO_MEMORY)
 	{
-		DEMAND(host.fail_at > 0 && host.allocations >= host.fail_at);
+		DEMAND(env.fail_at > 0 && env.allocations >= env.fail_at);
 		return false;
 	}
 	DEMAND(status == BF_OK);
@@ -49,9 +49,9 @@ add_some(uint32_t n, bool scattered)
 {
 	uint32_t	i;
 
-	for (i = 0; i < n && nkeys < MOST_KEYS; i++, coming++)
+	for (i = 0; i < n && nkeys < MAX_KEYS; i++, remaining++)
 	{
-		uint64_t	hash = scattered ? bf_hash_u64(coming, 5) : coming;
+		uint64_t	hash = scattered ? bf_hash_u64(remaining, 5) : remaining;
 		bool		room = bf_builder_has_room(&b, 1);
 		int			nlayers = b.nlayers;
 
@@ -67,24 +67,24 @@ add_some(uint32_t n, bool scattered)
 static bool
 merge(const BfParams *params, uint32_t n)
 {
-	TestHost	other_host;
+	TestEnv	other_env;
 	BfBuilder	other;
 	Image		image;
 	uint32_t	i;
 	bool		well;
 
-	if (nkeys + n > MOST_KEYS)
+	if (nkeys + n > MAX_KEYS)
 		return true;
-	host_init(&other_host, MEMORY);
-	bf_builder_init(&other, &other_host.host, params);
+	env_init(&other_env, MEMORY);
+	bf_builder_init(&other, &other_env.env, params);
 	for (i = 0; i < n; i++)
-		DEMAND(bf_builder_add(&other, bf_hash_u64(coming + i, 5)) == BF_OK);
+		DEMAND(bf_builder_add(&other, bf_hash_u64(remaining + i, 5)) == BF_OK);
 	DEMAND(image_write(&image, &other, n & 1) == BF_OK);
 	well = went_well(bf_builder_merge(&b, &image.view));
 	for (i = 0; well && i < n; i++)
-		keys[nkeys++] = bf_hash_u64(coming++, 5);
+		keys[nkeys++] = bf_hash_u64(remaining++, 5);
 	image_free(&image);
-	finish(&other, &other_host);
+	finish(&other, &other_env);
 	return well;
 }
 
@@ -101,9 +101,9 @@ reload(bool compact)
 		return false;
 	demand_all(&image.view);
 	bf_builder_free(&b);
-	DEMAND(host.outstanding == 0);
+	DEMAND(env.outstanding == 0);
 	params = image.view.params;
-	bf_builder_init(&b, &host.host, &params);
+	bf_builder_init(&b, &env.env, &params);
 	status = bf_builder_merge(&b, &image.view);
 	if (went_well(status) &&
 		went_well(status = image_write(&again, &b, false)))
@@ -128,7 +128,7 @@ exclude(uint32_t n)
 		BfStatus	status;
 
 		status = bf_builder_exclude(&b, hash);
-		if (status == BF_TOO_MANY_EXCEPTIONS)
+		if (status == BF_TOO_MANY_EXCLUSIONS)
 			return true;
 		if (!went_well(status))
 			return false;
@@ -165,8 +165,8 @@ step(Input *input)
 			params.expected = n;
 			return merge(&params, 4 * n);
 		case 8:
-			host.allocations = 0;
-			host.fail_at = n;
+			env.allocations = 0;
+			env.fail_at = n;
 			return true;
 		default:
 			return nkeys == 0 ||
@@ -191,10 +191,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	params.fpp = rates[take(&input) % 7];
 	params.expected = take(&input);
 	nkeys = 0;
-	coming = 0;
-	host_init(&host, MEMORY);
-	bf_builder_init(&b, &host.host, &params);
-	for (i = 0; well && input.left > 0 && i < MOST_STEPS; i++)
+	remaining = 0;
+	env_init(&env, MEMORY);
+	bf_builder_init(&b, &env.env, &params);
+	for (i = 0; well && input.left > 0 && i < MAX_STEPS; i++)
 	{
 		unsigned	what = input.bytes[0] % 10;
 
@@ -216,6 +216,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			DEMAND(bf_current_fpp(&image.view) < 2.2 * params.fpp);
 		image_free(&image);
 	}
-	finish(&b, &host);
+	finish(&b, &env);
 	return 0;
 }

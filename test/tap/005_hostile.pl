@@ -1008,7 +1008,7 @@ my @operations = (
 		'42804|54000'
 	],
 	[
-		q{(SELECT grown::bytea::bloom @> 'key' FROM bloom_try_add(f, 'key'))},
+		q{(SELECT filter::bytea::bloom @> 'key' FROM bloom_try_add(f, 'key'))},
 		'22P02|42804|54000'
 	],
 	[
@@ -1056,7 +1056,7 @@ my @operations = (
 		''
 	],
 	[ q{(f = g) = (f::bytea = g::bytea) AND f = f}, '', 'bytes' ],
-	[ q{(bloom_hashvalue(f) = bloom_hashvalue(g)) = (f = g)}, '', 'bytes' ],
+	[ q{(hash_bloom(f) = hash_bloom(g)) = (f = g)}, '', 'bytes' ],
 	[ q{f::text::bloom::bytea = f::bytea}, '', 'bytes' ],
 	[ q{bloom_send(f) = f::bytea}, '', 'bytes' ]);
 

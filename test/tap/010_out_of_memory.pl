@@ -89,7 +89,7 @@ my @statements = (
 		'UPDATE filters SET f = bloom_add_all(f, ARRAY(SELECT -i FROM generate_series(1, 2000) i))',
 		20
 	],
-	[ 'UPDATE filters SET f = (bloom_try_add(f, -1)).grown', 10 ],
+	[ 'UPDATE filters SET f = (bloom_try_add(f, -1)).filter', 10 ],
 	[
 		'UPDATE filters SET f = bloom_exclude(f, (SELECT min(i) FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
 		4

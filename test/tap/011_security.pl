@@ -47,7 +47,7 @@ my @functions = (
 	'bloom_from_bytea(anyelement)', 'bloom_to_bytea(anyelement)',
 	'bloom_add(anyelement, anyelement)', 'bloom_union(anyelement, anyelement)',
 	'bloom_contains(anyelement, anyelement)',
-	'bloom_eq(anyelement, anyelement)', 'bloom_hashvalue(anyelement)',
+	'bloom_eq(anyelement, anyelement)', 'hash_bloom(anyelement)',
 	'bloom_agg_transfn(anyelement, anyelement)',
 	'bloom_union_agg_transfn(anyelement, anyelement)',
 	'bloom_agg_combinefn(anyelement, anyelement)',
@@ -215,7 +215,7 @@ ALTER TYPE bloom SET (STORAGE = main)}
 	[
 		'an operator class', 'must be superuser', q{
 CREATE OPERATOR CLASS stolen FOR TYPE dress USING hash AS
-	FUNCTION 1 bloom_hashvalue(bloom)}
+	FUNCTION 1 hash_bloom(bloom)}
 	],
 	[
 		'a negator for our operator', 'must be owner of operator', q{

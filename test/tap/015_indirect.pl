@@ -87,7 +87,7 @@ my @expressions = (
 	'F & bloom_add_all(bloom_empty(), ARRAY[1, 2, -1])',
 	'bloom_intersection_cardinality(bloom_add_all(bloom_empty(), ARRAY[1, 2, -1]), F)',
 	'F = F',
-	'bloom_hashvalue(F)',
+	'hash_bloom(F)',
 	'bloom_cardinality(F)',
 	'bloom_fpp(F)',
 	'bloom_info(F)',

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../host.h"
+#include "../env.h"
 #include "tap.h"
 
 /* BF_QUICK=1 asks for fewer probes, as under a sanitizer. */
@@ -64,7 +64,7 @@ params_of(double fpp, uint64_t expected)
 	params.fpp = fpp;
 	params.expected = expected;
 	params.seed = 42;
-	params.kind.code = BF_KIND_INTEGER;
+	params.key_type.code = BF_KEY_INTEGER;
 	return params;
 }
 
@@ -91,20 +91,20 @@ add_keys(BfBuilder *b, uint64_t first, uint64_t n, uint64_t set)
 }
 
 static inline void
-start(BfBuilder *b, TestHost *host, double fpp, uint64_t expected)
+start(BfBuilder *b, TestEnv *env, double fpp, uint64_t expected)
 {
 	BfParams	params = params_of(fpp, expected);
 
-	host_init(host, SIZE_MAX);
-	bf_builder_init(b, &host->host, &params);
+	env_init(env, SIZE_MAX);
+	bf_builder_init(b, &env->env, &params);
 }
 
 static inline void
-finish(BfBuilder *b, TestHost *host)
+finish(BfBuilder *b, TestEnv *env)
 {
 	bf_builder_free(b);
-	CHECK(host->outstanding == 0, "%ld allocations leaked",
-		  host->outstanding);
+	CHECK(env->outstanding == 0, "%ld allocations leaked",
+		  env->outstanding);
 }
 
 /* Open as if the bytes had come from outside. */
@@ -132,14 +132,14 @@ static inline bool
 image_build(Image *image, double fpp, uint64_t expected,
 			uint64_t first, uint64_t n, uint64_t set, bool compact)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	bool		written;
 
-	start(&b, &host, fpp, expected);
+	start(&b, &env, fpp, expected);
 	add_keys(&b, first, n, set);
 	written = image_write(image, &b, compact);
-	finish(&b, &host);
+	finish(&b, &env);
 	return written;
 }
 

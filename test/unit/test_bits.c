@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 /* High word of a product, by schoolbook multiplication of 16-bit digits. */
 static uint64_t
@@ -44,14 +44,14 @@ high_of_product(uint64_t x, uint64_t y)
 
 /* Number, in the layer, of bit i of a hash, i from 1. */
 static uint64_t
-reference_bit(const BfShape *shape, uint64_t hash, int i)
+reference_bit(const BfGeometry *geometry, uint64_t hash, int i)
 {
-	uint64_t	block = high_of_product(hash, shape->nblocks);
+	uint64_t	block = high_of_product(hash, geometry->nblocks);
 	uint64_t	x = hash;
 
 	while (i-- > 0)
 		x *= UINT64_C(11400714819323198485);
-	return (block << shape->block_log2) + (x >> (64 - shape->block_log2));
+	return (block << geometry->block_log2) + (x >> (64 - geometry->block_log2));
 }
 
 static bool
@@ -61,26 +61,26 @@ reference_get(const uint8_t *bits, uint64_t bit)
 }
 
 static void
-reference_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
+reference_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 {
 	int			i;
 
-	for (i = 1; i <= shape->k; i++)
+	for (i = 1; i <= geometry->k; i++)
 	{
-		uint64_t	bit = reference_bit(shape, hash, i);
+		uint64_t	bit = reference_bit(geometry, hash, i);
 
 		bits[bit / 8] = (uint8_t) (bits[bit / 8] | 1 << bit % 8);
 	}
 }
 
 static bool
-reference_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
+reference_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 {
 	int			i;
 
-	for (i = 1; i <= shape->k; i++)
+	for (i = 1; i <= geometry->k; i++)
 	{
-		if (!reference_get(bits, reference_bit(shape, hash, i)))
+		if (!reference_get(bits, reference_bit(geometry, hash, i)))
 			return false;
 	}
 	return true;
@@ -110,12 +110,12 @@ static const uint64_t extremes[] = {
 
 #define NEXTREMES	(sizeof(extremes) / sizeof(extremes[0]))
 
-static BfShape
-shape_of(uint32_t nblocks, int block_log2, int k)
+static BfGeometry
+geometry_of(uint32_t nblocks, int block_log2, int k)
 {
-	BfShape		shape = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01, 0, false};
+	BfGeometry		geometry = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01, 0, false};
 
-	return shape;
+	return geometry;
 }
 
 static uint8_t *
@@ -131,7 +131,7 @@ test_golden(void)
 	static const struct
 	{
 		uint64_t	hash;
-		BfShape		shape;
+		BfGeometry		geometry;
 		uint64_t	bits[6];
 	}			cases[] = {
 		{1, {1, 9, 4, 1, 0.01, 0, false}, {316, 446, 192, 434}},
@@ -146,17 +146,17 @@ test_golden(void)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
-		const BfShape *shape = &cases[i].shape;
-		size_t		size = bf_shape_size(shape);
+		const BfGeometry *geometry = &cases[i].geometry;
+		size_t		size = bf_geometry_size(geometry);
 		uint8_t    *bits = zeros(size);
-		unsigned	added = bf_bits_add(shape, bits, cases[i].hash);
+		unsigned	added = bf_bits_add(geometry, bits, cases[i].hash);
 
 		CHECK(added == reference_count(bits, size), "case %zu", i);
-		for (j = 0; j < shape->k; j++)
+		for (j = 0; j < geometry->k; j++)
 		{
 			uint64_t	bit = cases[i].bits[j];
 
-			CHECK(reference_bit(shape, cases[i].hash, j + 1) == bit,
+			CHECK(reference_bit(geometry, cases[i].hash, j + 1) == bit,
 				  "the reference, case %zu, bit %d", i, j + 1);
 			CHECK(reference_get(bits, bit), "case %zu, bit %d", i, j + 1);
 		}
@@ -177,9 +177,9 @@ test_reference(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfShape		shape = shape_of(1 + (uint32_t)
+			BfGeometry		geometry = geometry_of(1 + (uint32_t)
 										 (random64(&state) % 5), log2, k);
-			size_t		size = bf_shape_size(&shape);
+			size_t		size = bf_geometry_size(&geometry);
 			uint8_t    *bits = zeros(size);
 			uint8_t    *expected = zeros(size);
 			int			keys = (1 << log2) / k / 4 + 2;
@@ -190,13 +190,13 @@ test_reference(void)
 			for (i = 0; i < keys; i++)
 			{
 				uint64_t	hash = random64(&state);
-				unsigned	added = bf_bits_add(&shape, bits, hash);
+				unsigned	added = bf_bits_add(&geometry, bits, hash);
 
-				reference_add(&shape, expected, hash);
+				reference_add(&geometry, expected, hash);
 				count += added;
-				CHECK(bf_bits_contain(&shape, bits, hash),
+				CHECK(bf_bits_contain(&geometry, bits, hash),
 					  "2^%d, k = %d: just added", log2, k);
-				CHECK(bf_bits_add(&shape, bits, hash) == 0,
+				CHECK(bf_bits_add(&geometry, bits, hash) == 0,
 					  "2^%d, k = %d: added again", log2, k);
 			}
 			CHECK(memcmp(bits, expected, size) == 0,
@@ -209,8 +209,8 @@ test_reference(void)
 			{
 				uint64_t	hash = random64(&state);
 
-				CHECK(bf_bits_contain(&shape, bits, hash) ==
-					  reference_contain(&shape, expected, hash),
+				CHECK(bf_bits_contain(&geometry, bits, hash) ==
+					  reference_contain(&geometry, expected, hash),
 					  "2^%d, k = %d: absent key", log2, k);
 			}
 			free(bits);
@@ -230,14 +230,14 @@ test_added(void)
 
 	for (i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
 	{
-		BfShape		shape = shape_of(3, 9, ks[i]);
-		size_t		size = bf_shape_size(&shape);
+		BfGeometry		geometry = geometry_of(3, 9, ks[i]);
+		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint64_t	before = 0;
 
 		for (j = 0; j < 600; j++)
 		{
-			unsigned	added = bf_bits_add(&shape, bits, random64(&state));
+			unsigned	added = bf_bits_add(&geometry, bits, random64(&state));
 			uint64_t	count = reference_count(bits, size);
 
 			CHECK(count - before == added,
@@ -259,19 +259,19 @@ test_every_bit_counts(void)
 
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfShape		shape = shape_of(2, 14, k);
-		size_t		size = bf_shape_size(&shape);
+		BfGeometry		geometry = geometry_of(2, 14, k);
+		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = exactly(size);
 		uint64_t	hash = random64(&state);
 
 		memset(bits, 0xFF, size);
-		CHECK(bf_bits_contain(&shape, bits, hash), "k = %d: all set", k);
+		CHECK(bf_bits_contain(&geometry, bits, hash), "k = %d: all set", k);
 		for (missing = 1; missing <= k; missing++)
 		{
-			uint64_t	bit = reference_bit(&shape, hash, missing);
+			uint64_t	bit = reference_bit(&geometry, hash, missing);
 
 			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
-			CHECK(!bf_bits_contain(&shape, bits, hash),
+			CHECK(!bf_bits_contain(&geometry, bits, hash),
 				  "k = %d: bit %d is not looked at", k, missing);
 			bits[bit / 8] = 0xFF;
 		}
@@ -279,14 +279,14 @@ test_every_bit_counts(void)
 		/* The bit after the last one does not matter. */
 		if (k < BF_MAX_HASHES)
 		{
-			uint64_t	bit = reference_bit(&shape, hash, k + 1);
+			uint64_t	bit = reference_bit(&geometry, hash, k + 1);
 			bool		other = true;
 			int			i;
 
 			for (i = 1; i <= k; i++)
-				other &= reference_bit(&shape, hash, i) != bit;
+				other &= reference_bit(&geometry, hash, i) != bit;
 			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
-			CHECK(bf_bits_contain(&shape, bits, hash) == other,
+			CHECK(bf_bits_contain(&geometry, bits, hash) == other,
 				  "k = %d: bit %d is looked at", k, k + 1);
 		}
 		free(bits);
@@ -306,8 +306,8 @@ test_extremes(void)
 
 	for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
 	{
-		BfShape		shape = shape_of(nblocks[i], 9, 6);
-		size_t		size = bf_shape_size(&shape);
+		BfGeometry		geometry = geometry_of(nblocks[i], 9, 6);
+		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint8_t    *expected = zeros(size);
 
@@ -326,9 +326,9 @@ test_extremes(void)
 			}
 			CHECK(high_of_product(hash, nblocks[i]) < nblocks[i],
 				  "block of %016llX", (unsigned long long) hash);
-			bf_bits_add(&shape, bits, hash);
-			reference_add(&shape, expected, hash);
-			CHECK(bf_bits_contain(&shape, bits, hash), "%016llX of %u blocks",
+			bf_bits_add(&geometry, bits, hash);
+			reference_add(&geometry, expected, hash);
+			CHECK(bf_bits_contain(&geometry, bits, hash), "%016llX of %u blocks",
 				  (unsigned long long) hash, nblocks[i]);
 		}
 		CHECK(memcmp(bits, expected, size) == 0, "%u blocks: other bits",
@@ -342,13 +342,13 @@ test_extremes(void)
 static void
 test_largest(void)
 {
-	BfShape		shape = shape_of(1 << 23, 9, 6);
-	uint8_t    *bits = calloc(bf_shape_size(&shape), 1);
+	BfGeometry		geometry = geometry_of(1 << 23, 9, 6);
+	uint8_t    *bits = calloc(bf_geometry_size(&geometry), 1);
 	size_t		i;
 	int			j;
 
-	CHECK(bf_shape_size(&shape) == (size_t) 1 << 29, "%zu bytes",
-		  bf_shape_size(&shape));
+	CHECK(bf_geometry_size(&geometry) == (size_t) 1 << 29, "%zu bytes",
+		  bf_geometry_size(&geometry));
 	if (bits == NULL)
 	{
 		printf("# 512 MiB are not to be had here, so the largest layer is "
@@ -357,11 +357,11 @@ test_largest(void)
 	}
 	for (i = 0; i < NEXTREMES; i++)
 	{
-		bf_bits_add(&shape, bits, extremes[i]);
-		CHECK(bf_bits_contain(&shape, bits, extremes[i]), "%016llX",
+		bf_bits_add(&geometry, bits, extremes[i]);
+		CHECK(bf_bits_contain(&geometry, bits, extremes[i]), "%016llX",
 			  (unsigned long long) extremes[i]);
-		for (j = 1; j <= shape.k; j++)
-			CHECK(reference_get(bits, reference_bit(&shape, extremes[i], j)),
+		for (j = 1; j <= geometry.k; j++)
+			CHECK(reference_get(bits, reference_bit(&geometry, extremes[i], j)),
 				  "%016llX, bit %d", (unsigned long long) extremes[i], j);
 	}
 	free(bits);
@@ -372,13 +372,13 @@ static void
 test_kernels(void)
 {
 	uint64_t	state = 5;
-	TestHost	host;
+	TestEnv	env;
 	int			round;
 
-	host_init(&host, SIZE_MAX);
+	env_init(&env, SIZE_MAX);
 	for (round = 0; round < 400; round++)
 	{
-		/* A few of them longer than what is done between two polls. */
+		/* A few of them longer than what is done between two check for interrupts. */
 		size_t		size = 64 * (1 + random64(&state) %
 								 (round % 40 == 0 ? 40000 : 40));
 		size_t		at = random64(&state) % 8;
@@ -402,16 +402,16 @@ test_kernels(void)
 		}
 		CHECK(bf_bits_count(x + at, size) == reference_count(x + at, size),
 			  "%zu bytes", size);
-		CHECK(bf_bits_count_union(&host.host, x + at, y, size) ==
+		CHECK(bf_bits_count_union(&env.env, x + at, y, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		CHECK(bf_bits_count_union(&host.host, y, x + at, size) ==
+		CHECK(bf_bits_count_union(&env.env, y, x + at, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		bf_bits_copy(&host.host, z, x + at, size);
+		bf_bits_copy(&env.env, z, x + at, size);
 		CHECK(memcmp(z, x + at, size) == 0, "copy of %zu bytes", size);
-		bf_bits_intersect(&host.host, z, y, size);
+		bf_bits_intersect(&env.env, z, y, size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
-		bf_bits_unite(&host.host, x + at, y, size);
+		bf_bits_unite(&env.env, x + at, y, size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
 			CHECK(x[i] == 0xEE, "written before the first block");
@@ -430,21 +430,21 @@ test_polls(void)
 	size_t		size = (size_t) 8 << 20;
 	uint8_t    *x = exactly(size);
 	uint8_t    *y = exactly(size);
-	TestHost	host;
+	TestEnv	env;
 
 	memset(x, 1, size);
 	memset(y, 2, size);
-	host_init(&host, SIZE_MAX);
-	bf_bits_count_union(&host.host, x, y, size);
-	CHECK(host.polls == 8, "counting: %ld", host.polls);
-	bf_bits_unite(&host.host, x, y, size);
-	CHECK(host.polls == 16, "uniting: %ld", host.polls);
-	bf_bits_intersect(&host.host, x, y, size);
-	CHECK(host.polls == 24, "intersecting: %ld", host.polls);
-	bf_bits_copy(&host.host, x, y, size);
-	CHECK(host.polls == 32, "copying: %ld", host.polls);
-	bf_bits_fold(&host.host, x, y, (uint32_t) (size / 64), 4, 64);
-	CHECK(host.polls == 40, "folding: %ld", host.polls);
+	env_init(&env, SIZE_MAX);
+	bf_bits_count_union(&env.env, x, y, size);
+	CHECK(env.polls == 8, "counting: %ld", env.polls);
+	bf_bits_unite(&env.env, x, y, size);
+	CHECK(env.polls == 16, "uniting: %ld", env.polls);
+	bf_bits_intersect(&env.env, x, y, size);
+	CHECK(env.polls == 24, "intersecting: %ld", env.polls);
+	bf_bits_copy(&env.env, x, y, size);
+	CHECK(env.polls == 32, "copying: %ld", env.polls);
+	bf_bits_fold(&env.env, x, y, (uint32_t) (size / 64), 4, 64);
+	CHECK(env.polls == 40, "folding: %ld", env.polls);
 	free(x);
 	free(y);
 }
@@ -471,28 +471,28 @@ test_fold(void)
 	{
 		for (c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 		{
-			BfShape		shape = shape_of(cases[c].nblocks, log2, 7 + (int) c);
-			BfShape		small = shape_of(cases[c].nblocks / cases[c].factor,
+			BfGeometry		geometry = geometry_of(cases[c].nblocks, log2, 7 + (int) c);
+			BfGeometry		small = geometry_of(cases[c].nblocks / cases[c].factor,
 										 log2, 7 + (int) c);
-			uint8_t    *from = zeros(bf_shape_size(&shape));
-			uint8_t    *to = exactly(bf_shape_size(&small));
-			uint8_t    *direct = zeros(bf_shape_size(&small));
+			uint8_t    *from = zeros(bf_geometry_size(&geometry));
+			uint8_t    *to = exactly(bf_geometry_size(&small));
+			uint8_t    *direct = zeros(bf_geometry_size(&small));
 			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
-			TestHost	host;
+			TestEnv	env;
 
-			host_init(&host, SIZE_MAX);
-			memset(to, 0xA5, bf_shape_size(&small));
+			env_init(&env, SIZE_MAX);
+			memset(to, 0xA5, bf_geometry_size(&small));
 			for (i = 0; i < NEXTREMES + keys; i++)
 			{
 				uint64_t	hash = i < NEXTREMES ? extremes[i]
 					: random64(&state);
 
-				bf_bits_add(&shape, from, hash);
+				bf_bits_add(&geometry, from, hash);
 				bf_bits_add(&small, direct, hash);
 			}
-			bf_bits_fold(&host.host, to, from, cases[c].nblocks,
+			bf_bits_fold(&env.env, to, from, cases[c].nblocks,
 						 cases[c].factor, (size_t) 1 << log2 >> 3);
-			CHECK(memcmp(to, direct, bf_shape_size(&small)) == 0,
+			CHECK(memcmp(to, direct, bf_geometry_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
 				  cases[c].factor);
 			free(from);

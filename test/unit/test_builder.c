@@ -10,7 +10,7 @@
 #include <setjmp.h>
 
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -41,14 +41,14 @@ static bool
 image_from(Image *image, double fpp, uint64_t expected,
 		   const uint64_t *hashes, size_t n, bool compact)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	bool		written;
 
-	start(&b, &host, fpp, expected);
+	start(&b, &env, fpp, expected);
 	add_list(&b, hashes, n);
 	written = image_write(image, &b, compact);
-	finish(&b, &host);
+	finish(&b, &env);
 	return written;
 }
 
@@ -58,12 +58,12 @@ image_of_parts(Image *image, double fpp, uint64_t expected,
 			   const uint64_t *hashes, const size_t *bounds,
 			   const int *order, int nparts, bool compact)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	bool		written;
 	int			i;
 
-	start(&b, &host, fpp, expected);
+	start(&b, &env, fpp, expected);
 	for (i = 0; i < nparts; i++)
 	{
 		Image		part;
@@ -78,7 +78,7 @@ image_of_parts(Image *image, double fpp, uint64_t expected,
 		image_free(&part);
 	}
 	written = image_write(image, &b, compact);
-	finish(&b, &host);
+	finish(&b, &env);
 	return written;
 }
 
@@ -107,7 +107,7 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		{0, n / 3, 2 * n / 3, n}, {0, n - n / 10, n - n / 20, n},
 		{0, 0, n, n}
 	};
-	TestHost	host;
+	TestEnv	env;
 	Image		image,
 				other;
 	size_t		i,
@@ -134,8 +134,8 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		  fpp, (unsigned long long) expected, n);
 	image_free(&other);
 
-	host_init(&host, SIZE_MAX);
-	bf_list_sort(&host.host, hashes, n);
+	env_init(&env, SIZE_MAX);
+	bf_list_sort(&env.env, hashes, n);
 	image_from(&other, fpp, expected, hashes, n, compact);
 	CHECK(image_equal(&image, &other),
 		  "%g, expected %llu, %zu keys: sorted gives other bytes", fpp,
@@ -224,35 +224,35 @@ test_sized_limit(void)
 	{
 		for (i = 0; i < LENGTH(expected); i++)
 		{
-			BfShape		shape;
+			BfGeometry		geometry;
 			size_t		dense;
-			size_t		most;
+			size_t		max;
 			uint64_t   *hashes;
 			Image		image;
 			size_t		n;
 
-			bf_shape_for(rates[p], expected[i], &shape);
-			dense = HEADER + ENTRY + (size_t) bf_shape_bits(&shape) / 8;
-			most = (dense - HEADER) / 8;
-			hashes = hash_list(most + 1, 3);
-			for (n = most - 1; n <= most + 1; n++)
+			bf_geometry_for(rates[p], expected[i], &geometry);
+			dense = HEADER + ENTRY + (size_t) bf_geometry_bits(&geometry) / 8;
+			max = (dense - HEADER) / 8;
+			hashes = hash_list(max + 1, 3);
+			for (n = max - 1; n <= max + 1; n++)
 			{
 				if (!image_from(&image, rates[p], expected[i], hashes, n,
 								false))
 					continue;
-				CHECK((image.view.nlayers == 0) == (n <= most),
+				CHECK((image.view.nlayers == 0) == (n <= max),
 					  "%g, expected %llu: %zu hashes, layers: %d", rates[p],
 					  (unsigned long long) expected[i], n,
 					  image.view.nlayers);
 				CHECK(image.size <= dense && image.size ==
-					  (n <= most ? HEADER + 8 * n : dense),
+					  (n <= max ? HEADER + 8 * n : dense),
 					  "%g, expected %llu: %zu hashes in %zu bytes", rates[p],
 					  (unsigned long long) expected[i], n, image.size);
 				image_free(&image);
 			}
 
 			/* The number of distinct ones decides, and so does each way. */
-			for (n = most; n <= most + 1; n++)
+			for (n = max; n <= max + 1; n++)
 				same_bytes(rates[p], expected[i], n, false);
 			free(hashes);
 		}
@@ -263,49 +263,49 @@ test_sized_limit(void)
 static void
 test_unsized_limit(void)
 {
-	const size_t most = 1 << 22;
+	const size_t max = 1 << 22;
 	uint64_t	state = 11;
-	uint64_t   *hashes = hash_list(most + 1, 5);
-	TestHost	host;
+	uint64_t   *hashes = hash_list(max + 1, 5);
+	TestEnv	env;
 	BfBuilder	b;
 	Image		serial,
 				more,
 				shuffled,
 				more_shuffled;
-	BfShape		first;
+	BfGeometry		first;
 
 	/* Full of duplicates, which are no keys, then one key more. */
-	start(&b, &host, 0.01, 0);
-	add_list(&b, hashes, most);
+	start(&b, &env, 0.01, 0);
+	add_list(&b, hashes, max);
 	add_list(&b, hashes, 1000);
 	image_write(&serial, &b, false);
-	add_list(&b, hashes, most / 4);
-	add_list(&b, hashes + most, 1);
+	add_list(&b, hashes, max / 4);
+	add_list(&b, hashes + max, 1);
 	image_write(&more, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 
 	CHECK(serial.view.nlayers == 0 &&
-		  serial.view.nhashes == most,
+		  serial.view.nhashes == max,
 		  "2^22 keys: %d layers, %u hashes", serial.view.nlayers,
 		  serial.view.nhashes);
-	bf_shape_for(0.01, 1 << 24, &first);
+	bf_geometry_for(0.01, 1 << 24, &first);
 	CHECK(more.view.nlayers == 1 &&
-		  more.view.layers[0].shape.nblocks == first.nblocks &&
-		  more.view.layers[0].shape.capacity == first.capacity,
+		  more.view.layers[0].geometry.nblocks == first.nblocks &&
+		  more.view.layers[0].geometry.capacity == first.capacity,
 		  "one key more: %d layers", more.view.nlayers);
 
-	shuffle(hashes, most, &state);
-	start(&b, &host, 0.01, 0);
-	add_list(&b, hashes, most);
+	shuffle(hashes, max, &state);
+	start(&b, &env, 0.01, 0);
+	add_list(&b, hashes, max);
 	image_write(&shuffled, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 	CHECK(image_equal(&serial, &shuffled), "2^22 keys, shuffled");
 
-	shuffle(hashes, most + 1, &state);
-	start(&b, &host, 0.01, 0);
-	add_list(&b, hashes, most + 1);
+	shuffle(hashes, max + 1, &state);
+	start(&b, &env, 0.01, 0);
+	add_list(&b, hashes, max + 1);
 	image_write(&more_shuffled, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 	CHECK(image_equal(&more, &more_shuffled), "one key more, shuffled");
 
 	image_free(&serial);
@@ -327,7 +327,7 @@ test_unsized_beyond(void)
 	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
 	uint64_t	state = 12;
 	uint64_t   *hashes = hash_list(n, 6);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image,
 				compact,
@@ -335,11 +335,11 @@ test_unsized_beyond(void)
 	size_t		i,
 				j;
 
-	start(&b, &host, 0.01, 0);
+	start(&b, &env, 0.01, 0);
 	add_list(&b, hashes, n);
 	image_write(&image, &b, false);
 	image_write(&compact, &b, true);
-	finish(&b, &host);
+	finish(&b, &env);
 	CHECK(image.view.nlayers == 1 && compact.view.nlayers == 1,
 		  "%d layers", image.view.nlayers);
 	for (i = 0; i < n; i++)
@@ -383,23 +383,23 @@ test_fitted(void)
 		2300000					/* they are dense only together */
 	};
 	uint64_t   *hashes = hash_list(n, 6);
-	BfShape		whole;
+	BfGeometry		whole;
 	Image		image;
 	size_t		i;
 
-	bf_shape_to_fold(0.01, &whole);
+	bf_geometry_to_fold(0.01, &whole);
 	for (i = 0; i < LENGTH(bounds) * 2 - 1; i++)
 	{
 		size_t		bound = bounds[(i + 1) / 2];
-		TestHost	host[3];
+		TestEnv	env[3];
 		BfBuilder	b[3];
 		Image		other;
 		int			p;
 
 		for (p = 0; p < 3; p++)
 		{
-			start(&b[p], &host[p], 0.01, 0);
-			bf_builder_fit(&b[p]);
+			start(&b[p], &env[p], 0.01, 0);
+			bf_builder_compact_at_end(&b[p]);
 		}
 		add_list(&b[1], hashes, bound);
 		add_list(&b[2], hashes + bound, n - bound);
@@ -410,7 +410,7 @@ test_fitted(void)
 
 			image_write(&from, part, false);
 			CHECK(from.view.nlayers == 0 ||
-				  from.view.layers[0].shape.nblocks == whole.nblocks,
+				  from.view.layers[0].geometry.nblocks == whole.nblocks,
 				  "a part has another layer");
 			CHECK(bf_builder_merge(&b[0], &from.view) == BF_OK,
 				  "a part cannot be merged");
@@ -418,7 +418,7 @@ test_fitted(void)
 		}
 		image_write(&other, &b[0], true);
 		for (p = 0; p < 3; p++)
-			finish(&b[p], &host[p]);
+			finish(&b[p], &env[p]);
 		if (i > 0)
 		{
 			CHECK(image_equal(&image, &other), "parts at %zu, order %zu",
@@ -430,7 +430,7 @@ test_fitted(void)
 	}
 
 	CHECK(image.view.nlayers == 1 &&
-		  (double) bf_shape_bits(&image.view.layers[0].shape) <
+		  (double) bf_geometry_bits(&image.view.layers[0].geometry) <
 		  1.34 * bf_needed_bits(0.01, n) &&
 		  bf_current_fpp(&image.view) <= 0.01,
 		  "%zu bytes for %zu keys at a rate of %g", image.size, n,
@@ -446,20 +446,20 @@ test_fitted(void)
 
 /* The layer that n hashes make if they go there directly. */
 static bool
-layer_equal(const BfViewLayer *layer, const BfShape *shape,
+layer_equal(const BfViewLayer *layer, const BfGeometry *geometry,
 			const uint64_t *hashes, size_t n)
 {
-	size_t		size = bf_shape_size(shape);
+	size_t		size = bf_geometry_size(geometry);
 	uint8_t    *bits = memset(exactly(size), 0, size);
 	bool		equal;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
-		bf_bits_add(shape, bits, hashes[i]);
-	equal = layer->shape.nblocks == shape->nblocks &&
-		layer->shape.block_log2 == shape->block_log2 &&
-		layer->shape.k == shape->k && layer->shape.fpp == shape->fpp &&
-		layer->shape.capacity == shape->capacity &&
+		bf_bits_add(geometry, bits, hashes[i]);
+	equal = layer->geometry.nblocks == geometry->nblocks &&
+		layer->geometry.block_log2 == geometry->block_log2 &&
+		layer->geometry.k == geometry->k && layer->geometry.fpp == geometry->fpp &&
+		layer->geometry.capacity == geometry->capacity &&
 		memcmp(layer->bits, bits, size) == 0;
 	free(bits);
 	return equal;
@@ -484,21 +484,21 @@ test_compact_list(void)
 			uint64_t   *hashes = hash_list(n, 8);
 			Image		image,
 						sized;
-			BfShape		shape;
+			BfGeometry		geometry;
 			bool		smaller;
 
-			bf_shape_for(rates[p], n > 0 ? n : 1, &shape);
-			smaller = n > 0 && ENTRY + bf_shape_size(&shape) < 8 * n;
+			bf_geometry_for(rates[p], n > 0 ? n : 1, &geometry);
+			smaller = n > 0 && ENTRY + bf_geometry_size(&geometry) < 8 * n;
 			if (!image_from(&image, rates[p], 0, hashes, n, true))
 				continue;
 			CHECK(image.view.nlayers == (smaller ? 1 : 0),
 				  "%g, %zu keys: %d layers", rates[p], n,
 				  image.view.nlayers);
 			CHECK(image.size == (smaller ? HEADER + ENTRY +
-								 bf_shape_size(&shape) : HEADER + 8 * n),
+								 bf_geometry_size(&geometry) : HEADER + 8 * n),
 				  "%g, %zu keys: %zu bytes", rates[p], n, image.size);
 			if (image.view.nlayers == 1)
-				CHECK(layer_equal(&image.view.layers[0], &shape, hashes, n),
+				CHECK(layer_equal(&image.view.layers[0], &geometry, hashes, n),
 					  "%g, %zu keys: another layer than theirs", rates[p], n);
 			CHECK(image.view.params.expected == 0 &&
 				  image.view.params.fpp == rates[p],
@@ -524,28 +524,28 @@ test_compact_list(void)
  * the bits that are left, need less.  Returns whether it is at all.
  */
 static bool
-fold_of(const BfViewLayer *layer, BfShape *folded)
+fold_of(const BfViewLayer *layer, BfGeometry *folded)
 {
-	size_t		size = bf_shape_size(&layer->shape);
+	size_t		size = bf_geometry_size(&layer->geometry);
 	uint8_t    *bits = memcpy(exactly(size), layer->bits, size);
-	BfShape		shape = layer->shape;
-	TestHost	host;
+	BfGeometry		geometry = layer->geometry;
+	TestEnv	env;
 
-	host_init(&host, SIZE_MAX);
-	while (bf_shape_fold(&shape, bf_bits_count(bits, bf_shape_size(&shape)),
+	env_init(&env, SIZE_MAX);
+	while (bf_geometry_fold(&geometry, bf_bits_count(bits, bf_geometry_size(&geometry)),
 						 folded))
 	{
-		uint8_t    *smaller = exactly(bf_shape_size(folded));
+		uint8_t    *smaller = exactly(bf_geometry_size(folded));
 
-		bf_bits_fold(&host.host, smaller, bits, shape.nblocks,
-					 shape.nblocks / folded->nblocks,
-					 (size_t) 1 << (shape.block_log2 - 3));
+		bf_bits_fold(&env.env, smaller, bits, geometry.nblocks,
+					 geometry.nblocks / folded->nblocks,
+					 (size_t) 1 << (geometry.block_log2 - 3));
 		free(bits);
 		bits = smaller;
-		shape = *folded;
+		geometry = *folded;
 	}
 	free(bits);
-	return shape.nblocks < layer->shape.nblocks;
+	return geometry.nblocks < layer->geometry.nblocks;
 }
 
 /* A sized filter that got fewer keys folds to what they need. */
@@ -567,7 +567,7 @@ test_compact_fold(void)
 			Image		plain,
 						image,
 						sized;
-			BfShape		folded;
+			BfGeometry		folded;
 
 			if (!image_from(&plain, rates[p], expected, hashes, n, false) ||
 				!image_from(&image, rates[p], expected, hashes, n, true))
@@ -587,11 +587,11 @@ test_compact_fold(void)
 			}
 			else
 			{
-				BfShape		shape;
+				BfGeometry		geometry;
 
-				bf_shape_for(rates[p], n, &shape);
+				bf_geometry_for(rates[p], n, &geometry);
 				CHECK(image.view.nlayers ==
-					  (ENTRY + bf_shape_size(&shape) < 8 * n ? 1 : 0),
+					  (ENTRY + bf_geometry_size(&geometry) < 8 * n ? 1 : 0),
 					  "%g, %zu hashes: %d layers", rates[p], n,
 					  image.view.nlayers);
 				smaller = image.view.nlayers > 0 ? n : expected;
@@ -632,7 +632,7 @@ test_compact_stable(void)
 	/* From 8 blocks to 4, and by what is counted there, on to 2. */
 	if (image_build(&twice, 0.5, 2400, 1, 646, 0, true))
 		CHECK(twice.view.nlayers == 1 &&
-			  twice.view.layers[0].shape.nblocks == 2, "not folded twice");
+			  twice.view.layers[0].geometry.nblocks == 2, "not folded twice");
 	image_free(&twice);
 
 	for (r = 0; r < rounds; r++)
@@ -641,7 +641,7 @@ test_compact_stable(void)
 		uint64_t	first = 0;
 		BfBuilder	b,
 					again;
-		TestHost	host;
+		TestEnv	env;
 		Image		image,
 					same;
 		bool		found;
@@ -658,7 +658,7 @@ test_compact_stable(void)
 			Image		part;
 
 			if (i == 0)
-				start(&b, &host, fpp, expected);
+				start(&b, &env, fpp, expected);
 			if (!image_build(&part, fpp, expected, first, n, 13, false))
 				return;
 			CHECK(bf_builder_merge(&b, &part.view) == BF_OK, "merging");
@@ -669,34 +669,34 @@ test_compact_stable(void)
 		nlayers = b.nlayers;
 		for (i = 0; i < nlayers; i++)
 		{
-			BfShape		shape;
+			BfGeometry		geometry;
 
-			(void) bf_shape_fold(&b.layers[i].shape, b.layers[i].bits_set,
-								 &shape);
-			ascending = ascending && shape.capacity >= last;
-			last = shape.capacity;
+			(void) bf_geometry_fold(&b.layers[i].geometry, b.layers[i].bits_set,
+								 &geometry);
+			ascending = ascending && geometry.capacity >= last;
+			last = geometry.capacity;
 		}
 		if (!CHECK(bf_builder_compact(&b, &again, &found) == BF_OK,
 				   "compact"))
 			return;
 		if (!found)
 		{
-			finish(&b, &host);
+			finish(&b, &env);
 			continue;
 		}
 		folded += nlayers > 0;
 		united += again.nlayers < nlayers;
 		sorted += !ascending;
 		for (i = 1; i < again.nlayers; i++)
-			CHECK(again.layers[i - 1].shape.capacity <=
-				  again.layers[i].shape.capacity,
+			CHECK(again.layers[i - 1].geometry.capacity <=
+				  again.layers[i].geometry.capacity,
 				  "round %u: layer %d is smaller", r, i);
 		image_write(&image, &again, false);
 		image_has(&image, 0, first, 13);
 		bf_builder_free(&again);
-		finish(&b, &host);
+		finish(&b, &env);
 
-		start(&b, &host, 0.5, 0);
+		start(&b, &env, 0.5, 0);
 		b.params = image.view.params;
 		CHECK(bf_builder_merge(&b, &image.view) == BF_OK, "loading");
 		image_write(&same, &b, false);
@@ -708,7 +708,7 @@ test_compact_stable(void)
 			  same.size, image.size);
 		image_free(&same);
 		image_free(&image);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 	CHECK(folded > rounds / 20 && united > 0 && sorted > 0,
 		  "%u folded, %u united, %u sorted: not much of a test", folded,
@@ -720,13 +720,13 @@ static void
 test_compact_millions(void)
 {
 	static const uint64_t stops[] = {5000000, 9000000, 17000000};
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	uint64_t	done = 0;
 	size_t		s;
 	int			i;
 
-	start(&b, &host, 0.01, 0);
+	start(&b, &env, 0.01, 0);
 	for (s = 0; s < (quick() ? 1 : LENGTH(stops)); s++)
 	{
 		Image		plain,
@@ -747,13 +747,13 @@ test_compact_millions(void)
 			const BfViewLayer *before = &plain.view.layers[i];
 			const BfViewLayer *after =
 				&image.view.layers[image.view.nlayers - 1 - i];
-			BfShape		folded;
+			BfGeometry		folded;
 
 			fold_of(before, &folded);
-			CHECK(after->shape.nblocks == folded.nblocks &&
-				  after->shape.capacity == folded.capacity,
+			CHECK(after->geometry.nblocks == folded.nblocks &&
+				  after->geometry.capacity == folded.capacity,
 				  "%llu keys, layer %d: %u blocks, should be %u",
-				  (unsigned long long) done, i, after->shape.nblocks,
+				  (unsigned long long) done, i, after->geometry.nblocks,
 				  folded.nblocks);
 		}
 		image_has(&image, 0, done, 10);
@@ -770,7 +770,7 @@ test_compact_millions(void)
 		image_free(&plain);
 		image_free(&image);
 	}
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 /* Planning and writing in between leave no trace. */
@@ -800,12 +800,12 @@ test_plan_leaves_no_trace(void)
 		{
 			for (mode = 0; mode < 3; mode++)
 			{
-				TestHost	host;
+				TestEnv	env;
 				BfBuilder	b;
 				Image		other;
 				uint64_t	done;
 
-				start(&b, &host, cases[i].fpp, cases[i].expected);
+				start(&b, &env, cases[i].fpp, cases[i].expected);
 				for (done = 0; done < cases[i].n; done++)
 				{
 					add_keys(&b, done, 1, 4);
@@ -825,7 +825,7 @@ test_plan_leaves_no_trace(void)
 					  "case %zu, planned each %d keys, compact %d", i, step,
 					  mode);
 				image_free(&other);
-				finish(&b, &host);
+				finish(&b, &env);
 			}
 		}
 		image_free(&image);
@@ -847,7 +847,7 @@ typedef struct Part
 static bool
 merge_parts(const Part *parts, int nparts)
 {
-	TestHost	host,
+	TestEnv	env,
 				other;
 	BfBuilder	b,
 				settled;
@@ -856,7 +856,7 @@ merge_parts(const Part *parts, int nparts)
 	bool		late = false;
 	int			i;
 
-	start(&b, &host, parts[0].fpp, parts[0].expected);
+	start(&b, &env, parts[0].fpp, parts[0].expected);
 	start(&settled, &other, parts[0].fpp, parts[0].expected);
 	for (i = 0; i < nparts; i++)
 	{
@@ -878,7 +878,7 @@ merge_parts(const Part *parts, int nparts)
 		  x.view.nlayers, y.view.nlayers);
 	image_free(&x);
 	image_free(&y);
-	finish(&b, &host);
+	finish(&b, &env);
 	finish(&settled, &other);
 	return late;
 }
@@ -949,23 +949,23 @@ test_growth(void)
 				  "%d layers", image.view.nlayers);
 			for (i = 0; i < image.view.nlayers; i++)
 			{
-				const BfShape *shape = &image.view.layers[i].shape;
-				uint64_t	full = bf_shape_full(shape);
+				const BfGeometry *geometry = &image.view.layers[i].geometry;
+				uint64_t	full = bf_geometry_full(geometry);
 				uint64_t	wanted = expected[e];
-				BfShape		designed;
+				BfGeometry		designed;
 
 				if (i > 0)
-					wanted = 2 * image.view.layers[i - 1].shape.capacity;
-				bf_shape_for(ldexp(rates[p], -i), wanted, &designed);
-				CHECK(shape->fpp == ldexp(rates[p], -i),
-					  "%g, layer %d has rate %g", rates[p], i, shape->fpp);
-				CHECK(shape->nblocks == designed.nblocks &&
-					  shape->k == designed.k &&
-					  shape->block_log2 == designed.block_log2 &&
-					  shape->capacity == designed.capacity,
+					wanted = 2 * image.view.layers[i - 1].geometry.capacity;
+				bf_geometry_for(ldexp(rates[p], -i), wanted, &designed);
+				CHECK(geometry->fpp == ldexp(rates[p], -i),
+					  "%g, layer %d has rate %g", rates[p], i, geometry->fpp);
+				CHECK(geometry->nblocks == designed.nblocks &&
+					  geometry->k == designed.k &&
+					  geometry->block_log2 == designed.block_log2 &&
+					  geometry->capacity == designed.capacity,
 					  "%g, layer %d: %u blocks, should be %u", rates[p], i,
-					  shape->nblocks, designed.nblocks);
-				CHECK(image.view.layers[i].bits_set < full + shape->k,
+					  geometry->nblocks, designed.nblocks);
+				CHECK(image.view.layers[i].bits_set < full + geometry->k,
 					  "%g, layer %d has %llu bits set, full at %llu",
 					  rates[p], i,
 					  (unsigned long long) image.view.layers[i].bits_set,
@@ -973,7 +973,7 @@ test_growth(void)
 
 				/* The next one is not begun before. */
 				if (i + 1 < image.view.nlayers)
-					CHECK(image.view.layers[i].bits_set + shape->k >= full,
+					CHECK(image.view.layers[i].bits_set + geometry->k >= full,
 						  "%g, layer %d has only %llu bits set, full at %llu",
 						  rates[p], i,
 						  (unsigned long long) image.view.layers[i].bits_set,
@@ -1003,18 +1003,18 @@ test_growth(void)
 static void
 test_growth_by_known_keys(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		before,
 				after;
 
-	start(&b, &host, 0.01, 100);
+	start(&b, &env, 0.01, 100);
 	add_keys(&b, 0, 3000, 1);
 	image_write(&before, &b, false);
 	add_keys(&b, 0, 3000, 1);
 	add_keys(&b, 1000, 1000, 1);
 	image_write(&after, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 	CHECK(before.view.nlayers > 3, "%d layers", before.view.nlayers);
 	CHECK(image_equal(&before, &after), "adding keys again changes bytes");
 	image_free(&before);
@@ -1041,12 +1041,12 @@ test_exactly_expected(void)
 	{
 		for (i = 0; i < LENGTH(nblocks) + LENGTH(numbers); i++)
 		{
-			BfShape		one;
+			BfGeometry		one;
 			uint64_t	n;
 			uint64_t	sets;
 			uint64_t	set;
 
-			bf_shape_for(rates[p], 1, &one);
+			bf_geometry_for(rates[p], 1, &one);
 			n = i < LENGTH(nblocks)
 				? (uint64_t) (ldexp(nblocks[i], one.block_log2) /
 							  bf_bits_per_key(rates[p]))
@@ -1056,11 +1056,11 @@ test_exactly_expected(void)
 				sets = scaled(500, 50);
 			for (set = 0; set < sets; set++)
 			{
-				TestHost	host;
+				TestEnv	env;
 				BfBuilder	b;
 				size_t		size;
 
-				start(&b, &host, rates[p], n);
+				start(&b, &env, rates[p], n);
 				add_keys(&b, 0, n, 100 + set);
 				bf_builder_plan(&b, &size);
 				filters++;
@@ -1069,7 +1069,7 @@ test_exactly_expected(void)
 						   rates[p], (unsigned long long) n,
 						   (unsigned long long) set, b.nlayers))
 					grown++;
-				finish(&b, &host);
+				finish(&b, &env);
 			}
 		}
 	}
@@ -1080,123 +1080,123 @@ static void
 test_mismatch(void)
 {
 	BfParams	params = params_of(0.01, 0);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
-	BfKind		kind;
+	BfKeyType		key_type;
 	Image		other,
 				before,
 				after;
 
-	host_init(&host, SIZE_MAX);
+	env_init(&env, SIZE_MAX);
 	params.seed = 43;
-	bf_builder_init(&b, &host.host, &params);
+	bf_builder_init(&b, &env.env, &params);
 	add_keys(&b, 0, 10, 1);
 	image_write(&other, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 
-	start(&b, &host, 0.01, 0);
+	start(&b, &env, 0.01, 0);
 	add_keys(&b, 0, 20, 1);
 	image_write(&before, &b, false);
 	CHECK(bf_builder_merge(&b, &other.view) == BF_SEED_MISMATCH,
 		  "another seed");
 	other.view.params.seed = 42;
-	other.view.params.kind.code = BF_KIND_TEXT;
-	CHECK(bf_builder_merge(&b, &other.view) == BF_KIND_MISMATCH,
+	other.view.params.key_type.code = BF_KEY_TEXT;
+	CHECK(bf_builder_merge(&b, &other.view) == BF_KEY_TYPE_MISMATCH,
 		  "another kind");
 
-	memset(&kind, 0, sizeof(kind));
-	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "no kind");
-	CHECK(b.params.kind.code == BF_KIND_INTEGER, "the kind is forgotten");
-	kind.code = BF_KIND_INTEGER;
-	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "its kind");
-	kind.code = BF_KIND_UUID;
-	CHECK(bf_builder_set_kind(&b, &kind) == BF_KIND_MISMATCH, "another kind");
+	memset(&key_type, 0, sizeof(key_type));
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "no kind");
+	CHECK(b.params.key_type.code == BF_KEY_INTEGER, "the kind is forgotten");
+	key_type.code = BF_KEY_INTEGER;
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "its kind");
+	key_type.code = BF_KEY_UUID;
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_KEY_TYPE_MISMATCH, "another kind");
 	image_write(&after, &b, false);
 	CHECK(image_equal(&before, &after), "a refused merge leaves a trace");
-	finish(&b, &host);
+	finish(&b, &env);
 	image_free(&other);
 	image_free(&before);
 	image_free(&after);
 
-	/* An open kind takes the first one it meets, with its name. */
-	host_init(&host, SIZE_MAX);
-	memset(&params.kind, 0, sizeof(params.kind));
-	bf_builder_init(&b, &host.host, &params);
-	memset(&kind, 0, sizeof(kind));
-	kind.code = BF_KIND_ENUM;
-	kind.namelen = 4;
-	strcpy(kind.name, "mood");
-	CHECK(bf_builder_set_kind(&b, &kind) == BF_OK, "the first kind");
-	CHECK(bf_kind_equal(&b.params.kind, &kind), "it is not taken over");
-	kind.name[0] = 'f';
-	CHECK(bf_builder_set_kind(&b, &kind) == BF_KIND_MISMATCH, "another name");
-	finish(&b, &host);
+	/* An open key type takes the first one it meets, with its name. */
+	env_init(&env, SIZE_MAX);
+	memset(&params.key_type, 0, sizeof(params.key_type));
+	bf_builder_init(&b, &env.env, &params);
+	memset(&key_type, 0, sizeof(key_type));
+	key_type.code = BF_KEY_ENUM;
+	key_type.namelen = 4;
+	strcpy(key_type.name, "mood");
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "the first kind");
+	CHECK(bf_key_type_equal(&b.params.key_type, &key_type), "it is not taken over");
+	key_type.name[0] = 'f';
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_KEY_TYPE_MISMATCH, "another name");
+	finish(&b, &env);
 }
 
 static void
 test_too_large(void)
 {
 	BfParams	params = params_of(0.01, 500000000);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
-	BfShape		shape;
+	BfGeometry		geometry;
 	BfStatus	status = BF_OK;
-	uint64_t	most = bf_most_keys(0.01);
+	uint64_t	max = bf_max_keys(0.01);
 	uint64_t	left,
 				i;
 
-	host_init(&host, SIZE_MAX);
-	bf_builder_init(&b, &host.host, &params);
-	CHECK(b.params.expected == most, "500 million keys at 1 %% became %llu",
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
+	CHECK(b.params.expected == max, "500 million keys at 1 %% became %llu",
 		  (unsigned long long) b.params.expected);
 	params.expected = UINT64_MAX;
-	bf_builder_init(&b, &host.host, &params);
-	CHECK(b.params.expected == most, "2^64 keys at 1 %% became %llu",
+	bf_builder_init(&b, &env.env, &params);
+	CHECK(b.params.expected == max, "2^64 keys at 1 %% became %llu",
 		  (unsigned long long) b.params.expected);
 
 	/* As long as it is empty, the largest filter takes no memory. */
 	params.expected = 430000000;
-	bf_builder_init(&b, &host.host, &params);
+	bf_builder_init(&b, &env.env, &params);
 	CHECK(b.params.expected == 430000000, "430 million keys at 1 %%");
-	host.limit = 4096;
+	env.limit = 4096;
 	add_keys(&b, 0, 100, 1);
-	CHECK(host.outstanding == 1, "%ld allocations", host.outstanding);
-	finish(&b, &host);
+	CHECK(env.outstanding == 1, "%ld allocations", env.outstanding);
+	finish(&b, &env);
 
 	/*
 	 * A full layer of 3.6 of the 4.3 billion bits.  It is never allocated:
 	 * small hashes fall in its first block, which is, with all bits set but
 	 * some.
 	 */
-	start(&b, &host, 0.01, 1);
+	start(&b, &env, 0.01, 1);
 	add_keys(&b, 0, 40, 1);
-	if (!CHECK(b.nlayers == 1 && b.layers[0].shape.block_log2 == 9,
+	if (!CHECK(b.nlayers == 1 && b.layers[0].geometry.block_log2 == 9,
 			   "%d layers", b.nlayers))
 		return;
-	bf_shape_for(0.01, 360000000, &shape);
-	b.layers[0].shape = shape;
-	b.layers[0].bits_set = b.layers[0].bits_full = bf_shape_full(&shape);
-	left = BF_MAX_BITS - bf_shape_bits(&shape);
-	host.limit = 4096;
-	host.largest_asked = 0;
+	bf_geometry_for(0.01, 360000000, &geometry);
+	b.layers[0].geometry = geometry;
+	b.layers[0].bits_set = b.layers[0].bits_full = bf_geometry_full(&geometry);
+	left = BF_MAX_BITS - bf_geometry_bits(&geometry);
+	env.limit = 4096;
+	env.largest_asked = 0;
 	for (i = 1; i < 1000 && status == BF_OK; i++)
 		status = bf_builder_add(&b, i);
 	CHECK(status == BF_NO_MEMORY, "status %d", (int) status);
-	CHECK(host.largest_asked <= left / 8 &&
-		  host.largest_asked > left / 8 * 9 / 10,
+	CHECK(env.largest_asked <= left / 8 &&
+		  env.largest_asked > left / 8 * 9 / 10,
 		  "the next layer takes %zu bytes where %llu are left",
-		  host.largest_asked, (unsigned long long) left / 8);
+		  env.largest_asked, (unsigned long long) left / 8);
 
 	/* So little is left that another layer would hardly be worth it. */
-	bf_shape_for(0.01, 425000000, &shape);
-	b.layers[0].shape = shape;
-	host.largest_asked = 0;
+	bf_geometry_for(0.01, 425000000, &geometry);
+	b.layers[0].geometry = geometry;
+	env.largest_asked = 0;
 	status = BF_OK;
 	for (i = 1; i < 1000 && status == BF_OK; i++)
 		status = bf_builder_add(&b, i);
-	CHECK(status == BF_TOO_LARGE && host.largest_asked == 0,
+	CHECK(status == BF_TOO_LARGE && env.largest_asked == 0,
 		  "status %d, asked for %zu bytes", (int) status,
-		  host.largest_asked);
+		  env.largest_asked);
 
 	/* Nor is there room for a layer that comes from another filter. */
 	{
@@ -1205,18 +1205,18 @@ test_too_large(void)
 
 		image_build(&other, 0.01, 1000, 0, 1000, 1, false);
 		CHECK(other.view.nlayers == 1, "%d layers", other.view.nlayers);
-		b.layers[0].shape.nblocks = (uint32_t)
-			(beyond - other.view.layers[0].shape.nblocks + 1);
+		b.layers[0].geometry.nblocks = (uint32_t)
+			(beyond - other.view.layers[0].geometry.nblocks + 1);
 		CHECK(bf_builder_merge(&b, &other.view) == BF_TOO_LARGE,
 			  "a layer beyond the limit");
-		b.layers[0].shape.nblocks--;
-		host.limit = SIZE_MAX;
+		b.layers[0].geometry.nblocks--;
+		env.limit = SIZE_MAX;
 		CHECK(b.nlayers == 1 &&
 			  bf_builder_merge(&b, &other.view) == BF_OK && b.nlayers == 2,
 			  "a layer just within the limit");
 		image_free(&other);
 	}
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 /*
@@ -1224,7 +1224,7 @@ test_too_large(void)
  * not BF_OK.
  */
 static BfStatus
-scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
+scenario(TestEnv *env, int which, const Image *sparse, const Image *dense,
 		 const Image *layers, const Image *roomy)
 {
 	BfParams	params = params_of(0.01, which == 1 ? 100 : 0);
@@ -1236,10 +1236,10 @@ scenario(TestHost *host, int which, const Image *sparse, const Image *dense,
 	uint64_t	i;
 
 	if (which == 0)
-		status = bf_union(&b, &host->host, &dense->view, &layers->view);
+		status = bf_union(&b, &env->env, &dense->view, &layers->view);
 	else
 	{
-		bf_builder_init(&b, &host->host, &params);
+		bf_builder_init(&b, &env->env, &params);
 		status = BF_OK;
 	}
 
@@ -1325,16 +1325,16 @@ test_no_memory(void)
 
 		do
 		{
-			TestHost	host;
+			TestEnv	env;
 
-			host_init(&host, SIZE_MAX);
-			host.fail_at = ++fail_at;
-			status = scenario(&host, which, &sparse, &dense, &layers,
+			env_init(&env, SIZE_MAX);
+			env.fail_at = ++fail_at;
+			status = scenario(&env, which, &sparse, &dense, &layers,
 							  &roomy);
-			CHECK(host.outstanding == 0,
+			CHECK(env.outstanding == 0,
 				  "scenario %d, allocation %ld refused: %ld leaked", which,
-				  fail_at, host.outstanding);
-			CHECK((status == BF_OK) == (host.allocations < fail_at),
+				  fail_at, env.outstanding);
+			CHECK((status == BF_OK) == (env.allocations < fail_at),
 				  "scenario %d, allocation %ld refused: status %d", which,
 				  fail_at, (int) status);
 		} while (status != BF_OK && fail_at < 1000);
@@ -1350,14 +1350,14 @@ test_no_memory(void)
 static jmp_buf interrupted;
 static long polls_left;
 
-/* What the host has given and not got back. */
+/* What the environment has given and not got back. */
 static void *given[64];
 static size_t ngiven;
 
 static void *
 remembering_alloc(void *context, size_t size)
 {
-	void	   *pointer = host_alloc(context, size);
+	void	   *pointer = env_alloc(context, size);
 
 	if (CHECK(ngiven < LENGTH(given), "more allocations at a time"))
 		given[ngiven++] = pointer;
@@ -1373,16 +1373,16 @@ remembering_free(void *context, void *pointer)
 		i++;
 	if (CHECK(i < ngiven, "freed what was not given"))
 		given[i] = given[--ngiven];
-	host_free(context, pointer);
+	env_free(context, pointer);
 }
 
 static void
-free_given(TestHost *host)
+free_given(TestEnv *env)
 {
 	while (ngiven > 0)
-		host_free(host, given[--ngiven]);
-	CHECK(host->outstanding == 0, "%ld allocations leaked",
-		  host->outstanding);
+		env_free(env, given[--ngiven]);
+	CHECK(env->outstanding == 0, "%ld allocations leaked",
+		  env->outstanding);
 }
 
 static void
@@ -1393,11 +1393,11 @@ jumping_poll(void *context)
 		longjmp(interrupted, 1);
 }
 
-/* A host may leave from any poll, and then free what it has given. */
+/* A environment may leave from any check for interrupts, and then free what it has given. */
 static void
 test_poll(void)
 {
-	static TestHost host;
+	static TestEnv env;
 	static BfBuilder b;
 	static long at;
 	static bool done;
@@ -1413,10 +1413,10 @@ test_poll(void)
 	for (at = 0; !done && at < 1000; at++)
 	{
 		polls_left = at;
-		start(&b, &host, 0.01, 200000);
-		b.host.alloc = remembering_alloc;
-		b.host.free = remembering_free;
-		b.host.poll = jumping_poll;
+		start(&b, &env, 0.01, 200000);
+		b.env.alloc = remembering_alloc;
+		b.env.free = remembering_free;
+		b.env.check_interrupts = jumping_poll;
 		image = NULL;
 		found = false;
 		if (setjmp(interrupted) == 0)
@@ -1433,22 +1433,22 @@ test_poll(void)
 			}
 		}
 		free(image);
-		free_given(&host);
+		free_given(&env);
 	}
 	CHECK(at > 5, "polled %ld times", at - 1);
 	CHECK(done, "never got to the end");
 	image_free(&part);
 
-	/* Long operations poll, whatever the form. */
-	start(&b, &host, 0.01, 0);
+	/* Long operations check for interrupts, whatever the form. */
+	start(&b, &env, 0.01, 0);
 	add_keys(&b, 0, 100000, 1);
-	host.polls = 0;
+	env.polls = 0;
 	if (CHECK(bf_builder_compact(&b, &smaller, &found) == BF_OK && found,
 			  "not smaller"))
 		bf_builder_free(&smaller);
-	CHECK(host.polls >= 100000 / 4096, "%ld polls for 100000 hashes",
-		  host.polls);
-	finish(&b, &host);
+	CHECK(env.polls >= 100000 / 4096, "%ld polls for 100000 hashes",
+		  env.polls);
+	finish(&b, &env);
 }
 
 int

@@ -20,29 +20,29 @@ static uint64_t positives[8000];
 static size_t npositives;
 
 static void
-load(BfBuilder *b, TestHost *host, const Image *image)
+load(BfBuilder *b, TestEnv *env, const Image *image)
 {
-	host_init(host, SIZE_MAX);
-	bf_builder_init(b, &host->host, &image->view.params);
+	env_init(env, SIZE_MAX);
+	bf_builder_init(b, &env->env, &image->view.params);
 	CHECK(bf_builder_merge(b, &image->view) == BF_OK, "merge");
 }
 
-/* The filter without exceptions, or with n of them from the first one on. */
+/* The filter without exclusions, or with n of them from the first one on. */
 static bool
 build(Image *image, size_t first, size_t n)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	bool		written;
 	size_t		i;
 
-	start(&b, &host, FPP, NKEYS);
+	start(&b, &env, FPP, NKEYS);
 	add_keys(&b, 0, NKEYS, SET);
 	for (i = first; i < first + n; i++)
 		CHECK(bf_builder_exclude(&b, key(positives[i], SET)) == BF_OK,
 			  "exclude");
 	written = image_write(image, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 	return written;
 }
 
@@ -71,8 +71,8 @@ test_contains(void)
 
 	if (!build(&plain, 0, 0) || !build(&image, 0, NEXCLUDED))
 		return;
-	CHECK(image.view.nexceptions == NEXCLUDED, "%u",
-		  image.view.nexceptions);
+	CHECK(image.view.nexclusions == NEXCLUDED, "%u",
+		  image.view.nexclusions);
 	CHECK(image.size == plain.size + 8 * NEXCLUDED, "%zu bytes", image.size);
 	image_has(&image, 0, NKEYS, SET);
 	for (i = 0; i < npositives; i++)
@@ -82,7 +82,7 @@ test_contains(void)
 	image_free(&image);
 }
 
-/* Each exception goes when its key comes, in place or in a builder. */
+/* Each exclusion goes when its key comes, in place or in a builder. */
 static void
 test_add(void)
 {
@@ -94,34 +94,34 @@ test_add(void)
 	for (i = 0; i < NEXCLUDED; i++)
 	{
 		uint64_t	hash = key(positives[i], SET);
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		Image		grown;
 
 		CHECK(bf_add_in_place(image.bytes, &image.view, hash) == BF_NO_ROOM,
 			  "an exception cannot go in place");
-		load(&b, &host, &image);
+		load(&b, &env, &image);
 		CHECK(bf_builder_add(&b, hash) == BF_OK, "add");
 		if (image_write(&grown, &b, false))
 		{
 			CHECK(bf_contains(&grown.view, hash), "positive %zu is lost", i);
-			CHECK(grown.view.nexceptions == NEXCLUDED - 1, "%u",
-				  grown.view.nexceptions);
+			CHECK(grown.view.nexclusions == NEXCLUDED - 1, "%u",
+				  grown.view.nexclusions);
 		}
-		finish(&b, &host);
+		finish(&b, &env);
 		image_free(&grown);
 	}
 	image_free(&image);
 }
 
 /*
- * Exceptions [0, 200) on one side and [100, 300) on the other, of which the
+ * Exclusions [0, 200) on one side and [100, 300) on the other, of which the
  * other one really has the keys of [0, 50).
  */
 static void
 test_union(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		left,
 				right,
@@ -129,7 +129,7 @@ test_union(void)
 	size_t		i;
 	int			order;
 
-	start(&b, &host, FPP, NKEYS);
+	start(&b, &env, FPP, NKEYS);
 	add_keys(&b, 0, NKEYS - 100, SET);
 	for (i = 0; i < 50; i++)
 		CHECK(bf_builder_add(&b, key(positives[i], SET)) == BF_OK, "add");
@@ -138,12 +138,12 @@ test_union(void)
 			  "exclude");
 	if (!build(&left, 0, 200) || !image_write(&right, &b, false))
 		return;
-	finish(&b, &host);
+	finish(&b, &env);
 
 	for (order = 0; order < 2; order++)
 	{
-		host_init(&host, SIZE_MAX);
-		CHECK(bf_union(&b, &host.host,
+		env_init(&env, SIZE_MAX);
+		CHECK(bf_union(&b, &env.env,
 					   order == 0 ? &left.view : &right.view,
 					   order == 0 ? &right.view : &left.view) == BF_OK,
 			  "union");
@@ -163,33 +163,33 @@ test_union(void)
 					  "positive %zu", i);
 			}
 		}
-		finish(&b, &host);
+		finish(&b, &env);
 		image_free(&both);
 	}
 	image_free(&left);
 	image_free(&right);
 }
 
-/* A sparse filter is exact; a key that tests negative is no exception. */
+/* A sparse filter is exact; a key that tests negative is no exclusion. */
 static void
-test_no_exception(void)
+test_no_exclusion(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		plain,
 				image;
 	uint64_t	i;
 
-	start(&b, &host, FPP, 0);
+	start(&b, &env, FPP, 0);
 	add_keys(&b, 0, 10, SET);
 	CHECK(bf_builder_exclude(&b, key(3, SET)) == BF_IS_MEMBER, "a member");
 	CHECK(bf_builder_exclude(&b, key(33, SET)) == BF_OK, "no member");
-	CHECK(b.nexceptions == 0, "%u exceptions", b.nexceptions);
-	finish(&b, &host);
+	CHECK(b.nexclusions == 0, "%u exceptions", b.nexclusions);
+	finish(&b, &env);
 
 	if (!build(&plain, 0, 0))
 		return;
-	load(&b, &host, &plain);
+	load(&b, &env, &plain);
 	for (i = NKEYS; i < 2 * NKEYS; i++)
 	{
 		if (!bf_contains(&plain.view, key(i, SET)))
@@ -197,7 +197,7 @@ test_no_exception(void)
 	}
 	if (image_write(&image, &b, false))
 		CHECK(image_equal(&plain, &image), "negatives became exceptions");
-	finish(&b, &host);
+	finish(&b, &env);
 	image_free(&plain);
 	image_free(&image);
 }
@@ -205,7 +205,7 @@ test_no_exception(void)
 static void
 test_limit(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	size_t		i;
@@ -213,20 +213,20 @@ test_limit(void)
 
 	if (!build(&image, 0, 0))
 		return;
-	load(&b, &host, &image);
+	load(&b, &env, &image);
 	for (i = 0; status == BF_OK && i < npositives; i++)
 		status = bf_builder_exclude(&b, key(positives[i], SET));
-	CHECK(status == BF_TOO_MANY_EXCEPTIONS && i == BF_MAX_EXCEPTIONS + 1,
+	CHECK(status == BF_TOO_MANY_EXCLUSIONS && i == BF_MAX_EXCLUSIONS + 1,
 		  "status %d at %zu", (int) status, i);
 	image_free(&image);
 	if (image_write(&image, &b, false))
-		CHECK(image.view.nexceptions == BF_MAX_EXCEPTIONS, "%u",
-			  image.view.nexceptions);
-	finish(&b, &host);
+		CHECK(image.view.nexclusions == BF_MAX_EXCLUSIONS, "%u",
+			  image.view.nexclusions);
+	finish(&b, &env);
 	image_free(&image);
 }
 
-/* What the validator has to refuse. */
+/* What the validator has to reject. */
 static void
 test_format(void)
 {
@@ -255,7 +255,7 @@ test_format(void)
 	memset(list + 16, 0xFF, 8);
 	for (i = 0; bf_open(copy, image.size, &view) == BF_OK && i < 256; i++)
 	{
-		view.nexceptions = 0;
+		view.nexclusions = 0;
 		if (!bf_contains(&view, UINT64_C(0xFFFFFFFFFFFFFF00) + i))
 			break;
 	}
@@ -288,20 +288,20 @@ test_no_memory(void)
 		return;
 	for (n = 1; failed; n++)
 	{
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		BfStatus	status;
 
-		host_init(&host, SIZE_MAX);
-		host.fail_at = n;
-		bf_builder_init(&b, &host.host, &image.view.params);
+		env_init(&env, SIZE_MAX);
+		env.fail_at = n;
+		bf_builder_init(&b, &env.env, &image.view.params);
 		status = bf_builder_merge(&b, &image.view);
 		if (status == BF_OK)
 			status = bf_builder_exclude(&b, key(positives[0], SET));
-		failed = host.allocations >= n;
+		failed = env.allocations >= n;
 		CHECK(status == (failed ? BF_NO_MEMORY : BF_OK), "status %d",
 			  (int) status);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 	CHECK(n > 3, "%ld allocations", n - 1);
 	image_free(&image);
@@ -310,21 +310,21 @@ test_no_memory(void)
 	failed = true;
 	for (n = 1; failed; n++)
 	{
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		BfStatus	status = BF_OK;
 		uint64_t	i;
 
-		start(&b, &host, 0.01, 1000);
-		host.fail_at = n;
+		start(&b, &env, 0.01, 1000);
+		env.fail_at = n;
 		for (i = 0; status == BF_OK && i < 10; i++)
 			status = bf_builder_add(&b, key(i, SET));
 		if (status == BF_OK)
 			status = bf_builder_exclude(&b, key(i, SET));
-		failed = host.allocations >= n;
+		failed = env.allocations >= n;
 		CHECK(status == (failed ? BF_NO_MEMORY : BF_OK),
 			  "allocation %ld of a list: status %d", n, (int) status);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 	CHECK(n > 4, "%ld allocations of a list", n - 1);
 }
@@ -338,7 +338,7 @@ main(void)
 	tap_run("adding a key takes its exception away", test_add);
 	tap_run("a union keeps what neither side contains", test_union);
 	tap_run("members of a list and negatives are no exceptions",
-			test_no_exception);
+			test_no_exclusion);
 	tap_run("at most 4096", test_limit);
 	tap_run("images with wrong exceptions are refused", test_format);
 	tap_run("no memory", test_no_memory);

@@ -69,8 +69,8 @@ test_current_fpp(void)
 	{
 		const BfViewLayer *layer = &image.view.layers[i];
 
-		none *= 1 - bf_shape_fpp(&layer->shape, layer->bits_set);
-		keys += bf_shape_cardinality(&layer->shape, layer->bits_set);
+		none *= 1 - bf_geometry_fpp(&layer->geometry, layer->bits_set);
+		keys += bf_geometry_cardinality(&layer->geometry, layer->bits_set);
 	}
 	CHECK(fabs(bf_current_fpp(&image.view) - (1 - none)) < 1e-12,
 		  "%.15g, should be %.15g", bf_current_fpp(&image.view), 1 - none);
@@ -83,7 +83,7 @@ test_current_fpp(void)
 	image_build(&image, 1e-9, 1000, 0, 900, 1, false);
 	CHECK(image.view.nlayers == 1 &&
 		  bf_current_fpp(&image.view) ==
-		  bf_shape_fpp(&image.view.layers[0].shape,
+		  bf_geometry_fpp(&image.view.layers[0].geometry,
 					   image.view.layers[0].bits_set) &&
 		  bf_current_fpp(&image.view) > 0, "%g",
 		  bf_current_fpp(&image.view));
@@ -134,19 +134,19 @@ test_layers(void)
 static bool
 add_by_builder(Image *result, const Image *image, uint64_t hash)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 	bool		written;
 
-	host_init(&host, SIZE_MAX);
-	bf_builder_init(&b, &host.host, &image->view.params);
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &image->view.params);
 	status = bf_builder_merge(&b, &image->view);
 	if (status == BF_OK)
 		status = bf_builder_add(&b, hash);
 	CHECK(status == BF_OK, "status %d", (int) status);
 	written = image_write(result, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 	return written;
 }
 

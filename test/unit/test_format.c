@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * test_format.c
- *	  Images: what is written, and what is refused.
+ *	  Images: what is written, and what is rejected.
  *
  * The golden images were put together by another program from the format's
  * description.  Offsets are repeated here as numbers of their own: a field
  * that moves is a new format, and this test has to notice.
  *
- * Whatever is not refused must be safe to use.  The images go through all
+ * Whatever is not rejected must be safe to use.  The images go through all
  * operations in memory of just their size, which shows its worth under a
  * sanitizer.
  *
@@ -53,7 +53,7 @@ static const uint8_t golden_dense[] = {
 	0x21, 0x08, 0x21, 0x04
 };
 
-/* fpp 0.01, unsized, seed 0, a foreign type of a database in UTF-8, 1 hash */
+/* fpp 0.01, unsized, seed 0, a opclass-hashed type of a database in UTF-8, 1 hash */
 static const uint8_t golden_named[] = {
 	0x42, 0x4C, 0x4D, 0x46, 0x01, 0x00, 0x01, 0x00,
 	0x41, 0x06, 0x01, 0x06, 0x01, 0x00, 0x00, 0x00,
@@ -72,12 +72,12 @@ static const uint8_t golden_named[] = {
 #define FORM_AT			5
 #define SCHEME_AT		6
 #define NLAYERS_AT		7
-#define KIND_AT			8
+#define KEY_TYPE_AT			8
 #define NAMELEN_AT		9
 #define BYTE_ORDER_AT	10
 #define ENCODING_AT		11
 #define NHASHES_AT		12
-#define NEXCEPTIONS_AT		16
+#define NEXCLUSIONS_AT		16
 #define SEED_AT			20
 #define FPP_AT			28
 #define EXPECTED_AT		36
@@ -124,9 +124,9 @@ copy_of(const uint8_t *bytes, size_t size, size_t new_size)
 	return copy;
 }
 
-/* To be refused by bf_open() already, whose reason must be given. */
+/* To be rejected by bf_open() already, whose reason must be given. */
 static void
-refuse(const uint8_t *bytes, size_t size, BfStatus expected,
+reject(const uint8_t *bytes, size_t size, BfStatus expected,
 	   const char *what, uint64_t value)
 {
 	uint8_t    *copy = copy_of(bytes, size, size);
@@ -172,15 +172,15 @@ typedef struct Sample
 
 #define SAMPLE(array)	((Sample) {array, sizeof(array)})
 
-/* Refuse a sample with some bytes at a place set to a value. */
+/* Reject a sample with some bytes at a place set to a value. */
 static void
-refuse_edited(Sample sample, size_t at, int bytes, uint64_t value,
+reject_edited(Sample sample, size_t at, int bytes, uint64_t value,
 			  BfStatus expected, const char *what)
 {
 	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
 
 	put(copy + at, value, bytes);
-	refuse(copy, sample.size, expected, what, value);
+	reject(copy, sample.size, expected, what, value);
 	free(copy);
 }
 
@@ -213,78 +213,78 @@ static void
 test_golden_sparse(void)
 {
 	BfParams	params = params_of(0.001, 1000);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 
 	params.seed = UINT64_C(0x0123456789ABCDEF);
-	host_init(&host, SIZE_MAX);
-	bf_builder_init(&b, &host.host, &params);
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
 	CHECK(bf_builder_add(&b, UINT64_C(0xFEDCBA9876543210)) == BF_OK, "add");
 	CHECK(bf_builder_add(&b, 1) == BF_OK, "add");
 	CHECK(bf_builder_add(&b, (uint64_t) 1 << 63) == BF_OK, "add");
 	if (image_write(&image, &b, false))
 		compare_golden(&image, SAMPLE(golden_sparse));
 	image_free(&image);
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 static void
 test_golden_dense(void)
 {
 	BfParams	params = params_of(0.1, 20);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	uint64_t	i;
 
 	params.seed = 1;
-	params.kind.code = BF_KIND_TEXT;
-	host_init(&host, SIZE_MAX);
-	bf_builder_init(&b, &host.host, &params);
+	params.key_type.code = BF_KEY_TEXT;
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
 	for (i = 1; i <= 16; i++)
 		CHECK(bf_builder_add(&b, i * UINT64_C(0x0123456789ABCDEF)) == BF_OK,
 			  "add");
 	if (image_write(&image, &b, false))
 		compare_golden(&image, SAMPLE(golden_dense));
 	image_free(&image);
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
-static BfKind
-named_kind(int code, const char *name)
+static BfKeyType
+named_key_type(int code, const char *name)
 {
-	BfKind		kind;
+	BfKeyType		key_type;
 
-	memset(&kind, 0, sizeof(kind));
-	kind.code = (uint8_t) code;
-	kind.namelen = (uint8_t) strlen(name);
-	strcpy(kind.name, name);
-	if (code == BF_KIND_FOREIGN)
+	memset(&key_type, 0, sizeof(key_type));
+	key_type.code = (uint8_t) code;
+	key_type.namelen = (uint8_t) strlen(name);
+	strcpy(key_type.name, name);
+	if (code == BF_KEY_OPCLASS)
 	{
-		kind.byte_order = BF_LITTLE_ENDIAN;
-		kind.encoding = 6;
+		key_type.byte_order = BF_LITTLE_ENDIAN;
+		key_type.encoding = 6;
 	}
-	return kind;
+	return key_type;
 }
 
 static void
 test_golden_named(void)
 {
 	BfParams	params = params_of(0.01, 0);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 
 	params.seed = 0;
-	params.kind = named_kind(BF_KIND_FOREIGN, "hstore");
-	host_init(&host, SIZE_MAX);
-	bf_builder_init(&b, &host.host, &params);
+	params.key_type = named_key_type(BF_KEY_OPCLASS, "hstore");
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
 	CHECK(bf_builder_add(&b, 0xC0FFEE) == BF_OK, "add");
 	if (image_write(&image, &b, false))
 		compare_golden(&image, SAMPLE(golden_named));
 	image_free(&image);
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 /* What a reader sees of the golden images. */
@@ -298,9 +298,9 @@ test_read(void)
 		  "%s", view.reason);
 	CHECK(view.params.fpp == (double) 0.001 && view.params.expected == 1000 &&
 		  view.params.seed == UINT64_C(0x0123456789ABCDEF) &&
-		  view.params.kind.code == BF_KIND_INTEGER &&
-		  view.params.kind.namelen == 0 &&
-		  view.params.kind.name[0] == '\0', "parameters of the sparse one");
+		  view.params.key_type.code == BF_KEY_INTEGER &&
+		  view.params.key_type.namelen == 0 &&
+		  view.params.key_type.name[0] == '\0', "parameters of the sparse one");
 	CHECK(view.nlayers == 0 && view.nhashes == 3 &&
 		  view.hashes == golden_sparse + HEADER &&
 		  view.image == golden_sparse && view.size == sizeof(golden_sparse),
@@ -309,14 +309,14 @@ test_read(void)
 	CHECK(bf_validate(golden_dense, sizeof(golden_dense), &view) == BF_OK,
 		  "%s", view.reason);
 	CHECK(view.params.fpp == (double) 0.1 && view.params.expected == 20 &&
-		  view.params.seed == 1 && view.params.kind.code == BF_KIND_TEXT,
+		  view.params.seed == 1 && view.params.key_type.code == BF_KEY_TEXT,
 		  "parameters of the dense one");
 	CHECK(view.nlayers == 1 && view.nhashes == 0 &&
-		  view.layers[0].shape.nblocks == 1 &&
-		  view.layers[0].shape.block_log2 == 9 &&
-		  view.layers[0].shape.k == 3 &&
-		  view.layers[0].shape.capacity == 92 &&
-		  view.layers[0].shape.fpp == (double) 0.1 &&
+		  view.layers[0].geometry.nblocks == 1 &&
+		  view.layers[0].geometry.block_log2 == 9 &&
+		  view.layers[0].geometry.k == 3 &&
+		  view.layers[0].geometry.capacity == 92 &&
+		  view.layers[0].geometry.fpp == (double) 0.1 &&
 		  view.layers[0].bits_set == 45 &&
 		  view.layers[0].bits == golden_dense + HEADER + ENTRY,
 		  "layer of the dense one");
@@ -326,11 +326,11 @@ test_read(void)
 
 	CHECK(bf_validate(golden_named, sizeof(golden_named), &view) == BF_OK,
 		  "%s", view.reason);
-	CHECK(view.params.kind.code == BF_KIND_FOREIGN &&
-		  view.params.kind.byte_order == BF_LITTLE_ENDIAN &&
-		  view.params.kind.encoding == 6 &&
-		  view.params.kind.namelen == 6 &&
-		  strcmp(view.params.kind.name, "hstore") == 0, "the foreign kind");
+	CHECK(view.params.key_type.code == BF_KEY_OPCLASS &&
+		  view.params.key_type.byte_order == BF_LITTLE_ENDIAN &&
+		  view.params.key_type.encoding == 6 &&
+		  view.params.key_type.namelen == 6 &&
+		  strcmp(view.params.key_type.name, "hstore") == 0, "the foreign kind");
 	CHECK(view.nhashes == 1 && bf_contains(&view, 0xC0FFEE), "its hash");
 }
 
@@ -346,13 +346,13 @@ test_lengths(void)
 	for (i = 0; i < LENGTH(samples); i++)
 	{
 		for (size = 0; size < samples[i].size; size++)
-			refuse(samples[i].bytes, size, BF_CORRUPT, "truncated to", size);
+			reject(samples[i].bytes, size, BF_CORRUPT, "truncated to", size);
 		for (size = samples[i].size + 1; size < samples[i].size + 100; size++)
 		{
 			uint8_t    *longer = copy_of(samples[i].bytes, samples[i].size,
 										 size);
 
-			refuse(longer, size, BF_CORRUPT, "with trailing bytes", size);
+			reject(longer, size, BF_CORRUPT, "with trailing bytes", size);
 			free(longer);
 		}
 	}
@@ -363,7 +363,7 @@ test_header(void)
 {
 	const Sample sparse = SAMPLE(golden_sparse);
 	const Sample dense = SAMPLE(golden_dense);
-	const uint64_t most = bf_most_keys(0.001);
+	const uint64_t max = bf_max_keys(0.001);
 	uint64_t	i;
 	size_t		at;
 
@@ -372,60 +372,60 @@ test_header(void)
 		for (at = 0; at < 4; at++)
 		{
 			if (i != golden_sparse[at])
-				refuse_edited(sparse, at, 1, i, BF_CORRUPT, "magic");
+				reject_edited(sparse, at, 1, i, BF_CORRUPT, "magic");
 		}
 		if (i != 1)
 		{
-			refuse_edited(sparse, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
+			reject_edited(sparse, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
 						  "version");
-			refuse_edited(dense, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
+			reject_edited(dense, VERSION_AT, 1, i, BF_UNKNOWN_VERSION,
 						  "version");
-			refuse_edited(sparse, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
+			reject_edited(sparse, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
 						  "scheme");
-			refuse_edited(dense, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
+			reject_edited(dense, SCHEME_AT, 1, i, BF_UNKNOWN_VERSION,
 						  "scheme");
 		}
 		if (i != 0)
 		{
 			/* Reads as the other form, whose fields do not fit. */
-			refuse_edited(sparse, FORM_AT, 1, i, BF_CORRUPT, "form");
-			refuse_edited(sparse, NLAYERS_AT, 1, i, BF_CORRUPT,
+			reject_edited(sparse, FORM_AT, 1, i, BF_CORRUPT, "form");
+			reject_edited(sparse, NLAYERS_AT, 1, i, BF_CORRUPT,
 						  "layers in the sparse form:");
-			for (at = NEXCEPTIONS_AT; at < NEXCEPTIONS_AT + 4; at++)
+			for (at = NEXCLUSIONS_AT; at < NEXCLUSIONS_AT + 4; at++)
 			{
-				refuse_edited(sparse, at, 1, i, BF_CORRUPT,
+				reject_edited(sparse, at, 1, i, BF_CORRUPT,
 							  "exceptions in the sparse form:");
-				refuse_edited(dense, at, 1, i, BF_CORRUPT,
+				reject_edited(dense, at, 1, i, BF_CORRUPT,
 							  "exceptions that are not there:");
 			}
 			for (at = NHASHES_AT; at < NHASHES_AT + 4; at++)
-				refuse_edited(dense, at, 1, i, BF_CORRUPT,
+				reject_edited(dense, at, 1, i, BF_CORRUPT,
 							  "hashes in the dense form:");
 		}
 		if (i != 1)
 		{
-			refuse_edited(dense, FORM_AT, 1, i, BF_CORRUPT, "form");
-			refuse_edited(dense, NLAYERS_AT, 1, i, BF_CORRUPT, "layers:");
+			reject_edited(dense, FORM_AT, 1, i, BF_CORRUPT, "form");
+			reject_edited(dense, NLAYERS_AT, 1, i, BF_CORRUPT, "layers:");
 		}
 	}
 
 	/* 2^29 hashes and 3: as many bytes modulo 2^32 as there are */
-	refuse_edited(sparse, NHASHES_AT, 4, 0x20000003, BF_CORRUPT, "hashes:");
-	refuse_edited(sparse, NHASHES_AT, 4, 2, BF_CORRUPT, "hashes:");
-	refuse_edited(sparse, NHASHES_AT, 4, 4, BF_CORRUPT, "hashes:");
-	refuse_edited(sparse, NHASHES_AT, 4, 0, BF_CORRUPT, "hashes:");
-	refuse_edited(sparse, NHASHES_AT, 4, UINT32_MAX, BF_CORRUPT, "hashes:");
+	reject_edited(sparse, NHASHES_AT, 4, 0x20000003, BF_CORRUPT, "hashes:");
+	reject_edited(sparse, NHASHES_AT, 4, 2, BF_CORRUPT, "hashes:");
+	reject_edited(sparse, NHASHES_AT, 4, 4, BF_CORRUPT, "hashes:");
+	reject_edited(sparse, NHASHES_AT, 4, 0, BF_CORRUPT, "hashes:");
+	reject_edited(sparse, NHASHES_AT, 4, UINT32_MAX, BF_CORRUPT, "hashes:");
 
 	accept_edited(sparse, EXPECTED_AT, 8, 0, "expected");
 	/* More than 512 MiB hold at the rate of the sample counts as less. */
-	accept_edited(sparse, EXPECTED_AT, 8, most, "expected");
-	accept_edited(sparse, EXPECTED_AT, 8, most + 1, "expected");
+	accept_edited(sparse, EXPECTED_AT, 8, max, "expected");
+	accept_edited(sparse, EXPECTED_AT, 8, max + 1, "expected");
 	accept_edited(sparse, EXPECTED_AT, 8, (uint64_t) 1 << 32, "expected");
-	refuse_edited(sparse, EXPECTED_AT, 8, ((uint64_t) 1 << 32) + 1,
+	reject_edited(sparse, EXPECTED_AT, 8, ((uint64_t) 1 << 32) + 1,
 				  BF_CORRUPT, "expected");
-	refuse_edited(sparse, EXPECTED_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
+	reject_edited(sparse, EXPECTED_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
 				  "expected");
-	refuse_edited(sparse, EXPECTED_AT, 8, UINT64_MAX, BF_CORRUPT, "expected");
+	reject_edited(sparse, EXPECTED_AT, 8, UINT64_MAX, BF_CORRUPT, "expected");
 	accept_edited(sparse, SEED_AT, 8, UINT64_MAX, "seed");
 	accept_edited(dense, SEED_AT, 8, (uint64_t) 1 << 63, "seed");
 }
@@ -446,16 +446,16 @@ test_rates(void)
 
 	for (i = 0; i < LENGTH(bad); i++)
 	{
-		refuse_edited(SAMPLE(golden_sparse), FPP_AT, 8, bits_of(bad[i]),
+		reject_edited(SAMPLE(golden_sparse), FPP_AT, 8, bits_of(bad[i]),
 					  BF_CORRUPT, "rate");
-		refuse_edited(dense, FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT, "rate");
-		refuse_edited(dense, L_FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT,
+		reject_edited(dense, FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT, "rate");
+		reject_edited(dense, L_FPP_AT, 8, bits_of(bad[i]), BF_CORRUPT,
 					  "rate of the layer");
 	}
 	for (i = 0; i < LENGTH(nans); i++)
 	{
-		refuse_edited(dense, FPP_AT, 8, nans[i], BF_CORRUPT, "rate");
-		refuse_edited(dense, L_FPP_AT, 8, nans[i], BF_CORRUPT,
+		reject_edited(dense, FPP_AT, 8, nans[i], BF_CORRUPT, "rate");
+		reject_edited(dense, L_FPP_AT, 8, nans[i], BF_CORRUPT,
 					  "rate of the layer");
 	}
 
@@ -463,13 +463,13 @@ test_rates(void)
 	accept_edited(dense, FPP_AT, 8, bits_of(1e-9), "rate");
 	accept_edited(dense, L_FPP_AT, 8, bits_of(0.5), "rate of the layer");
 	accept_edited(dense, L_FPP_AT, 8, bits_of(1e-18), "rate of the layer");
-	refuse_edited(dense, FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
+	reject_edited(dense, FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
 				  "rate");
-	refuse_edited(dense, FPP_AT, 8, bits_of(nextafter(1e-9, 0)), BF_CORRUPT,
+	reject_edited(dense, FPP_AT, 8, bits_of(nextafter(1e-9, 0)), BF_CORRUPT,
 				  "rate");
-	refuse_edited(dense, L_FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
+	reject_edited(dense, L_FPP_AT, 8, bits_of(nextafter(0.5, 1)), BF_CORRUPT,
 				  "rate of the layer");
-	refuse_edited(dense, L_FPP_AT, 8, bits_of(nextafter(1e-18, 0)),
+	reject_edited(dense, L_FPP_AT, 8, bits_of(nextafter(1e-18, 0)),
 				  BF_CORRUPT, "rate of the layer");
 }
 
@@ -485,19 +485,19 @@ test_layer(void)
 		if (i >= 1 && i <= 64)
 			accept_edited(dense, K_AT, 1, i, "k");
 		else
-			refuse_edited(dense, K_AT, 1, i, BF_CORRUPT, "k");
+			reject_edited(dense, K_AT, 1, i, BF_CORRUPT, "k");
 		if (i != 9)
-			refuse_edited(dense, BLOCK_LOG2_AT, 1, i, BF_CORRUPT,
+			reject_edited(dense, BLOCK_LOG2_AT, 1, i, BF_CORRUPT,
 						  "log2 of the block size");
 		if (i <= 23)
 			accept_edited(dense, GENERATION_AT, 1, i, "generation");
 		else
-			refuse_edited(dense, GENERATION_AT, 1, i, BF_CORRUPT,
+			reject_edited(dense, GENERATION_AT, 1, i, BF_CORRUPT,
 						  "generation");
 		if (i <= 1)
 			accept_edited(dense, MERGED_AT, 1, i, "merged");
 		else
-			refuse_edited(dense, MERGED_AT, 1, i, BF_CORRUPT, "merged");
+			reject_edited(dense, MERGED_AT, 1, i, BF_CORRUPT, "merged");
 	}
 
 	/* A block of each size, so that the length fits. */
@@ -510,15 +510,15 @@ test_layer(void)
 		if (log2 >= 9 && log2 <= 14)
 			accept(copy, size, "block of 2^", (uint64_t) log2);
 		else
-			refuse(copy, size, BF_CORRUPT, "block of 2^", (uint64_t) log2);
+			reject(copy, size, BF_CORRUPT, "block of 2^", (uint64_t) log2);
 		free(copy);
 	}
 
-	refuse_edited(dense, NBLOCKS_AT, 4, 0, BF_CORRUPT, "blocks:");
-	refuse_edited(dense, NBLOCKS_AT, 4, 2, BF_CORRUPT, "blocks:");
-	refuse_edited(dense, NBLOCKS_AT, 4, (1 << 23) + 1, BF_CORRUPT, "blocks:");
-	refuse_edited(dense, NBLOCKS_AT, 4, UINT32_MAX, BF_CORRUPT, "blocks:");
-	refuse_edited(dense, NBLOCKS_AT, 4, UINT32_C(0x80000000), BF_CORRUPT,
+	reject_edited(dense, NBLOCKS_AT, 4, 0, BF_CORRUPT, "blocks:");
+	reject_edited(dense, NBLOCKS_AT, 4, 2, BF_CORRUPT, "blocks:");
+	reject_edited(dense, NBLOCKS_AT, 4, (1 << 23) + 1, BF_CORRUPT, "blocks:");
+	reject_edited(dense, NBLOCKS_AT, 4, UINT32_MAX, BF_CORRUPT, "blocks:");
+	reject_edited(dense, NBLOCKS_AT, 4, UINT32_C(0x80000000), BF_CORRUPT,
 				  "blocks:");
 
 	/* Without a block, of just that length. */
@@ -529,16 +529,16 @@ test_layer(void)
 		put(copy + NBLOCKS_AT, 0, 4);
 		put(copy + CAPACITY_AT, 0, 8);
 		put(copy + BITS_SET_AT, 0, 8);
-		refuse(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 0);
+		reject(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 0);
 		put(copy + CAPACITY_AT, 1, 8);
-		refuse(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 1);
+		reject(copy, HEADER + ENTRY, BF_CORRUPT, "no block", 1);
 		free(copy);
 	}
 
-	refuse_edited(dense, CAPACITY_AT, 8, 0, BF_CORRUPT, "capacity");
+	reject_edited(dense, CAPACITY_AT, 8, 0, BF_CORRUPT, "capacity");
 	accept_edited(dense, CAPACITY_AT, 8, 1, "capacity");
 	accept_edited(dense, CAPACITY_AT, 8, 512, "capacity");
-	refuse_edited(dense, CAPACITY_AT, 8, 513, BF_CORRUPT, "capacity");
+	reject_edited(dense, CAPACITY_AT, 8, 513, BF_CORRUPT, "capacity");
 
 	/* A merged layer may hold more keys than bits, and report all. */
 	{
@@ -550,22 +550,22 @@ test_layer(void)
 		put(copy + CAPACITY_AT, (uint64_t) 1 << 53, 8);
 		accept(copy, sizeof(golden_dense), "merged", 0);
 		put(copy + CAPACITY_AT, ((uint64_t) 1 << 53) + 1, 8);
-		refuse(copy, sizeof(golden_dense), BF_CORRUPT, "merged", 1);
+		reject(copy, sizeof(golden_dense), BF_CORRUPT, "merged", 1);
 		put(copy + CAPACITY_AT, 1, 8);
 		put(copy + L_FPP_AT, bits_of(nextafter(1, 2)), 8);
-		refuse(copy, sizeof(golden_dense), BF_CORRUPT, "merged", 2);
+		reject(copy, sizeof(golden_dense), BF_CORRUPT, "merged", 2);
 		free(copy);
 	}
-	refuse_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 32, BF_CORRUPT,
+	reject_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 32, BF_CORRUPT,
 				  "capacity");
-	refuse_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
+	reject_edited(dense, CAPACITY_AT, 8, (uint64_t) 1 << 63, BF_CORRUPT,
 				  "capacity");
-	refuse_edited(dense, CAPACITY_AT, 8, UINT64_MAX, BF_CORRUPT, "capacity");
+	reject_edited(dense, CAPACITY_AT, 8, UINT64_MAX, BF_CORRUPT, "capacity");
 
-	refuse_edited(dense, BITS_SET_AT, 8, 513, BF_CORRUPT, "bits set:");
-	refuse_edited(dense, BITS_SET_AT, 8, ((uint64_t) 1 << 32) + 45,
+	reject_edited(dense, BITS_SET_AT, 8, 513, BF_CORRUPT, "bits set:");
+	reject_edited(dense, BITS_SET_AT, 8, ((uint64_t) 1 << 32) + 45,
 				  BF_CORRUPT, "bits set:");
-	refuse_edited(dense, BITS_SET_AT, 8, UINT64_MAX, BF_CORRUPT, "bits set:");
+	reject_edited(dense, BITS_SET_AT, 8, UINT64_MAX, BF_CORRUPT, "bits set:");
 }
 
 /* Sizes whose product or sum fits the length modulo 2^32. */
@@ -591,7 +591,7 @@ test_wrapping(void)
 
 		put(copy + NBLOCKS_AT, cases[i].nblocks, 4);
 		put(copy + BLOCK_LOG2_AT, cases[i].block_log2, 1);
-		refuse(copy, size, BF_CORRUPT, "blocks whose size wraps:",
+		reject(copy, size, BF_CORRUPT, "blocks whose size wraps:",
 			   cases[i].nblocks);
 		free(copy);
 	}
@@ -607,7 +607,7 @@ test_wrapping(void)
 			memmove(copy + HEADER + i * ENTRY, copy + HEADER, ENTRY);
 			put(copy + NBLOCKS_AT + i * ENTRY, 1 << 23, 4);
 		}
-		refuse(copy, size, BF_CORRUPT, "layers whose sizes wrap:", 8);
+		reject(copy, size, BF_CORRUPT, "layers whose sizes wrap:", 8);
 		free(copy);
 	}
 }
@@ -644,7 +644,7 @@ test_number_of_layers(void)
 		if (numbers[i] >= 1 && numbers[i] <= 32)
 			accept(image, size, "layers:", (uint64_t) numbers[i]);
 		else
-			refuse(image, size, BF_CORRUPT, "layers:",
+			reject(image, size, BF_CORRUPT, "layers:",
 				   (uint64_t) numbers[i]);
 		free(image);
 	}
@@ -679,7 +679,7 @@ test_total(void)
 
 /* What takes a look at the content: bf_open() lets it pass. */
 static void
-refuse_content(Sample sample, size_t at, int bytes, uint64_t value,
+reject_content(Sample sample, size_t at, int bytes, uint64_t value,
 			   const char *what)
 {
 	uint8_t    *copy = copy_of(sample.bytes, sample.size, sample.size);
@@ -703,46 +703,46 @@ test_content(void)
 	uint8_t    *layers = many_layers(3, &size);
 	int			i;
 
-	refuse_content(dense, BITS_SET_AT, 8, 44, "one bit less");
-	refuse_content(dense, BITS_SET_AT, 8, 46, "one bit more");
-	refuse_content(dense, BITS_SET_AT, 8, 0, "no bit");
-	refuse_content(dense, BITS_SET_AT, 8, 512, "all bits");
+	reject_content(dense, BITS_SET_AT, 8, 44, "one bit less");
+	reject_content(dense, BITS_SET_AT, 8, 46, "one bit more");
+	reject_content(dense, BITS_SET_AT, 8, 0, "no bit");
+	reject_content(dense, BITS_SET_AT, 8, 512, "all bits");
 	for (i = 0; i < 3; i++)
 	{
 		Sample		three = {layers, size};
 		size_t		at = HEADER + (size_t) i * ENTRY + 24;
 
-		refuse_content(three, at, 8, 44, "one bit less in one of three");
-		refuse_content(three, at, 8, 46, "one bit more in one of three");
+		reject_content(three, at, 8, 44, "one bit less in one of three");
+		reject_content(three, at, 8, 46, "one bit more in one of three");
 		at = HEADER + 3 * ENTRY + (size_t) i * 64;
-		refuse_content(three, at, 1, 0x80, "a bit set in the first byte");
-		refuse_content(three, at + 63, 1, 0x84, "a bit set in the last one");
+		reject_content(three, at, 1, 0x80, "a bit set in the first byte");
+		reject_content(three, at + 63, 1, 0x84, "a bit set in the last one");
 	}
 	free(layers);
 
 	/* 1, 2^63, 0xFEDCBA9876543210 */
-	refuse_content(sparse, HEADER, 8, (uint64_t) 1 << 63, "a duplicate");
-	refuse_content(sparse, HEADER + 8, 8, 1, "a duplicate");
-	refuse_content(sparse, HEADER + 8, 8, 0, "a descent at the front");
-	refuse_content(sparse, HEADER + 16, 8, (uint64_t) 1 << 63,
+	reject_content(sparse, HEADER, 8, (uint64_t) 1 << 63, "a duplicate");
+	reject_content(sparse, HEADER + 8, 8, 1, "a duplicate");
+	reject_content(sparse, HEADER + 8, 8, 0, "a descent at the front");
+	reject_content(sparse, HEADER + 16, 8, (uint64_t) 1 << 63,
 				   "a duplicate at the end");
-	refuse_content(sparse, HEADER + 16, 8, ((uint64_t) 1 << 63) - 1,
+	reject_content(sparse, HEADER + 16, 8, ((uint64_t) 1 << 63) - 1,
 				   "a descent at the end");
 	accept_edited(sparse, HEADER + 8, 8, 2, "neighbouring hash");
 	accept_edited(sparse, HEADER, 8, 0, "hash");
 	accept_edited(sparse, HEADER + 16, 8, UINT64_MAX, "hash");
 }
 
-/* An empty sparse image with a kind; its name is not checked here. */
+/* An empty sparse image with a key type; its name is not checked here. */
 static uint8_t *
-image_of_kind(int code, size_t namelen, int byte_order, int encoding,
+image_of_key_type(int code, size_t namelen, int byte_order, int encoding,
 			  size_t *size)
 {
 	uint8_t    *image;
 
 	*size = HEADER + (namelen + 7) / 8 * 8;
 	image = copy_of(golden_sparse, HEADER, *size);
-	put(image + KIND_AT, (uint64_t) code, 1);
+	put(image + KEY_TYPE_AT, (uint64_t) code, 1);
 	put(image + NAMELEN_AT, namelen, 1);
 	put(image + BYTE_ORDER_AT, (uint64_t) byte_order, 1);
 	put(image + ENCODING_AT, (uint64_t) encoding, 1);
@@ -752,10 +752,10 @@ image_of_kind(int code, size_t namelen, int byte_order, int encoding,
 }
 
 static void
-try_kind(int code, size_t namelen, int byte_order, int encoding, bool good)
+try_key_type(int code, size_t namelen, int byte_order, int encoding, bool good)
 {
 	size_t		size;
-	uint8_t    *image = image_of_kind(code, namelen, byte_order, encoding,
+	uint8_t    *image = image_of_key_type(code, namelen, byte_order, encoding,
 									  &size);
 	uint64_t	all = (uint64_t) code << 24 | namelen << 16 |
 		(uint64_t) byte_order << 8 | (uint64_t) encoding;
@@ -763,12 +763,12 @@ try_kind(int code, size_t namelen, int byte_order, int encoding, bool good)
 	if (good)
 		accept(image, size, "kind", all);
 	else
-		refuse(image, size, BF_CORRUPT, "kind", all);
+		reject(image, size, BF_CORRUPT, "kind", all);
 	free(image);
 }
 
 static void
-test_kinds(void)
+test_key_types(void)
 {
 	int			code,
 				i;
@@ -776,24 +776,24 @@ test_kinds(void)
 
 	for (code = 0; code < 256; code++)
 	{
-		bool		foreign = code == BF_KIND_FOREIGN;
-		bool		named = code == BF_KIND_ENUM || foreign;
-		bool		canonical = code <= BF_KIND_XID8;
+		bool		foreign = code == BF_KEY_OPCLASS;
+		bool		named = code == BF_KEY_ENUM || foreign;
+		bool		canonical = code <= BF_KEY_XID8;
 		int			order = foreign ? BF_LITTLE_ENDIAN : 0;
 
-		try_kind(code, 0, order, 0, canonical);
+		try_key_type(code, 0, order, 0, canonical);
 		for (namelen = 1; namelen < 256; namelen++)
-			try_kind(code, namelen, order, 0, named);
+			try_key_type(code, namelen, order, 0, named);
 		for (i = 0; i < 256; i++)
 		{
-			try_kind(code, named ? 5 : 0, i, 0,
+			try_key_type(code, named ? 5 : 0, i, 0,
 					 foreign ? i == 1 || i == 2 : i == 0 &&
 					 (named || canonical));
-			try_kind(code, named ? 5 : 0, order, i,
+			try_key_type(code, named ? 5 : 0, order, i,
 					 foreign ? i <= 34 : (named || canonical) &&
 					 (i == 0 || (i == BF_MULE_INTERNAL &&
-								 (code == BF_KIND_TEXT ||
-								  code == BF_KIND_ENUM))));
+								 (code == BF_KEY_TEXT ||
+								  code == BF_KEY_ENUM))));
 		}
 	}
 }
@@ -805,10 +805,10 @@ test_names(void)
 				i;
 	uint64_t	c;
 
-	for (namelen = 1; namelen <= BF_MAX_KIND_NAME; namelen += 6)
+	for (namelen = 1; namelen <= BF_MAX_KEY_TYPE_NAME; namelen += 6)
 	{
 		size_t		size;
-		uint8_t    *image = image_of_kind(BF_KIND_ENUM, namelen, 0, 0, &size);
+		uint8_t    *image = image_of_key_type(BF_KEY_ENUM, namelen, 0, 0, &size);
 		Sample		sample = {image, size};
 
 		for (c = 0; c < 256; c++)
@@ -816,20 +816,20 @@ test_names(void)
 			for (i = 0; i < namelen; i += namelen > 1 ? namelen - 1 : 1)
 			{
 				if (c < ' ' || c >= 0x7F)
-					refuse_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
+					reject_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
 								  "in a name, character");
 				else
 					accept_edited(sample, HEADER + i, 1, c,
 								  "in a name, character");
 			}
 			for (i = namelen; c > 0 && i < (namelen + 7) / 8 * 8; i++)
-				refuse_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
+				reject_edited(sample, HEADER + i, 1, c, BF_CORRUPT,
 							  "after a name, byte");
 		}
 
 		/* Ends within the name or its padding. */
 		for (i = HEADER; i < size; i++)
-			refuse(image, i, BF_CORRUPT, "a name cut off at", i);
+			reject(image, i, BF_CORRUPT, "a name cut off at", i);
 		free(image);
 	}
 }
@@ -845,7 +845,7 @@ count_names(size_t length)
 	for (value = 0; value >> (8 * length) == 0; value++)
 	{
 		put(string, value, 8);
-		count += bf_valid_kind_name((const char *) string, length);
+		count += bf_valid_key_type_name((const char *) string, length);
 	}
 	return count;
 }
@@ -891,10 +891,10 @@ test_utf8(void)
 			}
 			string[length++] = (char) (0x80 | (c & 0x3F));
 		}
-		CHECK(bf_valid_kind_name(string, length) == good, "U+%04X is %s",
+		CHECK(bf_valid_key_type_name(string, length) == good, "U+%04X is %s",
 			  (unsigned) c, good ? "refused" : "accepted");
 		for (i = 1; i < length; i++)
-			CHECK(!bf_valid_kind_name(string, i), "U+%04X cut off at %d",
+			CHECK(!bf_valid_key_type_name(string, i), "U+%04X cut off at %d",
 				  (unsigned) c, (int) i);
 	}
 
@@ -916,7 +916,7 @@ test_utf8(void)
 						(uint8_t) lead, (uint8_t) second, ends[i], ends[j]
 					};
 
-					count += bf_valid_kind_name((char *) string, 4);
+					count += bf_valid_key_type_name((char *) string, 4);
 				}
 			}
 		}
@@ -925,7 +925,7 @@ test_utf8(void)
 }
 
 static void
-test_kind_functions(void)
+test_key_type_functions(void)
 {
 	static const char *const names[] = {
 		"text", "bytea", "integer", "float", "numeric", "boolean",
@@ -933,42 +933,42 @@ test_kind_functions(void)
 		"timestamptz", "interval", "inet", "macaddr", "macaddr8", "pg_lsn",
 		"xid8"
 	};
-	BfKind		a,
+	BfKeyType		a,
 				b;
 	size_t		i;
 
 	memset(&a, 0, sizeof(a));
-	CHECK(bf_kind_name(&a) == NULL, "the open kind has a name");
+	CHECK(bf_key_type_name(&a) == NULL, "the open kind has a name");
 	for (i = 0; i < LENGTH(names); i++)
 	{
-		a.code = (uint8_t) (BF_KIND_TEXT + i);
-		CHECK(strcmp(bf_kind_name(&a), names[i]) == 0, "%s is called %s",
-			  names[i], bf_kind_name(&a));
+		a.code = (uint8_t) (BF_KEY_TEXT + i);
+		CHECK(strcmp(bf_key_type_name(&a), names[i]) == 0, "%s is called %s",
+			  names[i], bf_key_type_name(&a));
 	}
 
-	a = named_kind(BF_KIND_FOREIGN, "hstore");
-	CHECK(strcmp(bf_kind_name(&a), "hstore") == 0, "%s", bf_kind_name(&a));
+	a = named_key_type(BF_KEY_OPCLASS, "hstore");
+	CHECK(strcmp(bf_key_type_name(&a), "hstore") == 0, "%s", bf_key_type_name(&a));
 	b = a;
-	CHECK(bf_kind_equal(&a, &b), "a copy");
+	CHECK(bf_key_type_equal(&a, &b), "a copy");
 
 	/* What stands behind the name is not part of it. */
 	memset(b.name + b.namelen, 'z', sizeof(b.name) - b.namelen);
-	CHECK(bf_kind_equal(&a, &b), "a copy with other padding");
+	CHECK(bf_key_type_equal(&a, &b), "a copy with other padding");
 	b = a;
-	b.code = BF_KIND_ENUM;
-	CHECK(!bf_kind_equal(&a, &b), "another code");
+	b.code = BF_KEY_ENUM;
+	CHECK(!bf_key_type_equal(&a, &b), "another code");
 	b = a;
 	b.byte_order = BF_BIG_ENDIAN;
-	CHECK(!bf_kind_equal(&a, &b), "another byte order");
+	CHECK(!bf_key_type_equal(&a, &b), "another byte order");
 	b = a;
 	b.encoding = 0;
-	CHECK(!bf_kind_equal(&a, &b), "another encoding");
+	CHECK(!bf_key_type_equal(&a, &b), "another encoding");
 	b = a;
 	b.name[5] = 'd';
-	CHECK(!bf_kind_equal(&a, &b), "another name");
+	CHECK(!bf_key_type_equal(&a, &b), "another name");
 	b = a;
 	b.namelen = 5;
-	CHECK(!bf_kind_equal(&a, &b) && !bf_kind_equal(&b, &a), "a prefix");
+	CHECK(!bf_key_type_equal(&a, &b) && !bf_key_type_equal(&b, &a), "a prefix");
 }
 
 /* A name survives being written, with all its bytes and neighbours. */
@@ -976,36 +976,36 @@ static void
 test_longest_name(void)
 {
 	BfParams	params = params_of(0.1, 20);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	int			i;
 	size_t		namelen;
 
-	for (namelen = 1; namelen <= BF_MAX_KIND_NAME; namelen++)
+	for (namelen = 1; namelen <= BF_MAX_KEY_TYPE_NAME; namelen++)
 	{
-		memset(&params.kind, 0, sizeof(params.kind));
-		params.kind.code = BF_KIND_ENUM;
-		params.kind.namelen = (uint8_t) namelen;
+		memset(&params.key_type, 0, sizeof(params.key_type));
+		params.key_type.code = BF_KEY_ENUM;
+		params.key_type.namelen = (uint8_t) namelen;
 		for (i = 0; i < (int) namelen; i++)
-			params.kind.name[i] = (char) ('!' + i % 94);
-		host_init(&host, SIZE_MAX);
-		bf_builder_init(&b, &host.host, &params);
+			params.key_type.name[i] = (char) ('!' + i % 94);
+		env_init(&env, SIZE_MAX);
+		bf_builder_init(&b, &env.env, &params);
 		add_keys(&b, 0, 5 + namelen, 1);
 		if (image_write(&image, &b, false))
 		{
-			CHECK(bf_kind_equal(&image.view.params.kind, &params.kind) &&
-				  strcmp(image.view.params.kind.name, params.kind.name) == 0,
-				  "\"%s\" is read as \"%s\"", params.kind.name,
-				  image.view.params.kind.name);
+			CHECK(bf_key_type_equal(&image.view.params.key_type, &params.key_type) &&
+				  strcmp(image.view.params.key_type.name, params.key_type.name) == 0,
+				  "\"%s\" is read as \"%s\"", params.key_type.name,
+				  image.view.params.key_type.name);
 			image_has(&image, 0, 5 + namelen, 1);
 		}
 		image_free(&image);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 }
 
-/* Memory that a small image may make us ask for before we are refused. */
+/* Memory that a small image may make us ask for before we are rejected. */
 #define ENOUGH	((size_t) 1 << 22)
 
 static bool
@@ -1062,7 +1062,7 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 {
 	double		cardinality = bf_cardinality(view);
 	double		rate = bf_current_fpp(view);
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 	uint64_t	i;
@@ -1070,16 +1070,16 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 	CHECK(cardinality >= 0 && isfinite(cardinality), "byte %zu: %g keys", at,
 		  cardinality);
 	CHECK(rate >= 0 && rate <= 1 + 1e-12, "byte %zu: rate %g", at, rate);
-	(void) bf_kind_name(&view->params.kind);
+	(void) bf_key_type_name(&view->params.key_type);
 	for (i = 0; i < 50; i++)
 		(void) bf_contains(view, key(i, 1));
 	(void) bf_contains(view, 0);
 	(void) bf_contains(view, UINT64_MAX);
 
 	/* Into an empty one of its own parameters, and more keys after it. */
-	host_init(&host, SIZE_MAX);
-	host.limit = ENOUGH;
-	bf_builder_init(&b, &host.host, &view->params);
+	env_init(&env, SIZE_MAX);
+	env.limit = ENOUGH;
+	bf_builder_init(&b, &env.env, &view->params);
 	status = bf_builder_merge(&b, view);
 	if (status == BF_OK)
 		use_builder(&b, view, valid, at);
@@ -1088,21 +1088,21 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 	CHECK(harmless(status), "byte %zu: status %d", at, (int) status);
 	if (status == BF_OK)
 		use_builder(&b, view, valid, at);
-	finish(&b, &host);
+	finish(&b, &env);
 
 	/* With another one, on either side. */
 	for (i = 0; i < 2; i++)
 	{
-		host_init(&host, SIZE_MAX);
-		host.limit = ENOUGH;
-		status = i == 0 ? bf_union(&b, &host.host, view, other)
-			: bf_union(&b, &host.host, other, view);
+		env_init(&env, SIZE_MAX);
+		env.limit = ENOUGH;
+		status = i == 0 ? bf_union(&b, &env.env, view, other)
+			: bf_union(&b, &env.env, other, view);
 		CHECK(harmless(status) || status == BF_SEED_MISMATCH ||
-			  status == BF_KIND_MISMATCH, "byte %zu: union gives %d", at,
+			  status == BF_KEY_TYPE_MISMATCH, "byte %zu: union gives %d", at,
 			  (int) status);
 		if (status == BF_OK)
 			use_builder(&b, view, valid, at);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 
 	/* The last, since it changes the bytes. */
@@ -1141,7 +1141,7 @@ try_image(const uint8_t *bytes, size_t size, const BfView *other, size_t at)
 		  "byte %zu: no reason", at);
 	if (opened == BF_OK)
 	{
-		/* A refused one may be stored already, and is used all the same. */
+		/* A rejected one may be stored already, and is used all the same. */
 		(void) bf_open(copy, size, &view);
 		use_view(copy, &view, valid, other, at);
 	}
@@ -1149,7 +1149,7 @@ try_image(const uint8_t *bytes, size_t size, const BfView *other, size_t at)
 	return opened == BF_OK;
 }
 
-/* Images of all sorts: sparse, dense, layers, a named kind in both forms. */
+/* Images of all sorts: sparse, dense, layers, a named key type in both forms. */
 static void
 make_samples(Image *samples)
 {
@@ -1168,16 +1168,16 @@ make_samples(Image *samples)
 	for (i = 0; i < 6; i++)
 	{
 		BfParams	params = params_of(what[i].fpp, what[i].expected);
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 
 		if (what[i].named)
-			params.kind = named_kind(BF_KIND_FOREIGN, "a.type_of_10");
-		host_init(&host, SIZE_MAX);
-		bf_builder_init(&b, &host.host, &params);
+			params.key_type = named_key_type(BF_KEY_OPCLASS, "a.type_of_10");
+		env_init(&env, SIZE_MAX);
+		bf_builder_init(&b, &env.env, &params);
 		add_keys(&b, 0, what[i].n, 1);
 		image_write(&samples[i], &b, false);
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 	CHECK(samples[0].view.nlayers == 0 && samples[1].view.nlayers == 1 &&
 		  samples[2].view.nlayers == 2 && samples[3].view.nlayers == 0 &&
@@ -1245,13 +1245,13 @@ test_many_bytes(void)
 	{
 		const Image *sample = &samples[i % 6];
 		uint8_t    *copy = copy_of(sample->bytes, sample->size, sample->size);
-		size_t		front = sample->size < 140 ? sample->size : 140;
+		size_t		header = sample->size < 140 ? sample->size : 140;
 		int			edits = 1 + (int) (random64(&state) % 4);
 
 		for (; edits > 0; edits--)
 		{
 			int			width = widths[random64(&state) % LENGTH(widths)];
-			size_t		at = random64(&state) % (front - 8);
+			size_t		at = random64(&state) % (header - 8);
 
 			/* Often a whole field. */
 			if (random64(&state) % 2 == 0)
@@ -1286,10 +1286,10 @@ main(void)
 	tap_run("number of layers", test_number_of_layers);
 	tap_run("the limit of all layers together", test_total);
 	tap_run("bits set, and the order of hashes", test_content);
-	tap_run("kinds: code, length of name, byte order, encoding", test_kinds);
+	tap_run("kinds: code, length of name, byte order, encoding", test_key_types);
 	tap_run("names: characters and padding", test_names);
 	tap_run("names: every code point, and no other bytes", test_utf8);
-	tap_run("names and equality of kinds", test_kind_functions);
+	tap_run("names and equality of kinds", test_key_type_functions);
 	tap_run("names of every length are written and read",
 			test_longest_name);
 	tap_run("each byte changed: refused, or safe to use", test_every_byte);

@@ -44,7 +44,7 @@ compare_answers(BfBuilder *b, uint64_t n, uint64_t set)
 static void
 test_contains(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	size_t		p,
 				e;
@@ -54,7 +54,7 @@ test_contains(void)
 	{
 		for (e = 0; e < LENGTH(expected); e++)
 		{
-			start(&b, &host, rates[p], expected[e]);
+			start(&b, &env, rates[p], expected[e]);
 			CHECK(!bf_builder_contains(&b, 1), "an empty one contains");
 			for (i = 0; i < 6000; i++)
 			{
@@ -67,7 +67,7 @@ test_contains(void)
 				if (i % 1500 == 1499)
 					compare_answers(&b, i, 7);
 			}
-			finish(&b, &host);
+			finish(&b, &env);
 		}
 	}
 }
@@ -77,7 +77,7 @@ static void
 test_has_room(void)
 {
 	static const uint32_t steps[] = {1, 2, 10, 100};
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	size_t		p,
 				e,
@@ -92,7 +92,7 @@ test_has_room(void)
 		{
 			for (s = 0; s < LENGTH(steps); s++)
 			{
-				start(&b, &host, rates[p], expected[e]);
+				start(&b, &env, rates[p], expected[e]);
 				without = 0;
 				for (i = 0; i < 10000; i += steps[s])
 				{
@@ -122,7 +122,7 @@ test_has_room(void)
 					  "%g, %llu keys, %u at once: %d times no room, %d layers",
 					  rates[p], (unsigned long long) expected[e],
 					  (unsigned) steps[s], without, b.nlayers);
-				finish(&b, &host);
+				finish(&b, &env);
 			}
 		}
 	}
@@ -146,17 +146,17 @@ test_load(void)
 					y,
 					both,
 					again;
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 
 		if (!image_build(&x, 0.01, 1000, 0, 1000, set, false) ||
 			!image_build(&y, 0.01, 1000, 2000, 900, set, false))
 			return;
-		host_init(&host, SIZE_MAX);
-		CHECK(bf_union(&b, &host.host, &x.view, &y.view) == BF_OK, "union");
+		env_init(&env, SIZE_MAX);
+		CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "union");
 		if (image_write(&both, &b, false))
 			CHECK(both.view.nlayers == 2, "%d layers", both.view.nlayers);
-		finish(&b, &host);
+		finish(&b, &env);
 
 		for (i = 10000; i < 12000; i++)
 		{
@@ -168,14 +168,14 @@ test_load(void)
 			alike += both.view.layers[0].bits_set >=
 				both.view.layers[1].bits_set;
 
-			start(&b, &host, 0.01, 1000);
+			start(&b, &env, 0.01, 1000);
 			CHECK(bf_builder_merge(&b, &both.view) == BF_OK, "merge");
 			if (image_write(&again, &b, false))
 				CHECK(image_equal(&again, &both),
 					  "other bytes after key %llu of set %llu",
 					  (unsigned long long) i, (unsigned long long) set);
 			image_free(&again);
-			finish(&b, &host);
+			finish(&b, &env);
 		}
 		image_free(&x);
 		image_free(&y);

@@ -6,8 +6,8 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Stands before and after each list. */
 #define SENTINEL	UINT64_C(0xDEADBEEFDEADBEEF)
@@ -92,15 +92,15 @@ release(uint64_t *list, size_t n)
 static size_t
 reference_dedup(uint64_t *list, size_t n)
 {
-	size_t		kept = n > 0;
+	size_t		cache = n > 0;
 	size_t		i;
 
 	for (i = 1; i < n; i++)
 	{
 		if (list[i] != list[i - 1])
-			list[kept++] = list[i];
+			list[cache++] = list[i];
 	}
-	return kept;
+	return cache;
 }
 
 static void
@@ -108,8 +108,8 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 {
 	uint64_t   *list = guarded(n);
 	uint64_t   *expected = exactly(n * sizeof(uint64_t));
-	TestHost	host;
-	size_t		kept;
+	TestEnv	env;
+	size_t		cache;
 	size_t		distinct;
 	size_t		i;
 
@@ -117,17 +117,17 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 		list[i] = expected[i] = item(order, i, n, state);
 	qsort(expected, n, sizeof(uint64_t), compare);
 
-	host_init(&host, SIZE_MAX);
-	bf_list_sort(&host.host, list, n);
+	env_init(&env, SIZE_MAX);
+	bf_list_sort(&env.env, list, n);
 	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d", n, (int) order);
 
-	kept = bf_list_dedup(list, n);
+	cache = bf_list_dedup(list, n);
 	distinct = n == 0 ? 0 : reference_dedup(expected, n);
-	CHECK(kept == distinct &&
+	CHECK(cache == distinct &&
 		  memcmp(list, expected, distinct * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d: %zu distinct, should be %zu", n,
-		  (int) order, kept, distinct);
+		  (int) order, cache, distinct);
 	release(list, n);
 	free(expected);
 }
@@ -193,7 +193,7 @@ poll_sort(void *context)
 		  "poll %ld: a hash is missing", sorted->polls);
 }
 
-/* A poll may be the end: then no hash must be lost. */
+/* A check for interrupts may be the end: then no hash must be lost. */
 static void
 test_sort_polls(void)
 {
@@ -201,7 +201,7 @@ test_sort_polls(void)
 	uint64_t   *list = exactly(n * sizeof(uint64_t));
 	uint64_t	state = 3;
 	Sorted		sorted = {0};
-	BfHost		host = {0};
+	BfEnv		env = {0};
 	size_t		i;
 
 	for (i = 0; i < n; i++)
@@ -209,14 +209,14 @@ test_sort_polls(void)
 	sorted.list = list;
 	sorted.n = n;
 	sorted.sum = sum_of(list, n);
-	host.poll = poll_sort;
-	host.context = &sorted;
-	bf_list_sort(&host, list, n);
+	env.check_interrupts = poll_sort;
+	env.context = &sorted;
+	bf_list_sort(&env, list, n);
 	CHECK(sorted.polls > 200, "%ld polls", sorted.polls);
 
 	/* What is sorted already is left alone. */
 	sorted.polls = 0;
-	bf_list_sort(&host, list, n);
+	bf_list_sort(&env, list, n);
 	CHECK(sorted.polls == 0, "%ld polls", sorted.polls);
 	free(list);
 }

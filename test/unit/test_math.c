@@ -14,10 +14,10 @@ static const double table_fpp[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7};
 
 #define NTABLE	(sizeof(table_fpp) / sizeof(table_fpp[0]))
 
-static const double table_textbook[NTABLE] = {
+static const double table_standard[NTABLE] = {
 	4.81, 9.59, 14.38, 19.17, 23.97, 28.76, 33.55
 };
-static const int table_textbook_k[NTABLE] = {3, 7, 10, 13, 17, 20, 23};
+static const int table_standard_k[NTABLE] = {3, 7, 10, 13, 17, 20, 23};
 static const int table_block_log2[NTABLE] = {9, 9, 10, 11, 12, 12, 13};
 
 /* Bits per key, for blocks of 2^9 to 2^14 bits. */
@@ -88,7 +88,7 @@ reference_rate(double B, double k, double mean, double n, double nblocks)
 }
 
 static double
-reference_textbook(double fpp, int *best_k)
+reference_standard(double fpp, int *best_k)
 {
 	double		best = HUGE_VAL;
 	int			k;
@@ -113,13 +113,13 @@ reference_bits(double fpp, int block_log2)
 	double		B = ldexp(1, block_log2);
 	double		best = HUGE_VAL;
 	int			middle_k = 0;
-	double		textbook = reference_textbook(fpp, &middle_k);
+	double		standard = reference_standard(fpp, &middle_k);
 	int			k;
 
 	for (k = middle_k > 10 ? middle_k - 10 : 1; k <= middle_k + 1; k++)
 	{
-		double		low = textbook * 0.99;
-		double		high = best < HUGE_VAL ? best : textbook * 2;
+		double		low = standard * 0.99;
+		double		high = best < HUGE_VAL ? best : standard * 2;
 		int			i;
 
 		if (reference_rate(B, k, B / high, 0, 0) > fpp)
@@ -169,24 +169,24 @@ ratio_of(uint64_t i, uint64_t n, double from, double to)
 }
 
 static void
-test_textbook(void)
+test_standard(void)
 {
 	uint64_t	i;
 
 	for (i = 0; i < NTABLE; i++)
 	{
 		int			k = 0;
-		double		reference = reference_textbook(table_fpp[i], &k);
+		double		reference = reference_standard(table_fpp[i], &k);
 
-		CHECK(fabs(bf_textbook_bits_per_key(table_fpp[i]) -
-				   table_textbook[i]) <= 0.0051,
+		CHECK(fabs(bf_standard_bits_per_key(table_fpp[i]) -
+				   table_standard[i]) <= 0.0051,
 			  "%g: %.4f", table_fpp[i],
-			  bf_textbook_bits_per_key(table_fpp[i]));
-		CHECK(bf_textbook_hashes(table_fpp[i]) ==
-			  (unsigned) table_textbook_k[i],
-			  "%g: k = %u", table_fpp[i], bf_textbook_hashes(table_fpp[i]));
-		CHECK(fabs(reference - table_textbook[i]) <= 0.0051 &&
-			  k == table_textbook_k[i],
+			  bf_standard_bits_per_key(table_fpp[i]));
+		CHECK(bf_standard_hashes(table_fpp[i]) ==
+			  (unsigned) table_standard_k[i],
+			  "%g: k = %u", table_fpp[i], bf_standard_hashes(table_fpp[i]));
+		CHECK(fabs(reference - table_standard[i]) <= 0.0051 &&
+			  k == table_standard_k[i],
 			  "the reference at %g: %.4f with k = %d", table_fpp[i],
 			  reference, k);
 	}
@@ -194,13 +194,13 @@ test_textbook(void)
 	{
 		double		fpp = ratio_of(i, 2000, BF_FPP_MAX, BF_FPP_MIN);
 		int			k = 0;
-		double		reference = reference_textbook(fpp, &k);
+		double		reference = reference_standard(fpp, &k);
 
-		CHECK(fabs(bf_textbook_bits_per_key(fpp) / reference - 1) < 1e-9,
+		CHECK(fabs(bf_standard_bits_per_key(fpp) / reference - 1) < 1e-9,
 			  "%g: %.9f, should be %.9f", fpp,
-			  bf_textbook_bits_per_key(fpp), reference);
-		CHECK(bf_textbook_hashes(fpp) == (unsigned) k, "%g: k = %u, not %d",
-			  fpp, bf_textbook_hashes(fpp), k);
+			  bf_standard_bits_per_key(fpp), reference);
+		CHECK(bf_standard_hashes(fpp) == (unsigned) k, "%g: k = %u, not %d",
+			  fpp, bf_standard_hashes(fpp), k);
 	}
 }
 
@@ -213,11 +213,11 @@ test_second_order(void)
 	for (p = 0; p < NTABLE && table_block_log2[p] <= 11; p++)
 	{
 		int			B = 1 << table_block_log2[p];
-		int			k = table_textbook_k[p];
+		int			k = table_standard_k[p];
 
 		for (load = 0.25; load <= 1.5; load += 0.25)
 		{
-			int			i = (int) (load * B / table_textbook[p]);
+			int			i = (int) (load * B / table_standard[p]);
 			double		exact = exact_block_rate(B, k, i);
 			double		rate = block_rate(B, k, i, 0);
 
@@ -242,15 +242,15 @@ test_table(void)
 		int			chosen = table_block_log2[i];
 		double		wanted = table_bits[i][chosen - BF_MIN_BLOCK_LOG2];
 		double		got = bf_bits_per_key(fpp);
-		BfShape		shape;
+		BfGeometry		geometry;
 
 		/* The cells are rounded to 1/100, the core's figure up to 1/1024. */
 		CHECK(got > wanted - 0.0051 && got < wanted + 0.0051 + 1.0 / 1024,
 			  "%g takes %.4f bits per key, should be %.2f", fpp, got, wanted);
-		if (!CHECK(bf_shape_for(fpp, 1000000, &shape) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, 1000000, &geometry) == BF_OK, "%g", fpp))
 			continue;
-		CHECK(shape.block_log2 == chosen, "%g has blocks of 2^%d bits", fpp,
-			  shape.block_log2);
+		CHECK(geometry.block_log2 == chosen, "%g has blocks of 2^%d bits", fpp,
+			  geometry.block_log2);
 		for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
 		{
 			double		bits = reference_bits(fpp, log2);
@@ -265,7 +265,7 @@ test_table(void)
 
 /*
  * The design at any rate: the rate is kept, with the fewest bits, in the
- * smallest block that comes within 5 % of the textbook filter.
+ * smallest block that comes within 5 % of the standard filter.
  */
 static void
 test_design(void)
@@ -276,36 +276,36 @@ test_design(void)
 	for (i = 0; i < n; i++)
 	{
 		double		fpp = ratio_of(i, n, BF_FPP_MAX, BF_FPP_MIN);
-		int			textbook_k = 0;
-		double		textbook = reference_textbook(fpp, &textbook_k);
+		int			standard_k = 0;
+		double		standard = reference_standard(fpp, &standard_k);
 		double		got = bf_bits_per_key(fpp);
 		double		best,
 					rate;
 		double		B;
-		BfShape		shape;
+		BfGeometry		geometry;
 
-		if (!CHECK(bf_shape_for(fpp, 1000000, &shape) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, 1000000, &geometry) == BF_OK, "%g", fpp))
 			continue;
-		B = ldexp(1, shape.block_log2);
+		B = ldexp(1, geometry.block_log2);
 		CHECK(got * 1024 == floor(got * 1024), "%g: %.9f", fpp, got);
 
-		rate = reference_rate(B, shape.k, B / got, 0, 0);
+		rate = reference_rate(B, geometry.k, B / got, 0, 0);
 		CHECK(rate <= fpp * (1 + 1e-9), "designed for %g, the rate is %.9g",
 			  fpp, rate);
 
-		best = reference_bits(fpp, shape.block_log2);
+		best = reference_bits(fpp, geometry.block_log2);
 		CHECK(got > best - 1e-4 && got <= best + 1.0 / 1024 + 1e-9,
 			  "%g in blocks of 2^%d: %.6f bits per key, not %.6f",
-			  fpp, shape.block_log2, got, best);
-		CHECK(got <= 1.05 * textbook,
+			  fpp, geometry.block_log2, got, best);
+		CHECK(got <= 1.05 * standard,
 			  "%g: %.6f bits per key, the textbook filter takes %.6f",
-			  fpp, got, textbook);
-		if (shape.block_log2 > BF_MIN_BLOCK_LOG2)
+			  fpp, got, standard);
+		if (geometry.block_log2 > BF_MIN_BLOCK_LOG2)
 		{
-			best = reference_bits(fpp, shape.block_log2 - 1);
-			CHECK(best > 1.05 * textbook - 1.0 / 1024,
+			best = reference_bits(fpp, geometry.block_log2 - 1);
+			CHECK(best > 1.05 * standard - 1.0 / 1024,
 				  "%g: blocks of 2^%d bits would do with %.6f, textbook %.6f",
-				  fpp, shape.block_log2 - 1, best, textbook);
+				  fpp, geometry.block_log2 - 1, best, standard);
 		}
 	}
 }
@@ -316,7 +316,7 @@ test_remembered(void)
 {
 	double		bits[40];
 	double		nearby[40];
-	BfShape		shapes[40];
+	BfGeometry		geometries[40];
 	int			round,
 				i;
 
@@ -327,17 +327,17 @@ test_remembered(void)
 			/* Forwards and backwards, so that what is remembered varies. */
 			int			j = round % 2 == 0 ? i : 39 - i;
 			double		fpp = ratio_of((uint64_t) j, 40, 0.5, 1e-9);
-			BfShape		shape;
+			BfGeometry		geometry;
 
-			memset(&shape, 0, sizeof(shape));
-			CHECK(bf_shape_for(fpp, 12345, &shape) == BF_OK, "%g", fpp);
+			memset(&geometry, 0, sizeof(geometry));
+			CHECK(bf_geometry_for(fpp, 12345, &geometry) == BF_OK, "%g", fpp);
 			if (round == 0)
 			{
 				bits[j] = bf_bits_per_key(fpp);
-				shapes[j] = shape;
+				geometries[j] = geometry;
 			}
 			CHECK(bits[j] == bf_bits_per_key(fpp), "%g", fpp);
-			CHECK(memcmp(&shapes[j], &shape, sizeof(shape)) == 0, "%g", fpp);
+			CHECK(memcmp(&geometries[j], &geometry, sizeof(geometry)) == 0, "%g", fpp);
 
 			/* Nor is a rate nearby taken for it. */
 			CHECK(round == 0 || bf_bits_per_key(fpp * 0.999) == nearby[j],
@@ -362,15 +362,15 @@ test_million(void)
 	{
 		double		fpp = ratio_of(i, sweep, 0.1, 1e-7);
 		int			k = 0;
-		double		allowed = 1.06 * reference_textbook(fpp, &k) * (double) n;
+		double		allowed = 1.06 * reference_standard(fpp, &k) * (double) n;
 		double		bits;
-		BfShape		shape;
+		BfGeometry		geometry;
 
-		if (!CHECK(bf_shape_for(fpp, n, &shape) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
 
-		/* Header, one entry of the directory, and the longest kind name. */
-		bits = (double) bf_shape_bits(&shape) + 8 * (44 + 32 + 80);
+		/* Header, one entry of the directory, and the longest key type name. */
+		bits = (double) bf_geometry_bits(&geometry) + 8 * (44 + 32 + 80);
 		CHECK(bits <= allowed, "%g: %.0f bits, allowed %.0f",
 			  fpp, bits, allowed);
 		if (bits / allowed > worst)
@@ -404,7 +404,7 @@ reference_nblocks(double bits_per_key, int block_log2, uint64_t n)
 }
 
 static void
-test_shapes(void)
+test_geometries(void)
 {
 	uint64_t	state = 3;
 	uint64_t	rounds = scaled(200000, 20000);
@@ -417,8 +417,8 @@ test_shapes(void)
 		double		needed = bf_bits_per_key(fpp) * (double) n;
 		double		room;
 		uint64_t	least,
-					most;
-		BfShape		shape;
+					max;
+		BfGeometry		geometry;
 
 		/* and room for the deviation of what they set, below 3 sqrt(n) */
 		CHECK(bf_needed_bits(fpp, n) > needed &&
@@ -426,36 +426,36 @@ test_shapes(void)
 			  needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp),
 			  "%g, %llu keys: %.3f", fpp, (unsigned long long) n,
 			  bf_needed_bits(fpp, n));
-		if (!CHECK(bf_shape_for(fpp, n, &shape) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
-		room = (double) bf_shape_bits(&shape);
+		room = (double) bf_geometry_bits(&geometry);
 
 		/*
 		 * A few more blocks may be taken, so that chance does not overfill
 		 * the layer: the bits that n keys set deviate by no more than those
 		 * of 0.4 sqrt(n) keys.
 		 */
-		least = reference_nblocks(bf_bits_per_key(fpp), shape.block_log2, n);
-		most = reference_nblocks(bf_bits_per_key(fpp), shape.block_log2,
+		least = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2, n);
+		max = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2,
 								 n + (uint64_t) (3 * sqrt((double) n)) + 6);
-		CHECK(shape.nblocks >= least && shape.nblocks <= most,
+		CHECK(geometry.nblocks >= least && geometry.nblocks <= max,
 			  "%g, %llu keys: %u blocks, not %llu to %llu", fpp,
-			  (unsigned long long) n, shape.nblocks,
-			  (unsigned long long) least, (unsigned long long) most);
-		CHECK(reference_rounding(shape.nblocks) == shape.nblocks,
-			  "%u blocks: more than eight significant bits", shape.nblocks);
-		CHECK(bf_shape_bits(&shape) ==
-			  (uint64_t) shape.nblocks << shape.block_log2,
-			  "%u blocks", shape.nblocks);
-		CHECK(shape.fpp == fpp, "%g", shape.fpp);
-		CHECK(shape.k >= 1 && shape.k <= BF_MAX_HASHES, "k = %d", shape.k);
-		CHECK(shape.capacity >= n, "%llu keys in a layer for %llu",
-			  (unsigned long long) n, (unsigned long long) shape.capacity);
-		CHECK((double) shape.capacity * bf_bits_per_key(fpp) <= room &&
-			  ((double) shape.capacity + 3 * sqrt((double) shape.capacity) +
+			  (unsigned long long) n, geometry.nblocks,
+			  (unsigned long long) least, (unsigned long long) max);
+		CHECK(reference_rounding(geometry.nblocks) == geometry.nblocks,
+			  "%u blocks: more than eight significant bits", geometry.nblocks);
+		CHECK(bf_geometry_bits(&geometry) ==
+			  (uint64_t) geometry.nblocks << geometry.block_log2,
+			  "%u blocks", geometry.nblocks);
+		CHECK(geometry.fpp == fpp, "%g", geometry.fpp);
+		CHECK(geometry.k >= 1 && geometry.k <= BF_MAX_HASHES, "k = %d", geometry.k);
+		CHECK(geometry.capacity >= n, "%llu keys in a layer for %llu",
+			  (unsigned long long) n, (unsigned long long) geometry.capacity);
+		CHECK((double) geometry.capacity * bf_bits_per_key(fpp) <= room &&
+			  ((double) geometry.capacity + 3 * sqrt((double) geometry.capacity) +
 			   6) * bf_bits_per_key(fpp) > room,
-			  "%g, %u blocks: capacity %llu", fpp, shape.nblocks,
-			  (unsigned long long) shape.capacity);
+			  "%g, %u blocks: capacity %llu", fpp, geometry.nblocks,
+			  (unsigned long long) geometry.capacity);
 	}
 }
 
@@ -463,29 +463,29 @@ static void
 test_limit(void)
 {
 	uint64_t	i;
-	BfShape		shape;
+	BfGeometry		geometry;
 
-	CHECK(bf_shape_for(0.01, 430000000, &shape) == BF_OK,
+	CHECK(bf_geometry_for(0.01, 430000000, &geometry) == BF_OK,
 		  "430 million keys at 1 %%");
-	CHECK(bf_shape_for(0.0001, 215000000, &shape) == BF_OK,
+	CHECK(bf_geometry_for(0.0001, 215000000, &geometry) == BF_OK,
 		  "215 million keys at 0.01 %%");
 	for (i = 0; i < 40; i++)
 	{
 		double		fpp = ratio_of(i, 40, 0.5, 1e-9);
-		uint64_t	most = (uint64_t) (4294967296.0 / bf_bits_per_key(fpp));
-		uint64_t	fitting = most - (uint64_t) (4 * sqrt((double) most));
+		uint64_t	max = (uint64_t) (4294967296.0 / bf_bits_per_key(fpp));
+		uint64_t	fitting = max - (uint64_t) (4 * sqrt((double) max));
 
-		CHECK(bf_shape_for(fpp, fitting, &shape) == BF_OK &&
-			  bf_shape_bits(&shape) <= BF_MAX_BITS,
+		CHECK(bf_geometry_for(fpp, fitting, &geometry) == BF_OK &&
+			  bf_geometry_bits(&geometry) <= BF_MAX_BITS,
 			  "%llu keys at %g", (unsigned long long) fitting, fpp);
-		CHECK(bf_shape_for(fpp, most + 1, &shape) == BF_TOO_LARGE,
-			  "%llu keys at %g", (unsigned long long) most + 1, fpp);
-		CHECK(bf_shape_for(fpp, UINT64_C(1) << 33, &shape) == BF_TOO_LARGE,
+		CHECK(bf_geometry_for(fpp, max + 1, &geometry) == BF_TOO_LARGE,
+			  "%llu keys at %g", (unsigned long long) max + 1, fpp);
+		CHECK(bf_geometry_for(fpp, UINT64_C(1) << 33, &geometry) == BF_TOO_LARGE,
 			  "2^33 keys at %g", fpp);
-		CHECK(bf_shape_for(fpp, UINT64_MAX, &shape) == BF_TOO_LARGE,
+		CHECK(bf_geometry_for(fpp, UINT64_MAX, &geometry) == BF_TOO_LARGE,
 			  "2^64 keys at %g", fpp);
-		CHECK(bf_shape_for(fpp, 1, &shape) == BF_OK && shape.nblocks == 1 &&
-			  shape.capacity >= 1, "1 key at %g", fpp);
+		CHECK(bf_geometry_for(fpp, 1, &geometry) == BF_OK && geometry.nblocks == 1 &&
+			  geometry.capacity >= 1, "1 key at %g", fpp);
 	}
 
 	/* Successors of layers are stricter than what can be asked for. */
@@ -493,23 +493,23 @@ test_limit(void)
 	{
 		double		fpp = ratio_of(i, 30, 1e-9, BF_LAYER_FPP_MIN);
 
-		CHECK(bf_shape_for(fpp, 1000, &shape) == BF_OK &&
-			  shape.k <= BF_MAX_HASHES && shape.capacity >= 1000 &&
-			  bf_bits_per_key(fpp) < 1.2 * bf_textbook_bits_per_key(fpp),
+		CHECK(bf_geometry_for(fpp, 1000, &geometry) == BF_OK &&
+			  geometry.k <= BF_MAX_HASHES && geometry.capacity >= 1000 &&
+			  bf_bits_per_key(fpp) < 1.2 * bf_standard_bits_per_key(fpp),
 			  "a layer at %g: %.3f bits per key, k = %d", fpp,
-			  bf_bits_per_key(fpp), shape.k);
+			  bf_bits_per_key(fpp), geometry.k);
 	}
 }
 
 /* Mean number of bits that n keys set: 1 - (1 - (1 - u) / N)^n of them. */
 static double
-reference_bits_set(const BfShape *shape, double n)
+reference_bits_set(const BfGeometry *geometry, double n)
 {
-	double		B = ldexp(1, shape->block_log2);
-	double		set_by_one = 1 - pow(1 - 1 / B, shape->k);
+	double		B = ldexp(1, geometry->block_log2);
+	double		set_by_one = 1 - pow(1 - 1 / B, geometry->k);
 
-	return (double) bf_shape_bits(shape) *
-		-expm1(n * log1p(-set_by_one / shape->nblocks));
+	return (double) bf_geometry_bits(geometry) *
+		-expm1(n * log1p(-set_by_one / geometry->nblocks));
 }
 
 static void
@@ -526,22 +526,22 @@ test_cardinality(void)
 		double		set,
 					estimate,
 					per_bit;
-		BfShape		shape;
+		BfGeometry		geometry;
 
-		if (bf_shape_for(fpp, 1 + (random64(&state) >> 38), &shape) != BF_OK)
+		if (bf_geometry_for(fpp, 1 + (random64(&state) >> 38), &geometry) != BF_OK)
 			continue;
-		n = floor((double) shape.capacity *
+		n = floor((double) geometry.capacity *
 				  (double) (random64(&state) % 3000) / 1000);
-		set = rint(reference_bits_set(&shape, n));
-		estimate = bf_shape_cardinality(&shape, (uint64_t) set);
+		set = rint(reference_bits_set(&geometry, n));
+		estimate = bf_geometry_cardinality(&geometry, (uint64_t) set);
 
 		/* Rounding to whole bits moves it by half a bit's worth of keys. */
-		per_bit = 1 / (reference_bits_set(&shape, n + 1) -
-					   reference_bits_set(&shape, n));
+		per_bit = 1 / (reference_bits_set(&geometry, n + 1) -
+					   reference_bits_set(&geometry, n));
 		CHECK(fabs(estimate - n) <= 0.51 * per_bit + 1e-9 * n,
 			  "%g, %u blocks: %.0f keys set %.0f bits, estimated as %.3f",
-			  fpp, shape.nblocks, n, set, estimate);
-		CHECK(bf_shape_cardinality(&shape, 0) == 0, "an empty layer");
+			  fpp, geometry.nblocks, n, set, estimate);
+		CHECK(bf_geometry_cardinality(&geometry, 0) == 0, "an empty layer");
 	}
 }
 
@@ -556,18 +556,18 @@ test_saturated(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfShape		shape = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
-			uint64_t	bits = bf_shape_bits(&shape);
+			BfGeometry		geometry = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
+			uint64_t	bits = bf_geometry_bits(&geometry);
 			double		before = 0;
 			double		rate_before = 0;
 			uint64_t	set;
 
-			CHECK(bf_shape_fpp(&shape, 0) == 0, "an empty layer");
+			CHECK(bf_geometry_fpp(&geometry, 0) == 0, "an empty layer");
 			for (set = 1; set <= bits;
 				 set = set < bits && 2 * set > bits ? bits : 2 * set)
 			{
-				double		n = bf_shape_cardinality(&shape, set);
-				double		rate = bf_shape_fpp(&shape, set);
+				double		n = bf_geometry_cardinality(&geometry, set);
+				double		rate = bf_geometry_fpp(&geometry, set);
 
 				CHECK(isfinite(n) && n >= before,
 					  "2^%d, k = %d, %llu bits: %g keys", log2, k,
@@ -588,15 +588,15 @@ test_saturated(void)
 	/* As large as a layer can be. */
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfShape		shape = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
-		BfShape		large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
+		BfGeometry		geometry = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
+		BfGeometry		large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
 
-		CHECK(bf_shape_fpp(&shape, BF_MAX_BITS) > 0.8 &&
-			  bf_shape_fpp(&shape, BF_MAX_BITS) <= 1 + 1e-12,
-			  "k = %d: %g", k, bf_shape_fpp(&shape, BF_MAX_BITS));
-		CHECK(bf_shape_fpp(&large, BF_MAX_BITS) > 0.8 &&
-			  bf_shape_fpp(&large, BF_MAX_BITS) <= 1 + 1e-12,
-			  "k = %d: %g", k, bf_shape_fpp(&large, BF_MAX_BITS));
+		CHECK(bf_geometry_fpp(&geometry, BF_MAX_BITS) > 0.8 &&
+			  bf_geometry_fpp(&geometry, BF_MAX_BITS) <= 1 + 1e-12,
+			  "k = %d: %g", k, bf_geometry_fpp(&geometry, BF_MAX_BITS));
+		CHECK(bf_geometry_fpp(&large, BF_MAX_BITS) > 0.8 &&
+			  bf_geometry_fpp(&large, BF_MAX_BITS) <= 1 + 1e-12,
+			  "k = %d: %g", k, bf_geometry_fpp(&large, BF_MAX_BITS));
 	}
 }
 
@@ -604,19 +604,19 @@ test_saturated(void)
 static uint64_t
 capacity_of_blocks(double fpp, uint32_t nblocks)
 {
-	BfShape		shape;
+	BfGeometry		geometry;
 	uint64_t	low = 0;
 	uint64_t	high;
 
-	bf_shape_for(fpp, 1, &shape);
-	high = (uint64_t) (ldexp(nblocks, shape.block_log2) /
+	bf_geometry_for(fpp, 1, &geometry);
+	high = (uint64_t) (ldexp(nblocks, geometry.block_log2) /
 					   bf_bits_per_key(fpp)) + 1;
 	while (high - low > 1)
 	{
 		uint64_t	middle = low + (high - low) / 2;
 
-		if (bf_shape_for(fpp, middle, &shape) == BF_OK &&
-			shape.nblocks <= nblocks)
+		if (bf_geometry_for(fpp, middle, &geometry) == BF_OK &&
+			geometry.nblocks <= nblocks)
 			low = middle;
 		else
 			high = middle;
@@ -644,29 +644,29 @@ test_rate_of_content(void)
 							set,
 							rate,
 							wanted;
-				BfShape		shape;
+				BfGeometry		geometry;
 
-				bf_shape_for(table_fpp[p], 1, &shape);
-				B = ldexp(1, shape.block_log2);
-				bf_shape_for(table_fpp[p],
+				bf_geometry_for(table_fpp[p], 1, &geometry);
+				B = ldexp(1, geometry.block_log2);
+				bf_geometry_for(table_fpp[p],
 							 capacity_of_blocks(table_fpp[p], nblocks[i]),
-							 &shape);
-				n = ceil((double) shape.capacity * fill[j]);
-				set = rint(reference_bits_set(&shape, n));
-				rate = bf_shape_fpp(&shape, (uint64_t) set);
+							 &geometry);
+				n = ceil((double) geometry.capacity * fill[j]);
+				set = rint(reference_bits_set(&geometry, n));
+				rate = bf_geometry_fpp(&geometry, (uint64_t) set);
 
 				/* What the bits tell is rounded to a whole number of keys. */
-				n = fmax(1, rint(bf_shape_cardinality(&shape,
+				n = fmax(1, rint(bf_geometry_cardinality(&geometry,
 													  (uint64_t) set)));
-				wanted = reference_rate(B, shape.k, n / shape.nblocks,
-										n, shape.nblocks);
+				wanted = reference_rate(B, geometry.k, n / geometry.nblocks,
+										n, geometry.nblocks);
 				CHECK(fabs(rate / wanted - 1) < 1e-6,
 					  "%g, %u blocks, %.0f keys: %.9g, not %.9g",
-					  table_fpp[p], shape.nblocks, n, rate, wanted);
+					  table_fpp[p], geometry.nblocks, n, rate, wanted);
 				if (fill[j] <= 1)
 					CHECK(rate <= table_fpp[p] * 1.001,
 						  "%g, %u blocks, within capacity: %.6g",
-						  table_fpp[p], shape.nblocks, rate);
+						  table_fpp[p], geometry.nblocks, rate);
 			}
 		}
 	}
@@ -678,7 +678,7 @@ test_rate_of_content(void)
  * the double.
  */
 static void
-test_shape_to_fold(void)
+test_geometry_to_fold(void)
 {
 	size_t		p;
 
@@ -686,13 +686,13 @@ test_shape_to_fold(void)
 	{
 		double		worst[3] = {0, 0, 0};
 		double		n;
-		BfShape		whole;
+		BfGeometry		whole;
 
-		bf_shape_to_fold(table_fpp[p], &whole);
+		bf_geometry_to_fold(table_fpp[p], &whole);
 		CHECK(bf_needed_bits(table_fpp[p], whole.capacity) <=
-			  (double) bf_shape_bits(&whole) &&
-			  whole.capacity >= BF_FIRST_FITTED_LAYER &&
-			  whole.capacity < 2 * BF_FIRST_FITTED_LAYER + 10000,
+			  (double) bf_geometry_bits(&whole) &&
+			  whole.capacity >= BF_FIRST_FOLDED_LAYER &&
+			  whole.capacity < 2 * BF_FIRST_FOLDED_LAYER + 10000,
 			  "%g: %u blocks for %llu keys", table_fpp[p], whole.nblocks,
 			  (unsigned long long) whole.capacity);
 		for (n = BF_MAX_UNSIZED_HASHES; n <= (double) whole.capacity; n *= 1.01)
@@ -700,13 +700,13 @@ test_shape_to_fold(void)
 			int			part = n <= (double) whole.capacity / 3 ? 0 :
 				n <= (double) whole.capacity / 2 ? 1 : 2;
 			double		bits;
-			BfShape		shape = whole;
-			BfShape		folded;
+			BfGeometry		geometry = whole;
+			BfGeometry		folded;
 
-			while (bf_shape_fold(&shape, (uint64_t)
-								 reference_bits_set(&shape, n), &folded))
-				shape = folded;
-			bits = (double) bf_shape_bits(&shape) /
+			while (bf_geometry_fold(&geometry, (uint64_t)
+								 reference_bits_set(&geometry, n), &folded))
+				geometry = folded;
+			bits = (double) bf_geometry_bits(&geometry) /
 				bf_needed_bits(table_fpp[p], (uint64_t) n);
 			worst[part] = fmax(worst[part], bits);
 			CHECK(bits >= 1 - 1e-6, "%g, %.0f keys: only %g of their bits",
@@ -732,17 +732,17 @@ test_full(void)
 		uint64_t	n = 1 + (random64(&state) >> (40 + random64(&state) % 24));
 		uint64_t	full;
 		double		rate;
-		BfShape		shape;
+		BfGeometry		geometry;
 
-		bf_shape_for(fpp, n, &shape);
-		full = bf_shape_full(&shape);
-		rate = bf_shape_fpp(&shape, full);
-		CHECK((double) full >= reference_bits_set(&shape, (double) n) &&
-			  full < bf_shape_bits(&shape),
+		bf_geometry_for(fpp, n, &geometry);
+		full = bf_geometry_full(&geometry);
+		rate = bf_geometry_fpp(&geometry, full);
+		CHECK((double) full >= reference_bits_set(&geometry, (double) n) &&
+			  full < bf_geometry_bits(&geometry),
 			  "%g, %llu keys: full at %llu", fpp, (unsigned long long) n,
 			  (unsigned long long) full);
 		CHECK(rate <= 1.02 * fpp, "%g, %u blocks: %.6g when full", fpp,
-			  shape.nblocks, rate);
+			  geometry.nblocks, rate);
 	}
 }
 
@@ -775,42 +775,42 @@ test_fold(void)
 		uint32_t	f,
 					best = 1;
 		bool		did;
-		BfShape		shape,
+		BfGeometry		geometry,
 					folded,
 					designed;
 
-		bf_shape_for(fpp, n, &shape);
+		bf_geometry_for(fpp, n, &geometry);
 
 		/* From nothing to more than it was made for. */
-		keys = (double) shape.capacity *
+		keys = (double) geometry.capacity *
 			ldexp(1.25, -(int) (random64(&state) % 24));
 		set = i % 50 == 0 ? 0 :
-			(uint64_t) rint(reference_bits_set(&shape, keys));
-		keys = bf_shape_cardinality(&shape, set);
-		for (f = 2; f <= shape.nblocks; f++)
+			(uint64_t) rint(reference_bits_set(&geometry, keys));
+		keys = bf_geometry_cardinality(&geometry, set);
+		for (f = 2; f <= geometry.nblocks; f++)
 		{
-			if (shape.nblocks % f == 0 &&
-				ldexp(shape.nblocks / f, shape.block_log2) >=
+			if (geometry.nblocks % f == 0 &&
+				ldexp(geometry.nblocks / f, geometry.block_log2) >=
 				needed_bits(fpp, fmax(keys, 1)))
 				best = f;
 		}
 
 		memset(&folded, 0, sizeof(folded));
-		did = bf_shape_fold(&shape, set, &folded);
+		did = bf_geometry_fold(&geometry, set, &folded);
 		folds += did;
 		CHECK(did == (best > 1), "%g, %u blocks, %.1f keys: best is 1 / %u",
-			  fpp, shape.nblocks, keys, best);
-		CHECK(folded.nblocks == shape.nblocks / best,
+			  fpp, geometry.nblocks, keys, best);
+		CHECK(folded.nblocks == geometry.nblocks / best,
 			  "%g, %u blocks, %.1f keys: folded to %u, should be 1 / %u",
-			  fpp, shape.nblocks, keys, folded.nblocks, best);
-		CHECK(folded.block_log2 == shape.block_log2 &&
-			  folded.k == shape.k && folded.fpp == shape.fpp,
+			  fpp, geometry.nblocks, keys, folded.nblocks, best);
+		CHECK(folded.block_log2 == geometry.block_log2 &&
+			  folded.k == geometry.k && folded.fpp == geometry.fpp,
 			  "folding changes more than the number of blocks");
 
 		/* It is the layer that one would get by asking for its capacity. */
 		CHECK(folded.capacity == capacity_of_blocks(fpp, folded.nblocks),
 			  "capacity %llu", (unsigned long long) folded.capacity);
-		CHECK(bf_shape_for(fpp, folded.capacity, &designed) == BF_OK &&
+		CHECK(bf_geometry_for(fpp, folded.capacity, &designed) == BF_OK &&
 			  designed.nblocks == folded.nblocks &&
 			  designed.capacity == folded.capacity,
 			  "%u blocks for %llu keys, asked for directly: %u",
@@ -818,15 +818,15 @@ test_fold(void)
 			  designed.nblocks);
 
 		/* A layer of another make has a rate that is not known. */
-		shape.k++;
-		CHECK(!bf_shape_fold(&shape, set, &folded) &&
-			  folded.nblocks == shape.nblocks && folded.k == shape.k,
+		geometry.k++;
+		CHECK(!bf_geometry_fold(&geometry, set, &folded) &&
+			  folded.nblocks == geometry.nblocks && folded.k == geometry.k,
 			  "folded with a foreign k");
-		shape.k--;
-		shape.block_log2 = shape.block_log2 == BF_MAX_BLOCK_LOG2 ?
-			BF_MIN_BLOCK_LOG2 : (uint8_t) (shape.block_log2 + 1);
-		CHECK(!bf_shape_fold(&shape, set, &folded) &&
-			  folded.nblocks == shape.nblocks,
+		geometry.k--;
+		geometry.block_log2 = geometry.block_log2 == BF_MAX_BLOCK_LOG2 ?
+			BF_MIN_BLOCK_LOG2 : (uint8_t) (geometry.block_log2 + 1);
+		CHECK(!bf_geometry_fold(&geometry, set, &folded) &&
+			  folded.nblocks == geometry.nblocks,
 			  "folded with a foreign block size");
 	}
 	CHECK(folds > rounds / 10 && folds < rounds,
@@ -837,7 +837,7 @@ test_fold(void)
 int
 main(void)
 {
-	tap_run("textbook bits per key", test_textbook);
+	tap_run("textbook bits per key", test_standard);
 	tap_run("the rate of a block, against the exact one", test_second_order);
 	tap_run("bits per key and block size follow the table", test_table);
 	tap_run("the smallest block within 5 %, its best k and bits", test_design);
@@ -845,7 +845,7 @@ main(void)
 			test_remembered);
 	tap_run("a million keys take at most 1.06 times the textbook's bits",
 			test_million);
-	tap_run("number of blocks and capacity", test_shapes);
+	tap_run("number of blocks and capacity", test_geometries);
 	tap_run("the limit of 2^32 bits", test_limit);
 	tap_run("cardinality inverts the expected number of set bits",
 			test_cardinality);
@@ -855,6 +855,6 @@ main(void)
 			test_rate_of_content);
 	tap_run("a full layer is not far beyond its design", test_full);
 	tap_run("folding to the smallest divisor that keeps the rate", test_fold);
-	tap_run("sizes that the layer to be folded can come to", test_shape_to_fold);
+	tap_run("sizes that the layer to be folded can come to", test_geometry_to_fold);
 	return tap_done();
 }

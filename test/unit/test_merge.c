@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -26,27 +26,27 @@ is_near(double told, double measured, double tolerance)
 
 /* Rate at which bits report keys as members that were never added. */
 static double
-measured_rate(const BfShape *shape, const uint8_t *bits, uint64_t probes,
+measured_rate(const BfGeometry *geometry, const uint8_t *bits, uint64_t probes,
 			  uint64_t set)
 {
 	uint64_t	hits = 0;
 	uint64_t	i;
 
 	for (i = 0; i < probes; i++)
-		hits += bf_bits_contain(shape, bits, key((ABSENT) + i, set));
+		hits += bf_bits_contain(geometry, bits, key((ABSENT) + i, set));
 	return (double) hits / (double) probes;
 }
 
 /* A layer with n keys of a set. */
 static uint8_t *
-make_bits(const BfShape *shape, uint64_t n, uint64_t set)
+make_bits(const BfGeometry *geometry, uint64_t n, uint64_t set)
 {
-	uint8_t    *bits = exactly(bf_shape_size(shape));
+	uint8_t    *bits = exactly(bf_geometry_size(geometry));
 	uint64_t	i;
 
-	memset(bits, 0, bf_shape_size(shape));
+	memset(bits, 0, bf_geometry_size(geometry));
 	for (i = 0; i < n; i++)
-		bf_bits_add(shape, bits, key(i, set));
+		bf_bits_add(geometry, bits, key(i, set));
 	return bits;
 }
 
@@ -67,8 +67,8 @@ test_any_two(void)
 
 	for (round = 0; round < (quick() ? 40 : 400); round++)
 	{
-		BfShape		shapes[2];
-		BfShape		merged = {0, 0, 0, 1, 0.01, 0, true};
+		BfGeometry		geometries[2];
+		BfGeometry		merged = {0, 0, 0, 1, 0.01, 0, true};
 		uint8_t    *bits[2];
 		uint8_t    *both;
 		uint64_t	n[2];
@@ -81,36 +81,36 @@ test_any_two(void)
 		merged.generation = (uint8_t) generation;
 		for (i = 0; i < 2; i++)
 		{
-			BfShape    *shape = &shapes[i];
+			BfGeometry    *geometry = &geometries[i];
 
-			memset(shape, 0, sizeof(*shape));
-			shape->nblocks = nblocks[random64(&state) % LENGTH(nblocks)];
-			shape->block_log2 = (uint8_t)
+			memset(geometry, 0, sizeof(*geometry));
+			geometry->nblocks = nblocks[random64(&state) % LENGTH(nblocks)];
+			geometry->block_log2 = (uint8_t)
 				block_log2s[random64(&state) % LENGTH(block_log2s)];
-			shape->k = (uint8_t) ks[random64(&state) % LENGTH(ks)];
-			shape->generation = (uint8_t) generation;
+			geometry->k = (uint8_t) ks[random64(&state) % LENGTH(ks)];
+			geometry->generation = (uint8_t) generation;
 
 			/* Of its bits, a fifth to two fifths are set. */
-			n[i] = bf_shape_bits(shape) / shape->k *
+			n[i] = bf_geometry_bits(geometry) / geometry->k *
 				(4 + random64(&state) % 5) / 16 + 1;
-			bits[i] = make_bits(shape, n[i], 2 * (uint64_t) round +
+			bits[i] = make_bits(geometry, n[i], 2 * (uint64_t) round +
 								(uint64_t) i);
-			if (merged.nblocks < shape->nblocks)
-				merged.nblocks = shape->nblocks;
-			if (merged.block_log2 > shape->block_log2)
-				merged.block_log2 = shape->block_log2;
-			if (merged.k > shape->k)
-				merged.k = shape->k;
+			if (merged.nblocks < geometry->nblocks)
+				merged.nblocks = geometry->nblocks;
+			if (merged.block_log2 > geometry->block_log2)
+				merged.block_log2 = geometry->block_log2;
+			if (merged.k > geometry->k)
+				merged.k = geometry->k;
 		}
 
-		both = exactly(bf_shape_size(&merged));
-		memset(both, 0, bf_shape_size(&merged));
+		both = exactly(bf_geometry_size(&merged));
+		memset(both, 0, bf_geometry_size(&merged));
 		for (i = 0; i < 2; i++)
 		{
-			TestHost	host;
+			TestEnv	env;
 
-			host_init(&host, SIZE_MAX);
-			bf_bits_unite_into(&host.host, &merged, both, &shapes[i],
+			env_init(&env, SIZE_MAX);
+			bf_bits_unite_into(&env.env, &merged, both, &geometries[i],
 							   bits[i]);
 		}
 		for (i = 0; i < 2; i++)
@@ -137,9 +137,9 @@ test_any_two(void)
 			nrated++;
 			CHECK(is_near(told, measured, 0.05 + 4 / sqrt(measured * 400000)),
 				  "round %d: %u and %u blocks of 2^%d and 2^%d, k %d and %d: "
-				  "told %g, measured %g", round, shapes[0].nblocks,
-				  shapes[1].nblocks, shapes[0].block_log2,
-				  shapes[1].block_log2, shapes[0].k, shapes[1].k, told,
+				  "told %g, measured %g", round, geometries[0].nblocks,
+				  geometries[1].nblocks, geometries[0].block_log2,
+				  geometries[1].block_log2, geometries[0].k, geometries[1].k, told,
 				  measured);
 		}
 		free(both);
@@ -149,30 +149,30 @@ test_any_two(void)
 	CHECK(nrated > round / 4, "only %d rates were measured", nrated);
 }
 
-/* A layer that is merged into one of its own shape is ORed into it. */
+/* A layer that is merged into one of its own geometry is ORed into it. */
 static void
-test_equal_shapes(void)
+test_equal_geometries(void)
 {
-	BfShape		shape;
-	TestHost	host;
+	BfGeometry		geometry;
+	TestEnv	env;
 	uint8_t    *x,
 			   *y,
 			   *z;
 	size_t		i;
 
-	host_init(&host, SIZE_MAX);
-	CHECK(bf_shape_for(0.001, 20000, &shape) == BF_OK, "no shape");
-	x = make_bits(&shape, 9000, 1);
-	y = make_bits(&shape, 9000, 2);
-	z = exactly(bf_shape_size(&shape));
-	memcpy(z, x, bf_shape_size(&shape));
-	bf_bits_unite_into(&host.host, &shape, z, &shape, y);
-	for (i = 0; i < bf_shape_size(&shape); i++)
+	env_init(&env, SIZE_MAX);
+	CHECK(bf_geometry_for(0.001, 20000, &geometry) == BF_OK, "no shape");
+	x = make_bits(&geometry, 9000, 1);
+	y = make_bits(&geometry, 9000, 2);
+	z = exactly(bf_geometry_size(&geometry));
+	memcpy(z, x, bf_geometry_size(&geometry));
+	bf_bits_unite_into(&env.env, &geometry, z, &geometry, y);
+	for (i = 0; i < bf_geometry_size(&geometry); i++)
 	{
 		if (!CHECK(z[i] == (x[i] | y[i]), "byte %zu", i))
 			break;
 	}
-	CHECK(host.polls > 0, "cannot be cancelled");
+	CHECK(env.polls > 0, "cannot be cancelled");
 	free(x);
 	free(y);
 	free(z);
@@ -204,7 +204,7 @@ test_many(void)
 
 	for (c = 0; c < LENGTH(cases); c++)
 	{
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		Image		image;
 		uint64_t	total = 0;
@@ -212,7 +212,7 @@ test_many(void)
 					measured;
 		int			i;
 
-		start(&b, &host, cases[c].fpp, 0);
+		start(&b, &env, cases[c].fpp, 0);
 		for (i = 0; i < cases[c].nfilters; i++)
 		{
 			uint64_t	n = cases[c].expected > 0 ?
@@ -248,7 +248,7 @@ test_many(void)
 				  bf_cardinality(&image.view), (unsigned long long) total);
 			image_free(&image);
 		}
-		finish(&b, &host);
+		finish(&b, &env);
 	}
 }
 
@@ -256,12 +256,12 @@ test_many(void)
 static void
 test_add_beyond(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	int			i;
 
-	start(&b, &host, 0.01, 0);
+	start(&b, &env, 0.01, 0);
 	for (i = 0; i < BF_MAX_LAYERS; i++)
 	{
 		Image		next;
@@ -282,7 +282,7 @@ test_add_beyond(void)
 		image_has(&image, 0, 100000, 99);
 		image_free(&image);
 	}
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 /*
@@ -358,13 +358,13 @@ test_told_by_union(void)
 	Image		x,
 				y,
 				both;
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 
 	image_build(&x, 0.5, 10000, 0, 10000, 1, false);
 	image_build(&y, 0.25, 10000, 0, 10000, 2, false);
-	host_init(&host, SIZE_MAX);
-	CHECK(bf_union(&b, &host.host, &x.view, &y.view) == BF_OK, "no union");
+	env_init(&env, SIZE_MAX);
+	CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "no union");
 	if (image_write(&both, &b, false))
 	{
 		CHECK(is_near(bf_cardinality(&both.view), 20000, 0.03),
@@ -375,7 +375,7 @@ test_told_by_union(void)
 			  "rate told %g", bf_current_fpp(&both.view));
 		image_free(&both);
 	}
-	finish(&b, &host);
+	finish(&b, &env);
 	image_free(&x);
 	image_free(&y);
 }
@@ -401,7 +401,7 @@ test_neutral(void)
 	for (i = 0; i < LENGTH(others); i++)
 	{
 		BfParams	params = params_of(BF_FPP_DEFAULT, 0);
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		Image		neutral,
 					other,
@@ -409,11 +409,11 @@ test_neutral(void)
 		int			order;
 
 		params.seed = 0;
-		params.kind.code = BF_KIND_NONE;
-		host_init(&host, SIZE_MAX);
-		bf_builder_init(&b, &host.host, &params);
+		params.key_type.code = BF_KEY_NONE;
+		env_init(&env, SIZE_MAX);
+		bf_builder_init(&b, &env.env, &params);
 		image_write(&neutral, &b, false);
-		finish(&b, &host);
+		finish(&b, &env);
 		CHECK(bf_is_neutral(&neutral.view), "is not neutral");
 
 		image_build(&other, others[i].fpp, others[i].expected, 0, others[i].n,
@@ -423,8 +423,8 @@ test_neutral(void)
 		{
 			BfStatus	status;
 
-			host_init(&host, SIZE_MAX);
-			status = bf_union(&b, &host.host,
+			env_init(&env, SIZE_MAX);
+			status = bf_union(&b, &env.env,
 							  order ? &other.view : &neutral.view,
 							  order ? &neutral.view : &other.view);
 			CHECK(status == BF_OK, "filter %zu: status %d", i, (int) status);
@@ -434,7 +434,7 @@ test_neutral(void)
 					  "filter %zu changed in a union", i);
 				image_free(&both);
 			}
-			finish(&b, &host);
+			finish(&b, &env);
 		}
 		image_free(&neutral);
 		image_free(&other);
@@ -447,12 +447,12 @@ test_no_memory(void)
 {
 	Image		all,
 				next;
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	long		fail_at;
 	int			i;
 
-	start(&b, &host, 0.01, 100);
+	start(&b, &env, 0.01, 100);
 	for (i = 0; i < BF_MAX_LAYERS; i++)
 	{
 		image_build(&next, 0.01, 100 + 60 * (uint64_t) i, 0,
@@ -461,17 +461,17 @@ test_no_memory(void)
 		image_free(&next);
 	}
 	image_write(&all, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 
 	image_build(&next, 0.001, 5000, 0, 5000, 40, false);
 	for (fail_at = 1;; fail_at++)
 	{
 		BfStatus	status;
 
-		host_init(&host, SIZE_MAX);
-		host.fail_at = fail_at;
-		status = bf_union(&b, &host.host, &all.view, &next.view);
-		finish(&b, &host);
+		env_init(&env, SIZE_MAX);
+		env.fail_at = fail_at;
+		status = bf_union(&b, &env.env, &all.view, &next.view);
+		finish(&b, &env);
 		if (status == BF_OK)
 			break;
 		if (!CHECK(status == BF_NO_MEMORY, "status %d", (int) status))
@@ -486,7 +486,7 @@ int
 main(void)
 {
 	tap_run("any two layers can be merged", test_any_two);
-	tap_run("layers of equal shape are ORed", test_equal_shapes);
+	tap_run("layers of equal shape are ORed", test_equal_geometries);
 	tap_run("unions of more than 32 filters", test_many);
 	tap_run("a filter of 32 layers takes further keys", test_add_beyond);
 	tap_run("grown filters tell rate and keys", test_told_by_growth);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_parts.c
- *	  Images of which only the front is at hand: the same answers as from
+ *	  Images of which only the header is at hand: the same answers as from
  *	  the whole, from few parts.
  *
  *-------------------------------------------------------------------------
@@ -19,15 +19,15 @@ typedef struct Reader
 } Reader;
 
 static const uint8_t *
-read_part(void *context, size_t at, size_t length)
+read_block_slice(void *context, size_t at, size_t length)
 {
 	Reader	   *reader = context;
-	static const uint8_t nothing[BF_MAX_PART];
+	static const uint8_t nothing[BF_MAX_SLICE];
 
 	reader->reads++;
 	free(reader->part);
 	reader->part = NULL;
-	if (!CHECK(length > 0 && length <= BF_MAX_PART &&
+	if (!CHECK(length > 0 && length <= BF_MAX_SLICE &&
 			   at <= reader->image->size &&
 			   length <= reader->image->size - at,
 			   "%zu bytes at %zu of %zu", length, at, reader->image->size))
@@ -42,32 +42,32 @@ read_part(void *context, size_t at, size_t length)
  * directory take.
  */
 static bool
-open_front(const Image *image, BfView *view)
+open_header(const Image *image, BfView *view)
 {
 	size_t		length = bf_header_size(&image->view.params,
 										image->view.nlayers);
-	uint8_t    *front = exactly(length);
+	uint8_t    *header = exactly(length);
 	BfStatus	status;
 
-	memcpy(front, image->bytes, length);
-	status = bf_open_front(front, image->size, view);
-	free(front);
+	memcpy(header, image->bytes, length);
+	status = bf_open_header(header, image->size, view);
+	free(header);
 	return CHECK(status == BF_OK, "status %d", (int) status) &&
 		CHECK(view->image == NULL && view->hashes == NULL &&
-			  view->exceptions == NULL &&
+			  view->exclusions == NULL &&
 			  (view->nlayers == 0 || view->layers[0].bits == NULL),
 			  "a view of a front has pointers");
 }
 
 /*
  * Compare for a hash; returns how many parts were read.  view is that of the
- * front.
+ * header.
  */
 static int
 compare(const Image *image, const BfView *view, uint64_t hash)
 {
 	Reader		reader = {image, NULL, 0};
-	bool		found = bf_contains_by_parts(view, hash, read_part, &reader);
+	bool		found = bf_contains_sliced(view, hash, read_block_slice, &reader);
 
 	free(reader.part);
 	CHECK(found == bf_contains(&image->view, hash),
@@ -82,29 +82,29 @@ compare_many(const Image *image, uint64_t nkeys, uint64_t set)
 	uint64_t	step = nkeys / scaled(5000, 500) + 1;
 	uint64_t	n = scaled(5000, 500);
 	BfView		view;
-	int			most = 0;
+	int			max = 0;
 	uint64_t	i;
 
-	if (!open_front(image, &view))
+	if (!open_header(image, &view))
 		return 0;
 	for (i = 0; i < nkeys; i += step)
 	{
 		int			reads = compare(image, &view, key(i, set));
 
-		most = reads > most ? reads : most;
+		max = reads > max ? reads : max;
 	}
 	for (i = 0; i < n; i++)
 	{
 		int			reads = compare(image, &view, key(i, set + 1));
 
-		most = reads > most ? reads : most;
+		max = reads > max ? reads : max;
 	}
 	for (i = 0; i < 3; i++)
 	{
 		compare(image, &view, i);
 		compare(image, &view, UINT64_MAX - i);
 	}
-	return most;
+	return max;
 }
 
 /* Lists of all lengths around a part, and of millions. */
@@ -121,17 +121,17 @@ test_sparse(void)
 	for (i = 0; i < LENGTH(lengths); i++)
 	{
 		Image		image;
-		int			most;
+		int			max;
 
 		if (quick() && lengths[i] > 100000)
 			break;
 		image_build(&image, 0.01, 0, 0, lengths[i], 1, false);
 		CHECK(image.view.nlayers == 0, "not sparse");
-		most = compare_many(&image, lengths[i], 1);
-		CHECK(most <= 6, "%d parts for one of %llu hashes", most,
+		max = compare_many(&image, lengths[i], 1);
+		CHECK(max <= 6, "%d parts for one of %llu hashes", max,
 			  (unsigned long long) lengths[i]);
-		CHECK(lengths[i] == 0 || lengths[i] > 128 || most == 1,
-			  "%d parts of a short list", most);
+		CHECK(lengths[i] == 0 || lengths[i] > 128 || max == 1,
+			  "%d parts of a short list", max);
 		image_free(&image);
 	}
 }
@@ -149,14 +149,14 @@ test_made_up(void)
 	for (form = 0; form < 4; form++)
 	{
 		BfBuilder	b;
-		TestHost	host;
+		TestEnv	env;
 		Image		image;
 		BfView		view;
 		uint64_t	n = 20000;
-		int			most = 0;
+		int			max = 0;
 		uint64_t	i;
 
-		start(&b, &host, 0.01, 0);
+		start(&b, &env, 0.01, 0);
 		for (i = 0; i < n; i++)
 		{
 			uint64_t	hash = form == 0 ? i :
@@ -167,10 +167,10 @@ test_made_up(void)
 			bf_builder_add(&b, hash);
 		}
 		image_write(&image, &b, false);
-		finish(&b, &host);
+		finish(&b, &env);
 
 		CHECK(image.view.nlayers == 0, "not sparse");
-		if (open_front(&image, &view))
+		if (open_header(&image, &view))
 		{
 			for (i = 0; i < image.view.nhashes; i++)
 			{
@@ -183,11 +183,11 @@ test_made_up(void)
 					int			reads = compare(&image, &view,
 												hash + (uint64_t) j);
 
-					most = reads > most ? reads : most;
+					max = reads > max ? reads : max;
 				}
 			}
 		}
-		CHECK(most <= 6 + 8, "form %d: %d parts", form, most);
+		CHECK(max <= 6 + 8, "form %d: %d parts", form, max);
 		image_free(&image);
 	}
 }
@@ -222,28 +222,28 @@ test_dense(void)
 }
 
 static void
-test_exceptions(void)
+test_exclusions(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	BfView		view;
 	uint64_t	i;
 
-	start(&b, &host, 0.25, 2000);
+	start(&b, &env, 0.25, 2000);
 	add_keys(&b, 0, 2000, 1);
-	for (i = 0; b.nexceptions < 1000; i++)
+	for (i = 0; b.nexclusions < 1000; i++)
 	{
 		if (bf_builder_contains(&b, key(i, 2)))
 			bf_builder_exclude(&b, key(i, 2));
 	}
 	image_write(&image, &b, false);
-	finish(&b, &host);
+	finish(&b, &env);
 
-	CHECK(image.view.nexceptions == 1000 && image.view.nlayers == 1,
-		  "%u exceptions", image.view.nexceptions);
+	CHECK(image.view.nexclusions == 1000 && image.view.nlayers == 1,
+		  "%u exceptions", image.view.nexclusions);
 	compare_many(&image, 2000, 1);
-	if (open_front(&image, &view))
+	if (open_header(&image, &view))
 	{
 		uint64_t	j;
 
@@ -256,28 +256,28 @@ test_exceptions(void)
 	image_free(&image);
 }
 
-/* What bf_open says of an image, bf_open_front says of its front. */
+/* What bf_open says of an image, bf_open_header says of its header. */
 static void
 compare_opening(const uint8_t *bytes, size_t size)
 {
-	size_t		length = size < BF_MAX_FRONT ? size : BF_MAX_FRONT;
-	uint8_t    *front = exactly(length);
+	size_t		length = size < BF_MAX_HEADER ? size : BF_MAX_HEADER;
+	uint8_t    *header = exactly(length);
 	BfView		x;
 	BfView		y;
 	BfStatus	status = bf_open(bytes, size, &x);
 
-	memcpy(front, bytes, length);
-	CHECK(bf_open_front(front, size, &y) == status, "status %d", (int) status);
+	memcpy(header, bytes, length);
+	CHECK(bf_open_header(header, size, &y) == status, "status %d", (int) status);
 	if (status != BF_OK)
 		CHECK(strcmp(x.reason, y.reason) == 0, "%s %s", x.reason, y.reason);
 	else
 		CHECK(x.size == y.size && x.list_at == y.list_at &&
 			  x.nlayers == y.nlayers && x.nhashes == y.nhashes &&
-			  x.nexceptions == y.nexceptions, "views differ");
-	free(front);
+			  x.nexclusions == y.nexclusions, "views differ");
+	free(header);
 }
 
-/* For each byte of the front changed, and for each wrong size. */
+/* For each byte of the header changed, and for each wrong size. */
 static void
 test_opening(void)
 {
@@ -287,12 +287,12 @@ test_opening(void)
 	for (i = 0; i < LENGTH(expected); i++)
 	{
 		Image		image;
-		size_t		front;
+		size_t		header;
 		size_t		at;
 
 		image_build(&image, 0.1, expected[i], 0, 1000, 1, false);
-		front = bf_header_size(&image.view.params, image.view.nlayers);
-		for (at = 0; at < front; at++)
+		header = bf_header_size(&image.view.params, image.view.nlayers);
+		for (at = 0; at < header; at++)
 		{
 			uint8_t		was = image.bytes[at];
 			static const uint8_t values[] = {0, 1, 2, 0x7F, 0x80, 0xFF};
@@ -324,7 +324,7 @@ main(void)
 	tap_run("lists of hashes by parts, in few of them", test_sparse);
 	tap_run("lists of hashes that are not spread", test_made_up);
 	tap_run("blocks of all sizes and layers by parts", test_dense);
-	tap_run("exceptions by parts", test_exceptions);
+	tap_run("exceptions by parts", test_exclusions);
 	tap_run("a front is opened as the whole is", test_opening);
 	return tap_done();
 }

@@ -42,16 +42,16 @@ typedef struct Tally
 	double		estimated;		/* by bf_cardinality() */
 	int			lists;
 	int			filters;
-	int			most_layers;
+	int			max_layers;
 } Tally;
 
 /* At least 100 hits, or 10^7 probes. */
 static uint64_t
-probes_for(double p, double hits, double most)
+probes_for(double p, double hits, double max)
 {
 	if (quick())
 		return (uint64_t) fmin(200 / p, 1e5);
-	return (uint64_t) fmin(hits / p, most);
+	return (uint64_t) fmin(hits / p, max);
 }
 
 /* Build one filter, look for its keys, and probe it. */
@@ -71,8 +71,8 @@ probe_one(Tally *tally, double p, uint64_t expected, uint64_t n, bool compact,
 	tally->estimated += bf_cardinality(&image.view);
 	tally->filters++;
 	tally->lists += image.view.nlayers == 0;
-	if (image.view.nlayers > tally->most_layers)
-		tally->most_layers = image.view.nlayers;
+	if (image.view.nlayers > tally->max_layers)
+		tally->max_layers = image.view.nlayers;
 
 	/* A list holds just its keys, and knows how many. */
 	if (image.view.nlayers == 0)
@@ -145,8 +145,8 @@ test_within(void)
 
 				judge(&tally, sized ? "sized" : "unsized", rates[p], 1.1,
 					  numbers[n]);
-				CHECK(tally.most_layers <= 1, "%d layers",
-					  tally.most_layers);
+				CHECK(tally.max_layers <= 1, "%d layers",
+					  tally.max_layers);
 				CHECK(tally.lists == (numbers[n] > 10 ? 0 : tally.filters),
 					  "%g, %llu keys: %d of %d are lists", rates[p],
 					  (unsigned long long) numbers[n], tally.lists,
@@ -172,14 +172,14 @@ test_full(void)
 	const double fpp = 0.01;
 	uint64_t	filters = scaled(128, 4);
 	Tally		tally = {0};
-	BfShape		shape;
+	BfGeometry		geometry;
 	uint64_t	set;
 
-	bf_shape_for(fpp, 100000, &shape);
+	bf_geometry_for(fpp, 100000, &geometry);
 	for (set = 1; set <= filters; set++)
-		probe_one(&tally, fpp, shape.capacity, shape.capacity, false, set,
+		probe_one(&tally, fpp, geometry.capacity, geometry.capacity, false, set,
 				  scaled(1600000, 10000));
-	CHECK(tally.most_layers == 1, "%d layers", tally.most_layers);
+	CHECK(tally.max_layers == 1, "%d layers", tally.max_layers);
 	CHECK(fabs(tally.hits - tally.told) <
 		  0.003 * tally.told + 3 * sqrt(tally.told),
 		  "%.0f hits of %.0f, told %.1f", tally.hits, tally.probes,
@@ -211,7 +211,7 @@ test_ten_times(void)
 			tally = probe(rates[p], expected[e], 10 * expected[e], false,
 						  probes_for(rates[p], 1000, 1e7));
 			judge(&tally, "ten times", rates[p], 2.2, 10 * expected[e]);
-			CHECK(tally.most_layers <= 6, "%d layers", tally.most_layers);
+			CHECK(tally.max_layers <= 6, "%d layers", tally.max_layers);
 		}
 	}
 }
@@ -234,12 +234,12 @@ test_union(void)
 {
 	const uint64_t probes = scaled(2000000, 100000);
 	Tally		tally = {0};
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		image;
 	uint64_t	set;
 
-	start(&b, &host, 0.01, 20000);
+	start(&b, &env, 0.01, 20000);
 	for (set = 1; set <= 8; set++)
 	{
 		Image		part;
@@ -262,7 +262,7 @@ test_union(void)
 			  "160000 keys estimated as %.0f", bf_cardinality(&image.view));
 	}
 	image_free(&image);
-	finish(&b, &host);
+	finish(&b, &env);
 }
 
 /* Keys as people have them: running numbers, and texts that differ little. */
@@ -296,12 +296,12 @@ test_natural_keys(void)
 		for (p = 0; p < LENGTH(asked); p++)
 		{
 			Tally		tally = {0};
-			TestHost	host;
+			TestEnv	env;
 			BfBuilder	b;
 			Image		image;
 			uint64_t	i;
 
-			start(&b, &host, asked[p], n);
+			start(&b, &env, asked[p], n);
 			for (i = 0; i < n; i++)
 			{
 				if (!CHECK(bf_builder_add(&b, natural_key(sort, i)) == BF_OK,
@@ -325,7 +325,7 @@ test_natural_keys(void)
 				judge(&tally, sorts[sort], asked[p], 1.1, n);
 			}
 			image_free(&image);
-			finish(&b, &host);
+			finish(&b, &env);
 		}
 	}
 }

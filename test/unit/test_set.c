@@ -6,7 +6,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -61,15 +61,15 @@ static Member pool[] = {
 static BfStatus
 try_union(Image *image, const Image *x, const Image *y)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 
-	host_init(&host, SIZE_MAX);
-	status = bf_union(&b, &host.host, &x->view, &y->view);
+	env_init(&env, SIZE_MAX);
+	status = bf_union(&b, &env.env, &x->view, &y->view);
 	if (status == BF_OK && !image_write(image, &b, false))
 		status = BF_CORRUPT;
-	finish(&b, &host);
+	finish(&b, &env);
 	return status;
 }
 
@@ -139,7 +139,7 @@ test_commutative(void)
 /*
  * What a union tells of itself, its rate and its keys, is what it has: in all
  * mixtures, and above all where a list is longer than the layer it goes to.
- * The pool is built anew from several sets of keys, as few blocks have a
+ * The pool is built again from several sets of keys, as few blocks have a
  * rate of their own.
  */
 static void
@@ -342,7 +342,7 @@ test_fill_is_content(void)
 	for (set = 0; set < scaled(200, 40); set++)
 	{
 		const double fpp = set % 2 == 0 ? 0.01 : 1e-3;
-		TestHost	host;
+		TestEnv	env;
 		BfBuilder	b;
 		Image		serial,
 					even,
@@ -352,24 +352,24 @@ test_fill_is_content(void)
 					i;
 
 		/* As many as one layer takes, to the last. */
-		start(&b, &host, fpp, 200);
+		start(&b, &env, fpp, 200);
 		for (n = 0; b.nlayers < 2; n++)
 			add_keys(&b, n, 1, set);
-		finish(&b, &host);
+		finish(&b, &env);
 		n--;
 		image_build(&serial, fpp, 200, 0, n, set, false);
 		CHECK(serial.view.nlayers == 1, "%d layers", serial.view.nlayers);
 
-		start(&b, &host, fpp, 200);
+		start(&b, &env, fpp, 200);
 		for (i = 0; i < n; i += 2)
 			add_keys(&b, i, 1, set);
 		image_write(&even, &b, false);
-		finish(&b, &host);
-		start(&b, &host, fpp, 200);
+		finish(&b, &env);
+		start(&b, &env, fpp, 200);
 		for (i = 1; i < n; i += 2)
 			add_keys(&b, i, 1, set);
 		image_write(&odd, &b, false);
-		finish(&b, &host);
+		finish(&b, &env);
 
 		if (unite(&both, &even, &odd))
 			CHECK(image_equal(&serial, &both),
@@ -379,11 +379,11 @@ test_fill_is_content(void)
 		image_free(&both);
 
 		/* Nor does it depend on which key came last. */
-		start(&b, &host, fpp, 200);
+		start(&b, &env, fpp, 200);
 		for (i = n; i > 0; i--)
 			add_keys(&b, i - 1, 1, set);
 		image_write(&both, &b, false);
-		finish(&b, &host);
+		finish(&b, &env);
 		CHECK(image_equal(&serial, &both),
 			  "set %llu: %llu keys in one layer, backwards in %d",
 			  (unsigned long long) set, (unsigned long long) n,
@@ -395,9 +395,9 @@ test_fill_is_content(void)
 	}
 }
 
-/* Layers of equal shape share bits where that keeps the rate, only there. */
+/* Layers of equal geometry share bits where that keeps the rate, only there. */
 static void
-test_equal_shapes(void)
+test_equal_geometries(void)
 {
 	Image		a,
 				b,
@@ -470,29 +470,29 @@ test_equal_shapes(void)
 static void
 test_growth_after_union(void)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	Image		small,
 				large,
 				image;
-	BfShape		shape;
+	BfGeometry		geometry;
 
 	image_build(&small, 0.01, 100, 0, 130, 1, false);
 	image_build(&large, 0.01, 50000, 0, 0, 1, false);
-	host_init(&host, SIZE_MAX);
-	CHECK(bf_union(&b, &host.host, &small.view, &large.view) == BF_OK,
+	env_init(&env, SIZE_MAX);
+	CHECK(bf_union(&b, &env.env, &small.view, &large.view) == BF_OK,
 		  "union");
 	add_keys(&b, 0, 50000, 2);
 	image_write(&image, &b, false);
-	finish(&b, &host);
-	bf_shape_for(small.view.layers[small.view.nlayers - 1].shape.fpp / 2,
-				 50000, &shape);
-	shape.generation = (uint8_t) small.view.nlayers;
+	finish(&b, &env);
+	bf_geometry_for(small.view.layers[small.view.nlayers - 1].geometry.fpp / 2,
+				 50000, &geometry);
+	geometry.generation = (uint8_t) small.view.nlayers;
 	CHECK(image.view.nlayers == small.view.nlayers + 1 &&
-		  bf_shape_equal(&image.view.layers[image.view.nlayers - 1].shape,
-						 &shape), "%d layers, the last of %u blocks",
+		  bf_geometry_equal(&image.view.layers[image.view.nlayers - 1].geometry,
+						 &geometry), "%d layers, the last of %u blocks",
 		  image.view.nlayers,
-		  image.view.layers[image.view.nlayers - 1].shape.nblocks);
+		  image.view.layers[image.view.nlayers - 1].geometry.nblocks);
 	image_has(&image, 0, 130, 1);
 	image_has(&image, 0, 50000, 2);
 	image_free(&small);
@@ -534,7 +534,7 @@ test_too_many_layers(void)
 						both,
 						other;
 
-			/* Full ones of equal shape, or each of its own. */
+			/* Full ones of equal geometry, or each of its own. */
 			image_build(&next, 0.01, equal ? 100 : 100 + 60 * (uint64_t) i,
 						0, equal ? 100 : 60 + 60 * (uint64_t) i,
 						(uint64_t) i, false);
@@ -572,12 +572,12 @@ test_mixtures(void)
 	{
 		for (j = 0; j < NPOOL; j++)
 		{
-			TestHost	host;
+			TestEnv	env;
 			BfBuilder	b;
 			Image		image;
 			BfStatus	status;
 
-			start(&b, &host, 0.01, i % 3 == 0 ? 0 : 700 * (i % 3));
+			start(&b, &env, 0.01, i % 3 == 0 ? 0 : 700 * (i % 3));
 			add_keys(&b, 0, 40 * (j % 5), 90);
 			status = bf_builder_merge(&b, &pool[i].image.view);
 			CHECK(status == BF_OK, "status %d", (int) status);
@@ -595,7 +595,7 @@ test_mixtures(void)
 					  "after \"%s\" and \"%s\"", pool[i].name, pool[j].name);
 			}
 			image_free(&image);
-			finish(&b, &host);
+			finish(&b, &env);
 		}
 	}
 }
@@ -634,7 +634,7 @@ test_many_unions(void)
 }
 
 static void
-test_refused(void)
+test_rejected(void)
 {
 	Image		x,
 				y;
@@ -646,21 +646,21 @@ test_refused(void)
 	CHECK(try_union(&none, &x, &y) == BF_SEED_MISMATCH, "other seed");
 	CHECK(try_union(&none, &y, &x) == BF_SEED_MISMATCH, "other seed");
 	y.view.params.seed = 42;
-	y.view.params.kind.code = BF_KIND_TEXT;
-	CHECK(try_union(&none, &x, &y) == BF_KIND_MISMATCH, "other kind");
-	CHECK(try_union(&none, &y, &x) == BF_KIND_MISMATCH, "other kind");
+	y.view.params.key_type.code = BF_KEY_TEXT;
+	CHECK(try_union(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other kind");
+	CHECK(try_union(&none, &y, &x) == BF_KEY_TYPE_MISMATCH, "other kind");
 
-	/* A filter that has seen no key joins any kind. */
-	y.view.params.kind.code = BF_KIND_NONE;
+	/* A filter that has seen no key joins any key type. */
+	y.view.params.key_type.code = BF_KEY_NONE;
 	if (CHECK(try_union(&none, &x, &y) == BF_OK, "no kind"))
 	{
-		CHECK(none.view.params.kind.code == BF_KIND_INTEGER,
+		CHECK(none.view.params.key_type.code == BF_KEY_INTEGER,
 			  "the kind is lost");
 		image_free(&none);
 	}
 	if (CHECK(try_union(&none, &y, &x) == BF_OK, "no kind"))
 	{
-		CHECK(none.view.params.kind.code == BF_KIND_INTEGER,
+		CHECK(none.view.params.key_type.code == BF_KEY_INTEGER,
 			  "the kind is lost");
 		image_free(&none);
 	}
@@ -671,15 +671,15 @@ test_refused(void)
 static BfStatus
 try_intersection(Image *image, const Image *x, const Image *y)
 {
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 
-	host_init(&host, SIZE_MAX);
-	status = bf_intersection(&b, &host.host, &x->view, &y->view);
+	env_init(&env, SIZE_MAX);
+	status = bf_intersection(&b, &env.env, &x->view, &y->view);
 	if (status == BF_OK && !image_write(image, &b, false))
 		status = BF_CORRUPT;
-	finish(&b, &host);
+	finish(&b, &env);
 	return status;
 }
 
@@ -687,7 +687,7 @@ static bool
 is_one_layer_like(const Image *x, const Image *y)
 {
 	return x->view.nlayers == 1 && y->view.nlayers == 1 &&
-		bf_shape_equal(&x->view.layers[0].shape, &y->view.layers[0].shape);
+		bf_geometry_equal(&x->view.layers[0].geometry, &y->view.layers[0].geometry);
 }
 
 static void
@@ -710,7 +710,7 @@ test_intersection(void)
 						yx;
 			BfStatus	status = try_intersection(&xy, &x->image, &y->image);
 
-			if (!CHECK(status == (possible ? BF_OK : BF_SHAPE_MISMATCH),
+			if (!CHECK(status == (possible ? BF_OK : BF_GEOMETRY_MISMATCH),
 					   "\"%s\" and \"%s\": status %d", x->name, y->name,
 					   (int) status) || status != BF_OK)
 				continue;
@@ -753,7 +753,7 @@ test_intersection(void)
 	}
 }
 
-/* The bits of two layers of one shape: those that are set in both. */
+/* The bits of two layers of one geometry: those that are set in both. */
 static void
 test_intersection_bits(void)
 {
@@ -767,7 +767,7 @@ test_intersection_bits(void)
 	image_build(&y, 0.01, 3000, 1000, 2000, 1, false);
 	if (CHECK(try_intersection(&xy, &x, &y) == BF_OK, "intersection"))
 	{
-		size = bf_shape_size(&x.view.layers[0].shape);
+		size = bf_geometry_size(&x.view.layers[0].geometry);
 		for (i = 0; i < size; i++)
 			CHECK(xy.view.layers[0].bits[i] ==
 				  (x.view.layers[0].bits[i] & y.view.layers[0].bits[i]),
@@ -781,19 +781,19 @@ test_intersection_bits(void)
 static double
 common(const Image *x, const Image *y)
 {
-	TestHost	host;
+	TestEnv	env;
 	double		n = -1;
 	double		reverse = -2;
 	BfStatus	status;
 
-	host_init(&host, SIZE_MAX);
-	status = bf_intersection_cardinality(&host.host, &x->view, &y->view, &n);
+	env_init(&env, SIZE_MAX);
+	status = bf_intersection_cardinality(&env.env, &x->view, &y->view, &n);
 	CHECK(status == BF_OK, "status %d", (int) status);
-	status = bf_intersection_cardinality(&host.host, &y->view, &x->view,
+	status = bf_intersection_cardinality(&env.env, &y->view, &x->view,
 										 &reverse);
 	CHECK(status == BF_OK && n == reverse, "%g, the other way round %g", n,
 		  reverse);
-	CHECK(host.allocations == 0, "%ld allocations", host.allocations);
+	CHECK(env.allocations == 0, "%ld allocations", env.allocations);
 	return n;
 }
 
@@ -801,7 +801,7 @@ static void
 test_intersection_cardinality(void)
 {
 	static const uint64_t shared[] = {0, 10, 1000, 5000, 9000, 10000};
-	TestHost	host;
+	TestEnv	env;
 	Image		x,
 				y;
 	double		n;
@@ -848,33 +848,33 @@ test_intersection_cardinality(void)
 	CHECK(common(&x, &x) == bf_cardinality(&x.view), "with itself");
 
 	/* What cannot be told is not told. */
-	host_init(&host, SIZE_MAX);
+	env_init(&env, SIZE_MAX);
 	image_build(&y, 0.1, 2000, 0, 1000, 1, false);
-	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
-		  BF_SHAPE_MISMATCH, "another shape");
+	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
+		  BF_GEOMETRY_MISMATCH, "another shape");
 	image_free(&y);
 	image_build(&y, 0.1, 1000, 0, 1000, 1, false);
 	y.view.params.seed++;
-	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
 		  BF_SEED_MISMATCH, "another seed");
 	y.view.params.seed--;
-	y.view.params.kind.code = BF_KIND_UUID;
-	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
-		  BF_KIND_MISMATCH, "another kind");
-	y.view.params.kind.code = BF_KIND_NONE;
-	CHECK(bf_intersection_cardinality(&host.host, &x.view, &y.view, &n) ==
+	y.view.params.key_type.code = BF_KEY_UUID;
+	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
+		  BF_KEY_TYPE_MISMATCH, "another kind");
+	y.view.params.key_type.code = BF_KEY_NONE;
+	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
 		  BF_OK, "no kind");
 	image_free(&x);
 	image_free(&y);
 }
 
 static void
-test_intersection_refused(void)
+test_intersection_rejected(void)
 {
 	Image		x,
 				y,
 				none;
-	TestHost	host;
+	TestEnv	env;
 	BfBuilder	b;
 	BfStatus	status;
 	long		fail_at = 0;
@@ -884,26 +884,26 @@ test_intersection_refused(void)
 	y.view.params.seed = 43;
 	CHECK(try_intersection(&none, &x, &y) == BF_SEED_MISMATCH, "other seed");
 	y.view.params.seed = 42;
-	y.view.params.kind.code = BF_KIND_TEXT;
-	CHECK(try_intersection(&none, &x, &y) == BF_KIND_MISMATCH, "other kind");
-	y.view.params.kind.code = BF_KIND_INTEGER;
+	y.view.params.key_type.code = BF_KEY_TEXT;
+	CHECK(try_intersection(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other kind");
+	y.view.params.key_type.code = BF_KEY_INTEGER;
 	do
 	{
-		host_init(&host, SIZE_MAX);
-		host.fail_at = ++fail_at;
-		status = bf_intersection(&b, &host.host, &x.view, &y.view);
-		CHECK(status == (host.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
+		env_init(&env, SIZE_MAX);
+		env.fail_at = ++fail_at;
+		status = bf_intersection(&b, &env.env, &x.view, &y.view);
+		CHECK(status == (env.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
 			  "allocation %ld refused: status %d", fail_at, (int) status);
 		bf_builder_free(&b);
-		CHECK(host.outstanding == 0, "allocation %ld refused: %ld leaked",
-			  fail_at, host.outstanding);
+		CHECK(env.outstanding == 0, "allocation %ld refused: %ld leaked",
+			  fail_at, env.outstanding);
 	} while (status != BF_OK && fail_at < 100);
 	CHECK(fail_at > 2, "%ld allocations", fail_at - 1);
 	image_free(&x);
 	image_free(&y);
 }
 
-/* Every allocation of a union, refused: its status tells, and none leaks. */
+/* Every allocation of a union, rejected: its status tells, and none leaks. */
 static void
 test_union_no_memory(void)
 {
@@ -926,18 +926,18 @@ test_union_no_memory(void)
 
 		do
 		{
-			TestHost	host;
+			TestEnv	env;
 			BfBuilder	b;
 
-			host_init(&host, SIZE_MAX);
-			host.fail_at = ++fail_at;
-			status = bf_union(&b, &host.host, &pairs[i][0]->view,
+			env_init(&env, SIZE_MAX);
+			env.fail_at = ++fail_at;
+			status = bf_union(&b, &env.env, &pairs[i][0]->view,
 							  &pairs[i][1]->view);
 			CHECK(status ==
-				  (host.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
+				  (env.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
 				  "pair %d, allocation %ld refused: status %d", (int) i,
 				  fail_at, (int) status);
-			finish(&b, &host);
+			finish(&b, &env);
 		} while (status != BF_OK && fail_at < 100);
 		CHECK(fail_at > 2, "pair %d: %ld allocations", (int) i, fail_at - 1);
 	}
@@ -969,18 +969,18 @@ main(void)
 	tap_run("union is associative within the design fill", test_associative);
 	tap_run("whether a layer is full depends on its content alone",
 			test_fill_is_content);
-	tap_run("layers of equal shape", test_equal_shapes);
+	tap_run("layers of equal shape", test_equal_geometries);
 	tap_run("growth after a union", test_growth_after_union);
 	tap_run("more than 32 layers lose no key", test_too_many_layers);
 	tap_run("no mixture of forms loses a key", test_mixtures);
 	tap_run("many unions of all forms lose no key", test_many_unions);
-	tap_run("other seeds and kinds are refused", test_refused);
+	tap_run("other seeds and kinds are refused", test_rejected);
 	tap_run("intersection holds every common key", test_intersection);
 	tap_run("intersection of layers is that of their bits",
 			test_intersection_bits);
 	tap_run("cardinality of an intersection", test_intersection_cardinality);
 	tap_run("intersection: other seeds, kinds, and no memory",
-			test_intersection_refused);
+			test_intersection_rejected);
 	tap_run("union: no memory", test_union_no_memory);
 
 	for (i = 0; i < NPOOL; i++)

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_expanded.c
+ * expanded.c
  *	  Filters in memory that are changed where they lie.
  *
  * A value of type bloom is an image, which a function that adds a key has to
@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
@@ -66,7 +66,7 @@ expand(const struct varlena *filter)
 {
 	MemoryContext context;
 	PgBloomExpanded *expanded;
-	BfHost		host;
+	BfEnv		env;
 	BfView		view;
 
 	pgbloom_open(filter, &view);
@@ -75,8 +75,8 @@ expand(const struct varlena *filter)
 									ALLOCSET_START_SMALL_SIZES);
 	expanded = MemoryContextAlloc(context, sizeof(*expanded));
 	EOH_init_header(&expanded->header, &methods, context);
-	host = pgbloom_host(context);
-	pgbloom_load(&expanded->builder, &host, &view);
+	env = pgbloom_env(context);
+	pgbloom_load(&expanded->builder, &env, &view);
 	return expanded;
 }
 
@@ -162,10 +162,10 @@ pgbloom_writable(Datum filter)
 }
 
 /*
- * Add hashes of keys of one kind to a writable filter.
+ * Add hashes of keys of one key type to a writable filter.
  */
 Datum
-pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
+pgbloom_add_hashes(Datum filter, const BfKeyType *key_type, const uint64 *hashes,
 				   int n)
 {
 	BfBuilder  *builder = pgbloom_expanded(filter);
@@ -174,7 +174,7 @@ pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
 	int			nnew = 0;
 	int			i;
 
-	if (bf_kind_equal(&builder->params.kind, kind))
+	if (bf_key_type_equal(&builder->params.key_type, key_type))
 	{
 		for (i = 0; i < n; i++)
 		{
@@ -198,12 +198,12 @@ pgbloom_add_hashes(Datum filter, const BfKind *kind, const uint64 *hashes,
 
 	copy = expand_copy(filter);
 	builder = &copy->builder;
-	pgbloom_check(bf_builder_set_kind(builder, kind), &builder->params, NULL);
+	pgbloom_check(bf_builder_set_key_type(builder, key_type), &builder->params, NULL);
 	for (i = 0; i < n; i++)
 		pgbloom_check(bf_builder_add(builder, hashes[i]), &builder->params,
 					  NULL);
 
-	/* Sort hashes, drop the duplicates, turn dense if it is time. */
+	/* Sort hashes, drop the duplicates, become dense if it is time. */
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	return EOHPGetRWDatum(&copy->header);
 }

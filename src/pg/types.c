@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_types.c
+ * types.c
  *	  Recognizing the types that the extension creates.
  *
  * These types have no fixed OIDs.  The extension is relocatable, so they can
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/htup_details.h"
 #include "access/transam.h"

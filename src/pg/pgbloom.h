@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * bloom.h
+ * pgbloom.h
  *	  What the files of the PostgreSQL layer share.
  *
  * Dependencies run downward.  The functions of SQL are implemented by files
  * that do not call each other: bloom_io, bloom_func (one filter, one key),
  * bloom_array (many keys), bloom_set (two filters), bloom_info, bloom_agg
  * and, for the planner, bloom_plan.  They use bloom_stored (filters that are
- * only asked), bloom_key (from a datum to kind and hash, with the help of
+ * only asked), bloom_key (from a datum to key type and hash, with the help of
  * bloom_canonical and bloom_kind), bloom_expanded (filters that are changed
  * where they lie), bloom_types (the extension's own types), bloom_host
  * (memory, values, encodings and errors) and the core.
@@ -24,7 +24,7 @@
 #include "nodes/nodes.h"
 #include "utils/array.h"
 
-#include "compat.h"
+#include "pg/compat.h"
 #include "core/bf.h"
 
 /* Hashes the canonical bytes of a key. */
@@ -39,28 +39,28 @@ typedef enum PgBloomType
 } PgBloomType;
 
 /* What a call site knows about the type of its keys. */
-typedef struct PgBloomKeyType PgBloomKeyType;
+typedef struct PgBloomKeyInfo PgBloomKeyInfo;
 
 /* What it keeps of the filters that it has asked. */
-typedef struct PgBloomKept PgBloomKept;
+typedef struct PgBloomFilterCache PgBloomFilterCache;
 
 /* What fn_extra points to. */
-typedef struct PgBloomSite
+typedef struct PgBloomFnCache
 {
-	PgBloomKeyType *key_type;	/* NULL until it is looked up */
-	PgBloomKept *kept;			/* NULL until a filter is asked */
-} PgBloomSite;
+	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
+	PgBloomFilterCache *cache;			/* NULL until a filter is asked */
+} PgBloomFnCache;
 
 /* A filter that is only asked, wherever it is. */
-typedef struct PgBloomFilter
+typedef struct PgBloomProbe
 {
 	const BfParams *params;
 	BfBuilder  *builder;		/* an expanded one, or NULL */
 	const BfView *view;			/* any other */
-	PgBloomKept *parts;			/* not NULL: the view is that of a front, */
+	PgBloomFilterCache *parts;			/* not NULL: the view is that of a header, */
 	const struct varlena *pointer;	/* this is the TOAST pointer, */
 	Relation	toast;			/* and this its table, once opened */
-} PgBloomFilter;
+} PgBloomProbe;
 
 /* Only what SQL calls is seen from outside the library. */
 #ifdef __GNUC__
@@ -68,86 +68,86 @@ typedef struct PgBloomFilter
 #endif
 
 /* What this call site keeps. */
-static inline PgBloomSite *
-pgbloom_site(FunctionCallInfo fcinfo)
+static inline PgBloomFnCache *
+pgbloom_fn_cache(FunctionCallInfo fcinfo)
 {
 	FmgrInfo   *function = fcinfo->flinfo;
 
 	if (function->fn_extra == NULL)
 		function->fn_extra = MemoryContextAllocZero(function->fn_mcxt,
-													sizeof(PgBloomSite));
+													sizeof(PgBloomFnCache));
 	return function->fn_extra;
 }
 
 /* No more questions in this call. */
 static inline void
-pgbloom_filter_close(PgBloomFilter *filter)
+pgbloom_probe_close(PgBloomProbe *filter)
 {
 	if (filter->toast != NULL)
 		table_close(filter->toast, AccessShareLock);
 }
 
 /* bloom_host.c */
-extern BfHost pgbloom_host(MemoryContext context);
+extern BfEnv pgbloom_env(MemoryContext context);
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
-extern void pgbloom_open_front(const uint8_t *front, size_t size,
+extern void pgbloom_open_header(const uint8_t *header, size_t size,
 							   BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
-extern void pgbloom_load(BfBuilder *builder, const BfHost *host,
+extern void pgbloom_load(BfBuilder *builder, const BfEnv *env,
 						 const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
 extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
-extern char *pgbloom_kind_name(const BfKind *kind);
+extern char *pgbloom_key_type_name(const BfKeyType *key_type);
 extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, double expected, int64 seed);
 extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
-pg_noreturn extern void pgbloom_kind_mismatch(const BfKind *kind,
-											  const BfKind *other);
+pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
+											  const BfKeyType *other);
 extern char *pgbloom_convert(const char *string, size_t length,
 							 int from, int to);
 
 /* bloom_stored.c */
-extern void pgbloom_filter_open(FunctionCallInfo fcinfo, int argno,
-								PgBloomFilter *filter);
-extern bool pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash);
-extern bool pgbloom_filter_expect(PgBloomFilter *filter, int nkeys);
-extern void pgbloom_describe(Datum filter, BfView *view);
+extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
+								PgBloomProbe *filter);
+extern bool pgbloom_probe_contains(PgBloomProbe *filter, uint64 hash);
+extern bool pgbloom_probe_batch(PgBloomProbe *filter, int nkeys);
+extern void pgbloom_open_info(Datum filter, BfView *view);
 
 /* bloom_expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
 extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);
-extern Datum pgbloom_add_hashes(Datum filter, const BfKind *kind,
+extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
 
 /* bloom_types.c */
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
 /* bloom_key.c */
-extern PgBloomKeyType *pgbloom_key_type(FunctionCallInfo fcinfo, int argno);
-extern PgBloomKeyType *pgbloom_element_type(FunctionCallInfo fcinfo,
+extern PgBloomKeyInfo *pgbloom_key_info(FunctionCallInfo fcinfo, int argno);
+extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 											int argno);
 extern ArrayType *pgbloom_key_array(FunctionCallInfo fcinfo, int argno);
-extern PgBloomKeyType *pgbloom_find_key_type(Oid type, Oid collation,
-											 const BfKind *kind);
-extern void pgbloom_type_kind(Oid type, BfKind *kind);
-extern uint64 pgbloom_key_hash(PgBloomKeyType *type, Datum key,
-							   const BfParams *params, BfKind *kind);
+extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
+											 const BfKeyType *key_type);
+extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
+extern uint64 pgbloom_key_hash(PgBloomKeyInfo *type, Datum key,
+							   const BfParams *params, BfKeyType *key_type);
 
 /* bloom_canonical.c */
-extern PgBloomHashFunction pgbloom_canonical_hash(Oid type, BfKind *kind);
-extern Oid pgbloom_widest_type(const BfKind *kind);
+extern PgBloomHashFunction pgbloom_canonical_hash(Oid type, BfKeyType *key_type);
+extern Oid pgbloom_widest_type(const BfKeyType *key_type);
 extern PgBloomHashFunction pgbloom_text_hash(void);
-extern void pgbloom_set_text_encoding(BfKind *kind);
+extern void pgbloom_set_text_encoding(BfKeyType *key_type);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 
 /* bloom_kind.c */
 extern bool pgbloom_check_collation(Oid collation, bool noerror);
-extern bool pgbloom_enum_kind(BfKind *kind, Oid type, bool noerror);
-extern bool pgbloom_foreign_kind(BfKind *kind, Oid type, Oid collation,
+extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror);
+extern bool pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation,
 								 bool noerror);
 
 #ifdef __GNUC__

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_plan.c
+ * selectivity.c
  *	  What the planner asks: how many rows have a key that a filter contains,
  *	  and what it costs to find out.
  *
@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 
@@ -56,13 +56,13 @@
 #define DENSE_RANGE				1.25
 
 /* What is asked about, with all that is known of it. */
-typedef struct Question
+typedef struct Probe
 {
 	BfView		view;			/* the filter */
-	PgBloomKeyType *key_type;	/* of the values in statistics; NULL: they are
+	PgBloomKeyInfo *key_info;	/* of the values in statistics; NULL: they are
 								 * hashes of keys */
 	VariableStatData column;	/* the keys */
-} Question;
+} Probe;
 
 PG_FUNCTION_INFO_V1(bloom_contsel);
 PG_FUNCTION_INFO_V1(bloom_contjoinsel);
@@ -96,31 +96,31 @@ tell_apart(List *args, Node **filter, Node **key)
  * the execution of the query would do so, too.
  */
 static bool
-contains(const Question *question, Datum value)
+contains(const Probe *probe, Datum value)
 {
-	const BfView *view = &question->view;
+	const BfView *view = &probe->view;
 
-	if (question->key_type == NULL)
+	if (probe->key_info == NULL)
 		return bf_contains(view, (uint64) DatumGetInt64(value));
-	return bf_contains(view, pgbloom_key_hash(question->key_type, value,
+	return bf_contains(view, pgbloom_key_hash(probe->key_info, value,
 											  &view->params, NULL));
 }
 
 /*
  * Whether values of statistics can be looked up in the filter.  They are of
  * the type of the column, which is that of the key up to a relabelling, and
- * keys of the filter only if both types are of one kind: a varchar column
+ * keys of the filter only if both types are of one key type: a varchar column
  * seen as text, but not a citext column seen as text.
  */
 static bool
-find_values_type(Question *question, Oid type, Oid collation, bool hashes)
+find_values_type(Probe *probe, Oid type, Oid collation, bool hashes)
 {
-	question->key_type = NULL;
+	probe->key_info = NULL;
 	if (hashes)
 		return getBaseType(type) == INT8OID;
-	question->key_type = pgbloom_find_key_type(type, collation,
-											   &question->view.params.kind);
-	return question->key_type != NULL;
+	probe->key_info = pgbloom_find_key_info(type, collation,
+											   &probe->view.params.key_type);
+	return probe->key_info != NULL;
 }
 
 static int64
@@ -173,10 +173,10 @@ scatter_integers(AttStatsSlot *histogram, double ndistinct)
  * rest.  In a larger table, they are from rows at random, 300 for each bound.
  */
 static bool
-is_random(const Question *question, AttStatsSlot *histogram,
+is_random(const Probe *probe, AttStatsSlot *histogram,
 		  double ndistinct, double rest, double rarest)
 {
-	const RelOptInfo *rel = question->column.rel;
+	const RelOptInfo *rel = probe->column.rel;
 
 	return (rel != NULL && rel->tuples > 300.0 * histogram->nvalues) ||
 		rarest > 2 * rest / ndistinct ||
@@ -207,8 +207,8 @@ likely_share(double hits, double n, double z)
  * large an estimate is the lesser evil.
  */
 static double
-correct_by_histogram(const Question *question, AttStatsSlot *histogram,
-					 double share, double most, bool random)
+correct_by_histogram(const Probe *probe, AttStatsSlot *histogram,
+					 double share, double max, bool random)
 {
 	double		n = histogram->nvalues;
 	double		hits = 0;
@@ -218,13 +218,13 @@ correct_by_histogram(const Question *question, AttStatsSlot *histogram,
 
 	for (i = 0; i < histogram->nvalues; i++)
 	{
-		if (contains(question, histogram->values[i]))
+		if (contains(probe, histogram->values[i]))
 			hits++;
 	}
 	low = likely_share(hits, n, -1);
 	high = likely_share(hits, n, 1);
 	if (share < low)
-		return fmax(share, fmin(low, most));
+		return fmax(share, fmin(low, max));
 	if (!random)
 		return share;
 	if (share > likely_share(hits, n, 2))
@@ -238,13 +238,13 @@ correct_by_histogram(const Question *question, AttStatsSlot *histogram,
  * filter has keys left.  readable says whether values may be looked at.
  */
 static double
-share_of_rows(Question *question, bool readable, bool hashes, Oid collation)
+share_of_rows(Probe *probe, bool readable, bool hashes, Oid collation)
 {
-	double		nkeys = bf_cardinality(&question->view);
-	double		fpp = bf_current_fpp(&question->view);
-	HeapTuple	statistics = question->column.statsTuple;
+	double		nkeys = bf_cardinality(&probe->view);
+	double		fpp = bf_current_fpp(&probe->view);
+	HeapTuple	statistics = probe->column.statsTuple;
 	bool		unknown;
-	double		ndistinct = get_variable_numdistinct(&question->column,
+	double		ndistinct = get_variable_numdistinct(&probe->column,
 													 &unknown);
 	double		common_hits = 0;	/* share of rows */
 	double		rest = 1;		/* the same */
@@ -265,13 +265,13 @@ share_of_rows(Question *question, bool readable, bool hashes, Oid collation)
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 	{
 		if (slot.nvalues == slot.nnumbers &&
-			find_values_type(question, slot.valuetype, collation, hashes))
+			find_values_type(probe, slot.valuetype, collation, hashes))
 		{
 			for (i = 0; i < slot.nvalues; i++)
 			{
 				rest -= slot.numbers[i];
 				rarest = slot.numbers[i];
-				if (contains(question, slot.values[i]))
+				if (contains(probe, slot.values[i]))
 				{
 					common_hits += slot.numbers[i];
 					nkeys--;
@@ -294,12 +294,12 @@ share_of_rows(Question *question, bool readable, bool hashes, Oid collation)
 						 InvalidOid, ATTSTATSSLOT_VALUES))
 	{
 		if (slot.nvalues > 0 &&
-			find_values_type(question, slot.valuetype, collation, hashes))
+			find_values_type(probe, slot.valuetype, collation, hashes))
 		{
-			bool		random = is_random(question, &slot, ndistinct, rest,
+			bool		random = is_random(probe, &slot, ndistinct, rest,
 										   rarest);
 
-			share = correct_by_histogram(question, &slot, share,
+			share = correct_by_histogram(probe, &slot, share,
 										 fmin(nkeys * rarest / rest + fpp, 1),
 										 random);
 		}
@@ -321,7 +321,7 @@ estimate(PlannerInfo *root, Oid function, List *args, Oid collation,
 	Node	   *key;
 	Const	   *constant;
 	struct varlena *image;
-	Question	question;
+	Probe	probe;
 
 	if (!tell_apart(args, &filter, &key))
 		return selectivity;
@@ -333,19 +333,19 @@ estimate(PlannerInfo *root, Oid function, List *args, Oid collation,
 
 	image = PG_DETOAST_DATUM_PACKED(constant->constvalue);
 	if (bf_open((const uint8_t *) VARDATA_ANY(image),
-				VARSIZE_ANY_EXHDR(image), &question.view) == BF_OK)
+				VARSIZE_ANY_EXHDR(image), &probe.view) == BF_OK)
 	{
-		examine_variable(root, key, varRelid, &question.column);
-		if (find_values_type(&question, question.column.vartype, collation,
+		examine_variable(root, key, varRelid, &probe.column);
+		if (find_values_type(&probe, probe.column.vartype, collation,
 							 hashes))
 		{
 			bool		readable =
-				statistic_proc_security_check(&question.column, function);
+				statistic_proc_security_check(&probe.column, function);
 
-			selectivity = share_of_rows(&question, readable, hashes,
+			selectivity = share_of_rows(&probe, readable, hashes,
 										collation);
 		}
-		ReleaseVariableStats(question.column);
+		ReleaseVariableStats(probe.column);
 	}
 	if ((Pointer) image != DatumGetPointer(constant->constvalue))
 		pfree(image);

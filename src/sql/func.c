@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_func.c
+ * func.c
  *	  One filter and one key, or the hash of one: to construct, to add, to
  *	  ask.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/htup_details.h"
 #include "funcapi.h"
@@ -26,8 +26,8 @@ Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
-	BfKind		kind;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfKeyType		key_type;
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
@@ -38,33 +38,33 @@ bloom_empty(PG_FUNCTION_ARGS)
 	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
 						PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1),
 						PG_GETARG_INT64(2));
-	bf_builder_init(&builder, &host, &params);
+	bf_builder_init(&builder, &env, &params);
 	if (!PG_ARGISNULL(3))
 	{
-		pgbloom_type_kind(PG_GETARG_OID(3), &kind);
-		pgbloom_check(bf_builder_set_kind(&builder, &kind), &params, NULL);
+		pgbloom_key_type_of(PG_GETARG_OID(3), &key_type);
+		pgbloom_check(bf_builder_set_key_type(&builder, &key_type), &params, NULL);
 	}
 	PG_RETURN_POINTER(pgbloom_result(&builder, false));
 }
 
 /*
- * The filter with a hash of a key of this kind added: itself, if the hash is
+ * The filter with a hash of a key of this key type added: itself, if the hash is
  * in it already.
  */
 static struct varlena *
-add_hash(struct varlena *filter, const BfView *view, const BfKind *kind,
+add_hash(struct varlena *filter, const BfView *view, const BfKeyType *key_type,
 		 uint64 hash)
 {
-	bool		same_kind = bf_kind_equal(&view->params.kind, kind);
+	bool		same_key_type = bf_key_type_equal(&view->params.key_type, key_type);
 	struct varlena *result;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
-	if (same_kind && bf_contains(view, hash))
+	if (same_key_type && bf_contains(view, hash))
 		return filter;
 
 	/* With room in the bits, a copy of the value is the result. */
-	if (same_kind && view->nlayers > 0)
+	if (same_key_type && view->nlayers > 0)
 	{
 		result = palloc(VARHDRSZ + view->size);
 		SET_VARSIZE(result, VARHDRSZ + view->size);
@@ -75,8 +75,8 @@ add_hash(struct varlena *filter, const BfView *view, const BfKind *kind,
 		pfree(result);
 	}
 
-	pgbloom_load(&builder, &host, view);
-	bf_builder_set_kind(&builder, kind);
+	pgbloom_load(&builder, &env, view);
+	bf_builder_set_key_type(&builder, key_type);
 	pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
 	result = pgbloom_result(&builder, false);
 	bf_builder_free(&builder);
@@ -89,7 +89,7 @@ bloom_add(PG_FUNCTION_ARGS)
 	Datum		base;
 	struct varlena *filter;
 	BfView		view;
-	BfKind		kind;
+	BfKeyType		key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
@@ -99,17 +99,17 @@ bloom_add(PG_FUNCTION_ARGS)
 	{
 		Datum		writable = pgbloom_writable(base);
 
-		hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1),
+		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
 								PG_GETARG_DATUM(1),
-								&pgbloom_expanded(writable)->params, &kind);
-		return pgbloom_add_hashes(writable, &kind, &hash, 1);
+								&pgbloom_expanded(writable)->params, &key_type);
+		return pgbloom_add_hashes(writable, &key_type, &hash, 1);
 	}
 
 	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
-							&view.params, &kind);
-	PG_RETURN_POINTER(add_hash(filter, &view, &kind, hash));
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&view.params, &key_type);
+	PG_RETURN_POINTER(add_hash(filter, &view, &key_type, hash));
 }
 
 /*
@@ -121,7 +121,7 @@ bloom_try_add(PG_FUNCTION_ARGS)
 {
 	struct varlena *filter;
 	BfView		view;
-	BfKind		kind;
+	BfKeyType		key_type;
 	uint64		hash;
 	TupleDesc	descriptor;
 	Datum		values[2];
@@ -143,16 +143,16 @@ bloom_try_add(PG_FUNCTION_ARGS)
 	{
 		filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
 		pgbloom_open(filter, &view);
-		hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1),
-								PG_GETARG_DATUM(1), &view.params, &kind);
-		values[0] = PointerGetDatum(add_hash(filter, &view, &kind, hash));
+		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
+								PG_GETARG_DATUM(1), &view.params, &key_type);
+		values[0] = PointerGetDatum(add_hash(filter, &view, &key_type, hash));
 		values[1] = BoolGetDatum(!bf_contains(&view, hash));
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
 }
 
-/* A hash says nothing of its key's type: the filter's kind stays as it is. */
+/* A hash says nothing of its key's type: the filter's key type stays as it is. */
 Datum
 bloom_add_hash(PG_FUNCTION_ARGS)
 {
@@ -170,13 +170,13 @@ bloom_add_hash(PG_FUNCTION_ARGS)
 		Datum		writable = pgbloom_writable(base);
 
 		return pgbloom_add_hashes(writable,
-								  &pgbloom_expanded(writable)->params.kind,
+								  &pgbloom_expanded(writable)->params.key_type,
 								  &hash, 1);
 	}
 
 	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
-	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.kind, hash));
+	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.key_type, hash));
 }
 
 /*
@@ -188,21 +188,21 @@ bloom_exclude(PG_FUNCTION_ARGS)
 	struct varlena *filter;
 	struct varlena *result;
 	BfView		view;
-	BfKind		kind;
+	BfKeyType		key_type;
 	uint64		hash;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
 	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
 	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
-							&view.params, &kind);
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&view.params, &key_type);
 	if (!bf_contains(&view, hash))
 		PG_RETURN_POINTER(filter);
 
-	pgbloom_load(&builder, &host, &view);
+	pgbloom_load(&builder, &env, &view);
 	pgbloom_check(bf_builder_exclude(&builder, hash), &builder.params, NULL);
 	result = pgbloom_result(&builder, false);
 	bf_builder_free(&builder);
@@ -212,16 +212,16 @@ bloom_exclude(PG_FUNCTION_ARGS)
 static bool
 contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
-	PgBloomKeyType *type = pgbloom_key_type(fcinfo, key_argno);
-	PgBloomFilter filter;
+	PgBloomKeyInfo *type = pgbloom_key_info(fcinfo, key_argno);
+	PgBloomProbe filter;
 	uint64		hash;
 	bool		found;
 
-	pgbloom_filter_open(fcinfo, filter_argno, &filter);
+	pgbloom_probe_open(fcinfo, filter_argno, &filter);
 	hash = pgbloom_key_hash(type, PG_GETARG_DATUM(key_argno), filter.params,
 							NULL);
-	found = pgbloom_filter_contains(&filter, hash);
-	pgbloom_filter_close(&filter);
+	found = pgbloom_probe_contains(&filter, hash);
+	pgbloom_probe_close(&filter);
 	return found;
 }
 
@@ -241,12 +241,12 @@ bloom_contained_by(PG_FUNCTION_ARGS)
 Datum
 bloom_contains_hash(PG_FUNCTION_ARGS)
 {
-	PgBloomFilter filter;
+	PgBloomProbe filter;
 	bool		found;
 
-	pgbloom_filter_open(fcinfo, 0, &filter);
-	found = pgbloom_filter_contains(&filter, (uint64) PG_GETARG_INT64(1));
-	pgbloom_filter_close(&filter);
+	pgbloom_probe_open(fcinfo, 0, &filter);
+	found = pgbloom_probe_contains(&filter, (uint64) PG_GETARG_INT64(1));
+	pgbloom_probe_close(&filter);
 	PG_RETURN_BOOL(found);
 }
 
@@ -258,8 +258,8 @@ hash_argument(FunctionCallInfo fcinfo, int64 seed)
 
 	/* Hashing looks at nothing else. */
 	params.seed = (uint64) seed;
-	params.kind.code = BF_KIND_NONE;
-	return pgbloom_key_hash(pgbloom_key_type(fcinfo, 0), PG_GETARG_DATUM(0),
+	params.key_type.code = BF_KEY_NONE;
+	return pgbloom_key_hash(pgbloom_key_info(fcinfo, 0), PG_GETARG_DATUM(0),
 							&params, NULL);
 }
 

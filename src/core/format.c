@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * bf_format.c
+ * format.c
  *	  Images: the bytes of a filter on disk, on the wire and in memory.
  *
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
- * key kind if it has one, the directory of layers, and then either the
+ * key type if it has one, the directory of layers, and then either the
  * hashes of the sparse form or the blocks of the layers and the hashes of
  * known false positives.  With PostgreSQL's length word of four bytes in
- * front, every field lies at a multiple of its size.
+ * header, every field lies at a multiple of its size.
  *
  * bf_open() checks all that can be known from header, directory and length,
  * which makes every later access safe; each use of a filter pays for it.
- * bf_open_front() does the same where the rest of an image is elsewhere.
+ * bf_open_header() does the same where the rest of an image is elsewhere.
  * bf_validate() adds what takes a walk through the content and is for bytes
  * that come from outside.
  *
@@ -19,8 +19,8 @@
  */
 #include <assert.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 #define VERSION			1
 #define SCHEME_XXH3_GOLDEN	1	/* how hashes and positions are made */
@@ -31,12 +31,12 @@
 #define FORM_AT			5
 #define SCHEME_AT		6
 #define NLAYERS_AT		7
-#define KIND_AT			8
+#define KEY_TYPE_AT			8
 #define NAMELEN_AT		9
 #define BYTE_ORDER_AT	10
 #define ENCODING_AT		11
 #define NHASHES_AT		12
-#define NEXCEPTIONS_AT	16
+#define NEXCLUSIONS_AT	16
 #define SEED_AT			20
 #define FPP_AT			28
 #define EXPECTED_AT		36
@@ -59,50 +59,50 @@
 static const uint8_t magic[4] = {'B', 'L', 'M', 'F'};
 
 static_assert(EXPECTED_AT + 8 == HEADER_SIZE, "header has a gap");
-static_assert(HEADER_SIZE + (BF_MAX_KIND_NAME + 7) / 8 * 8 +
-			  BF_MAX_LAYERS * ENTRY_SIZE == BF_MAX_FRONT,
+static_assert(HEADER_SIZE + (BF_MAX_KEY_TYPE_NAME + 7) / 8 * 8 +
+			  BF_MAX_LAYERS * ENTRY_SIZE == BF_MAX_HEADER,
 			  "BF_MAX_FRONT is wrong");
 static_assert((HEADER_SIZE + 4) % 8 == 0, "content is not aligned");
 static_assert(BITS_SET_AT + 8 == ENTRY_SIZE, "directory entry has a gap");
-static_assert(BF_MAX_KIND_NAME == UINT8_MAX, "a length needs to be checked");
+static_assert(BF_MAX_KEY_TYPE_NAME == UINT8_MAX, "a length needs to be checked");
 
-/* Names of the kinds that have none of their own; part of no image. */
-static const char *const kind_names[] = {
-	[BF_KIND_TEXT] = "text",
-	[BF_KIND_BYTEA] = "bytea",
-	[BF_KIND_INTEGER] = "integer",
-	[BF_KIND_FLOAT] = "float",
-	[BF_KIND_NUMERIC] = "numeric",
-	[BF_KIND_BOOLEAN] = "boolean",
-	[BF_KIND_CHAR] = "\"char\"",
-	[BF_KIND_OID] = "oid",
-	[BF_KIND_UUID] = "uuid",
-	[BF_KIND_DATE] = "date",
-	[BF_KIND_TIME] = "time",
-	[BF_KIND_TIMETZ] = "timetz",
-	[BF_KIND_TIMESTAMP] = "timestamp",
-	[BF_KIND_TIMESTAMPTZ] = "timestamptz",
-	[BF_KIND_INTERVAL] = "interval",
-	[BF_KIND_INET] = "inet",
-	[BF_KIND_MACADDR] = "macaddr",
-	[BF_KIND_MACADDR8] = "macaddr8",
-	[BF_KIND_PG_LSN] = "pg_lsn",
-	[BF_KIND_XID8] = "xid8"
+/* Names of the key types that have none of their own; part of no image. */
+static const char *const key_type_names[] = {
+	[BF_KEY_TEXT] = "text",
+	[BF_KEY_BYTEA] = "bytea",
+	[BF_KEY_INTEGER] = "integer",
+	[BF_KEY_FLOAT] = "float",
+	[BF_KEY_NUMERIC] = "numeric",
+	[BF_KEY_BOOLEAN] = "boolean",
+	[BF_KEY_CHAR] = "\"char\"",
+	[BF_KEY_OID] = "oid",
+	[BF_KEY_UUID] = "uuid",
+	[BF_KEY_DATE] = "date",
+	[BF_KEY_TIME] = "time",
+	[BF_KEY_TIMETZ] = "timetz",
+	[BF_KEY_TIMESTAMP] = "timestamp",
+	[BF_KEY_TIMESTAMPTZ] = "timestamptz",
+	[BF_KEY_INTERVAL] = "interval",
+	[BF_KEY_INET] = "inet",
+	[BF_KEY_MACADDR] = "macaddr",
+	[BF_KEY_MACADDR8] = "macaddr8",
+	[BF_KEY_PG_LSN] = "pg_lsn",
+	[BF_KEY_XID8] = "xid8"
 };
 
-#define NKIND_NAMES		(sizeof(kind_names) / sizeof(kind_names[0]))
+#define NKEY_TYPE_NAMES		(sizeof(key_type_names) / sizeof(key_type_names[0]))
 
-/* The name for messages, in UTF-8; NULL as long as the kind is open. */
+/* The name for messages, in UTF-8; NULL as long as the key type is open. */
 const char *
-bf_kind_name(const BfKind *kind)
+bf_key_type_name(const BfKeyType *key_type)
 {
-	if (kind->code == BF_KIND_NONE)
+	if (key_type->code == BF_KEY_NONE)
 		return NULL;
-	return kind->code < NKIND_NAMES ? kind_names[kind->code] : kind->name;
+	return key_type->code < NKEY_TYPE_NAMES ? key_type_names[key_type->code] : key_type->name;
 }
 
 bool
-bf_kind_equal(const BfKind *a, const BfKind *b)
+bf_key_type_equal(const BfKeyType *a, const BfKeyType *b)
 {
 	return a->code == b->code &&
 		a->byte_order == b->byte_order &&
@@ -112,9 +112,9 @@ bf_kind_equal(const BfKind *a, const BfKind *b)
 }
 
 static bool
-kind_has_name(unsigned code)
+key_type_has_name(unsigned code)
 {
-	return code == BF_KIND_ENUM || code == BF_KIND_FOREIGN;
+	return code == BF_KEY_ENUM || code == BF_KEY_OPCLASS;
 }
 
 /* How many bytes of this string are one character of UTF-8; 0: not valid. */
@@ -150,7 +150,7 @@ is_control(const uint8_t *s)
 
 /* Names are printed in messages, so they are UTF-8 without controls. */
 bool
-bf_valid_kind_name(const char *name, size_t length)
+bf_valid_key_type_name(const char *name, size_t length)
 {
 	const uint8_t *s = (const uint8_t *) name;
 
@@ -174,68 +174,68 @@ padded(size_t namelen)
 }
 
 static BfStatus
-refuse(BfView *view, BfStatus status, const char *reason)
+reject(BfView *view, BfStatus status, const char *reason)
 {
 	view->reason = reason;
 	return status;
 }
 
 static bool
-valid_platform(const BfKind *kind)
+valid_platform(const BfKeyType *key_type)
 {
-	if (kind->code == BF_KIND_FOREIGN)
-		return kind->byte_order == BF_LITTLE_ENDIAN ||
-			kind->byte_order == BF_BIG_ENDIAN;
-	if (kind->byte_order != 0)
+	if (key_type->code == BF_KEY_OPCLASS)
+		return key_type->byte_order == BF_LITTLE_ENDIAN ||
+			key_type->byte_order == BF_BIG_ENDIAN;
+	if (key_type->byte_order != 0)
 		return false;
-	return kind->encoding == 0 || (kind->encoding == BF_MULE_INTERNAL &&
-								   (kind->code == BF_KIND_TEXT ||
-									kind->code == BF_KIND_ENUM));
+	return key_type->encoding == 0 || (key_type->encoding == BF_MULE_INTERNAL &&
+								   (key_type->code == BF_KEY_TEXT ||
+									key_type->code == BF_KEY_ENUM));
 }
 
 static BfStatus
-open_kind(const uint8_t *front, BfView *view)
+open_key_type(const uint8_t *header, BfView *view)
 {
-	BfKind	   *kind = &view->params.kind;
+	BfKeyType	   *key_type = &view->params.key_type;
 	size_t		i;
 
-	kind->code = front[KIND_AT];
-	kind->namelen = front[NAMELEN_AT];
-	kind->byte_order = front[BYTE_ORDER_AT];
-	kind->encoding = front[ENCODING_AT];
+	key_type->code = header[KEY_TYPE_AT];
+	key_type->namelen = header[NAMELEN_AT];
+	key_type->byte_order = header[BYTE_ORDER_AT];
+	key_type->encoding = header[ENCODING_AT];
 
-	if (kind->code >= NKIND_NAMES && !kind_has_name(kind->code))
-		return refuse(view, BF_CORRUPT, "The type of its keys is unknown.");
-	if ((kind->namelen > 0) != kind_has_name(kind->code))
-		return refuse(view, BF_CORRUPT,
+	if (key_type->code >= NKEY_TYPE_NAMES && !key_type_has_name(key_type->code))
+		return reject(view, BF_CORRUPT, "The type of its keys is unknown.");
+	if ((key_type->namelen > 0) != key_type_has_name(key_type->code))
+		return reject(view, BF_CORRUPT,
 					  "The name of its key type has a wrong length.");
-	if (!valid_platform(kind))
-		return refuse(view, BF_CORRUPT,
+	if (!valid_platform(key_type))
+		return reject(view, BF_CORRUPT,
 					  "The byte order or encoding of its keys is unknown.");
-	if (kind->encoding > BF_MAX_ENCODING)
-		return refuse(view, BF_CORRUPT,
+	if (key_type->encoding > BF_MAX_ENCODING)
+		return reject(view, BF_CORRUPT,
 					  "The encoding of its keys is unknown.");
 
-	if (view->size < HEADER_SIZE + padded(kind->namelen))
-		return refuse(view, BF_CORRUPT, "It is shorter than its header.");
-	memcpy(kind->name, front + HEADER_SIZE, kind->namelen);
-	kind->name[kind->namelen] = '\0';
-	if (!bf_valid_kind_name(kind->name, kind->namelen))
-		return refuse(view, BF_CORRUPT,
+	if (view->size < HEADER_SIZE + padded(key_type->namelen))
+		return reject(view, BF_CORRUPT, "It is shorter than its header.");
+	memcpy(key_type->name, header + HEADER_SIZE, key_type->namelen);
+	key_type->name[key_type->namelen] = '\0';
+	if (!bf_valid_key_type_name(key_type->name, key_type->namelen))
+		return reject(view, BF_CORRUPT,
 					  "The name of its key type has wrong characters.");
-	for (i = kind->namelen; i < padded(kind->namelen); i++)
+	for (i = key_type->namelen; i < padded(key_type->namelen); i++)
 	{
-		if (front[HEADER_SIZE + i] != 0)
-			return refuse(view, BF_CORRUPT,
+		if (header[HEADER_SIZE + i] != 0)
+			return reject(view, BF_CORRUPT,
 						  "The padding of a name is not zero.");
 	}
 	return BF_OK;
 }
 
 static BfStatus
-open_layers(const uint8_t *front, size_t directory, BfView *view)
+open_layers(const uint8_t *header, size_t directory, BfView *view)
 {
-	const uint8_t *entry = front + directory;
+	const uint8_t *entry = header + directory;
 	size_t		at = directory + (size_t) view->nlayers * ENTRY_SIZE;
 	uint64_t	total = 0;
 	int			i;
@@ -243,61 +243,61 @@ open_layers(const uint8_t *front, size_t directory, BfView *view)
 	for (i = 0; i < view->nlayers; i++, entry += ENTRY_SIZE)
 	{
 		BfViewLayer *layer = &view->layers[i];
-		BfShape    *shape = &layer->shape;
+		BfGeometry    *geometry = &layer->geometry;
 
-		shape->nblocks = bf_load32(entry + NBLOCKS_AT);
-		shape->block_log2 = entry[BLOCK_LOG2_AT];
-		shape->k = entry[K_AT];
-		shape->capacity = bf_load64(entry + CAPACITY_AT);
-		shape->fpp = bf_load_double(entry + L_FPP_AT);
+		geometry->nblocks = bf_load32(entry + NBLOCKS_AT);
+		geometry->block_log2 = entry[BLOCK_LOG2_AT];
+		geometry->k = entry[K_AT];
+		geometry->capacity = bf_load64(entry + CAPACITY_AT);
+		geometry->fpp = bf_load_double(entry + L_FPP_AT);
 		layer->bits_set = bf_load64(entry + BITS_SET_AT);
-		shape->generation = entry[GENERATION_AT];
-		shape->merged = entry[MERGED_AT] != 0;
+		geometry->generation = entry[GENERATION_AT];
+		geometry->merged = entry[MERGED_AT] != 0;
 		layer->at = at;
 		layer->bits = NULL;
 
-		if (shape->block_log2 < BF_MIN_BLOCK_LOG2 ||
-			shape->block_log2 > BF_MAX_BLOCK_LOG2)
-			return refuse(view, BF_CORRUPT,
+		if (geometry->block_log2 < BF_MIN_BLOCK_LOG2 ||
+			geometry->block_log2 > BF_MAX_BLOCK_LOG2)
+			return reject(view, BF_CORRUPT,
 						  "The block size of a layer is out of range.");
-		if (shape->k < 1 || shape->k > BF_MAX_HASHES)
-			return refuse(view, BF_CORRUPT,
+		if (geometry->k < 1 || geometry->k > BF_MAX_HASHES)
+			return reject(view, BF_CORRUPT,
 						  "The number of hash functions of a layer is out of range.");
-		if (shape->nblocks < 1 || bf_shape_bits(shape) > BF_MAX_BITS - total)
-			return refuse(view, BF_CORRUPT,
+		if (geometry->nblocks < 1 || bf_geometry_bits(geometry) > BF_MAX_BITS - total)
+			return reject(view, BF_CORRUPT,
 						  "The number of blocks of a layer is out of range.");
-		if (shape->generation > BF_MAX_GENERATION)
-			return refuse(view, BF_CORRUPT,
+		if (geometry->generation > BF_MAX_GENERATION)
+			return reject(view, BF_CORRUPT,
 						  "The generation of a layer is out of range.");
 		if (entry[MERGED_AT] > 1)
-			return refuse(view, BF_CORRUPT,
+			return reject(view, BF_CORRUPT,
 						  "The flags of a layer are unknown.");
-		if (shape->capacity < 1 || shape->capacity >
-			(shape->merged ? BF_MAX_KEYS : bf_shape_bits(shape)))
-			return refuse(view, BF_CORRUPT,
+		if (geometry->capacity < 1 || geometry->capacity >
+			(geometry->merged ? BF_MAX_KEYS : bf_geometry_bits(geometry)))
+			return reject(view, BF_CORRUPT,
 						  "The capacity of a layer is out of range.");
 		/* Written so that NaN fails. */
-		if (!(shape->fpp >= BF_LAYER_FPP_MIN &&
-			  shape->fpp <= (shape->merged ? 1 : BF_FPP_MAX)))
-			return refuse(view, BF_CORRUPT,
+		if (!(geometry->fpp >= BF_LAYER_FPP_MIN &&
+			  geometry->fpp <= (geometry->merged ? 1 : BF_FPP_MAX)))
+			return reject(view, BF_CORRUPT,
 						  "The false-positive rate of a layer is out of range.");
-		if (layer->bits_set > bf_shape_bits(shape))
-			return refuse(view, BF_CORRUPT,
+		if (layer->bits_set > bf_geometry_bits(geometry))
+			return reject(view, BF_CORRUPT,
 						  "The number of set bits of a layer is out of range.");
 
-		total += bf_shape_bits(shape);
-		at += bf_shape_size(shape);
+		total += bf_geometry_bits(geometry);
+		at += bf_geometry_size(geometry);
 	}
 
 	view->list_at = at;
-	if (view->size != at + 8 * (size_t) view->nexceptions)
-		return refuse(view, BF_CORRUPT,
+	if (view->size != at + 8 * (size_t) view->nexclusions)
+		return reject(view, BF_CORRUPT,
 					  "Its length does not match its layers.");
 	return BF_OK;
 }
 
 /*
- * Look at an image of which only the first bytes are at hand: BF_MAX_FRONT
+ * Look at an image of which only the first bytes are at hand: BF_MAX_HEADER
  * of them, or as many as its header and directory are known to take, or all.
  * The view tells where everything lies, but has no pointers to it.
  *
@@ -305,7 +305,7 @@ open_layers(const uint8_t *front, size_t directory, BfView *view)
  * nothing else in the view may be used.
  */
 BfStatus
-bf_open_front(const uint8_t *front, size_t size, BfView *view)
+bf_open_header(const uint8_t *header, size_t size, BfView *view)
 {
 	size_t		content;
 	size_t		left;
@@ -315,74 +315,74 @@ bf_open_front(const uint8_t *front, size_t size, BfView *view)
 	view->size = size;
 	view->reason = NULL;
 	view->hashes = NULL;
-	view->exceptions = NULL;
+	view->exclusions = NULL;
 
-	if (size < VERSION_AT + 1 || memcmp(front, magic, sizeof(magic)) != 0)
-		return refuse(view, BF_CORRUPT, "It is not a Bloom filter.");
-	if (front[VERSION_AT] != VERSION)
-		return refuse(view, BF_UNKNOWN_VERSION,
+	if (size < VERSION_AT + 1 || memcmp(header, magic, sizeof(magic)) != 0)
+		return reject(view, BF_CORRUPT, "It is not a Bloom filter.");
+	if (header[VERSION_AT] != VERSION)
+		return reject(view, BF_UNKNOWN_VERSION,
 					  "Its format version is unknown.");
 	if (size < HEADER_SIZE)
-		return refuse(view, BF_CORRUPT, "It is shorter than its header.");
-	if (front[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
-		return refuse(view, BF_UNKNOWN_VERSION,
+		return reject(view, BF_CORRUPT, "It is shorter than its header.");
+	if (header[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
+		return reject(view, BF_UNKNOWN_VERSION,
 					  "Its hashing scheme is unknown.");
-	if (front[FORM_AT] != FORM_SPARSE && front[FORM_AT] != FORM_DENSE)
-		return refuse(view, BF_CORRUPT, "Its form is unknown.");
+	if (header[FORM_AT] != FORM_SPARSE && header[FORM_AT] != FORM_DENSE)
+		return reject(view, BF_CORRUPT, "Its form is unknown.");
 
-	view->params.seed = bf_load64(front + SEED_AT);
-	view->params.fpp = bf_load_double(front + FPP_AT);
-	view->params.expected = bf_load64(front + EXPECTED_AT);
+	view->params.seed = bf_load64(header + SEED_AT);
+	view->params.fpp = bf_load_double(header + FPP_AT);
+	view->params.expected = bf_load64(header + EXPECTED_AT);
 	/* Written so that NaN fails. */
 	if (!(view->params.fpp >= BF_FPP_MIN && view->params.fpp <= BF_FPP_MAX))
-		return refuse(view, BF_CORRUPT,
+		return reject(view, BF_CORRUPT,
 					  "Its false-positive rate is out of range.");
 	if (view->params.expected > BF_MAX_BITS)
-		return refuse(view, BF_CORRUPT,
+		return reject(view, BF_CORRUPT,
 					  "Its number of expected keys is out of range.");
-	status = open_kind(front, view);
+	status = open_key_type(header, view);
 	if (status != BF_OK)
 		return status;
 
-	content = HEADER_SIZE + padded(view->params.kind.namelen);
+	content = HEADER_SIZE + padded(view->params.key_type.namelen);
 	left = size - content;
-	view->nhashes = bf_load32(front + NHASHES_AT);
-	view->nlayers = front[NLAYERS_AT];
-	view->nexceptions = bf_load32(front + NEXCEPTIONS_AT);
+	view->nhashes = bf_load32(header + NHASHES_AT);
+	view->nlayers = header[NLAYERS_AT];
+	view->nexclusions = bf_load32(header + NEXCLUSIONS_AT);
 
-	if (front[FORM_AT] == FORM_SPARSE)
+	if (header[FORM_AT] == FORM_SPARSE)
 	{
 		if (view->nlayers != 0)
-			return refuse(view, BF_CORRUPT,
+			return reject(view, BF_CORRUPT,
 						  "It has layers beside a list of hashes.");
-		if (view->nexceptions != 0)
-			return refuse(view, BF_CORRUPT,
+		if (view->nexclusions != 0)
+			return reject(view, BF_CORRUPT,
 						  "It has exceptions beside a list of hashes.");
 		if (left % 8 != 0 || left / 8 != view->nhashes)
-			return refuse(view, BF_CORRUPT,
+			return reject(view, BF_CORRUPT,
 						  "Its length does not match the number of hashes.");
 		view->list_at = content;
 		return BF_OK;
 	}
 
 	if (view->nhashes != 0)
-		return refuse(view, BF_CORRUPT, "It has hashes beside its layers.");
+		return reject(view, BF_CORRUPT, "It has hashes beside its layers.");
 	if (view->nlayers < 1 || view->nlayers > BF_MAX_LAYERS)
-		return refuse(view, BF_CORRUPT,
+		return reject(view, BF_CORRUPT,
 					  "Its number of layers is out of range.");
-	if (view->nexceptions > BF_MAX_EXCEPTIONS)
-		return refuse(view, BF_CORRUPT,
+	if (view->nexclusions > BF_MAX_EXCLUSIONS)
+		return reject(view, BF_CORRUPT,
 					  "Its number of exceptions is out of range.");
 	if (left < (size_t) view->nlayers * ENTRY_SIZE)
-		return refuse(view, BF_CORRUPT, "It is shorter than its directory.");
-	return open_layers(front, content, view);
+		return reject(view, BF_CORRUPT, "It is shorter than its directory.");
+	return open_layers(header, content, view);
 }
 
 /* Look at an image that is at hand as a whole. */
 BfStatus
 bf_open(const uint8_t *image, size_t size, BfView *view)
 {
-	BfStatus	status = bf_open_front(image, size, view);
+	BfStatus	status = bf_open_header(image, size, view);
 	int			i;
 
 	if (status != BF_OK)
@@ -391,7 +391,7 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	if (view->nlayers == 0)
 		view->hashes = image + view->list_at;
 	else
-		view->exceptions = image + view->list_at;
+		view->exclusions = image + view->list_at;
 	for (i = 0; i < view->nlayers; i++)
 		view->layers[i].bits = image + view->layers[i].at;
 	return BF_OK;
@@ -421,22 +421,22 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 		return status;
 
 	if (!is_ascending(view->hashes, view->nhashes))
-		return refuse(view, BF_CORRUPT, "Its hashes are not ascending.");
+		return reject(view, BF_CORRUPT, "Its hashes are not ascending.");
 	for (i = 0; i < (uint32_t) view->nlayers; i++)
 	{
 		const BfViewLayer *layer = &view->layers[i];
 
-		if (bf_bits_count(layer->bits, bf_shape_size(&layer->shape)) !=
+		if (bf_bits_count(layer->bits, bf_geometry_size(&layer->geometry)) !=
 			layer->bits_set)
-			return refuse(view, BF_CORRUPT,
+			return reject(view, BF_CORRUPT,
 						  "The number of set bits of a layer does not match its bits.");
 	}
-	if (!is_ascending(view->exceptions, view->nexceptions))
-		return refuse(view, BF_CORRUPT, "Its exceptions are not ascending.");
-	for (i = 0; i < view->nexceptions; i++)
+	if (!is_ascending(view->exclusions, view->nexclusions))
+		return reject(view, BF_CORRUPT, "Its exceptions are not ascending.");
+	for (i = 0; i < view->nexclusions; i++)
 	{
-		if (!bf_bits_say(view, bf_load64(view->exceptions + 8 * (size_t) i)))
-			return refuse(view, BF_CORRUPT,
+		if (!bf_layers_contain(view, bf_load64(view->exclusions + 8 * (size_t) i)))
+			return reject(view, BF_CORRUPT,
 						  "It has an exception that does not test positive.");
 	}
 	return BF_OK;
@@ -446,49 +446,49 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 size_t
 bf_header_size(const BfParams *params, int nlayers)
 {
-	return HEADER_SIZE + padded(params->kind.namelen) +
+	return HEADER_SIZE + padded(params->key_type.namelen) +
 		(size_t) nlayers * ENTRY_SIZE;
 }
 
 /* Write all but the directory; returns where that begins. */
 uint8_t *
 bf_write_header(uint8_t *image, const BfParams *params,
-				uint32_t nhashes, int nlayers, uint32_t nexceptions)
+				uint32_t nhashes, int nlayers, uint32_t nexclusions)
 {
-	const BfKind *kind = &params->kind;
+	const BfKeyType *key_type = &params->key_type;
 
 	memcpy(image + MAGIC_AT, magic, sizeof(magic));
 	image[VERSION_AT] = VERSION;
 	image[FORM_AT] = nlayers > 0 ? FORM_DENSE : FORM_SPARSE;
 	image[SCHEME_AT] = SCHEME_XXH3_GOLDEN;
 	image[NLAYERS_AT] = (uint8_t) nlayers;
-	image[KIND_AT] = kind->code;
-	image[NAMELEN_AT] = kind->namelen;
-	image[BYTE_ORDER_AT] = kind->byte_order;
-	image[ENCODING_AT] = kind->encoding;
+	image[KEY_TYPE_AT] = key_type->code;
+	image[NAMELEN_AT] = key_type->namelen;
+	image[BYTE_ORDER_AT] = key_type->byte_order;
+	image[ENCODING_AT] = key_type->encoding;
 	bf_store32(image + NHASHES_AT, nhashes);
-	bf_store32(image + NEXCEPTIONS_AT, nexceptions);
+	bf_store32(image + NEXCLUSIONS_AT, nexclusions);
 	bf_store64(image + SEED_AT, params->seed);
 	bf_store_double(image + FPP_AT, params->fpp);
 	bf_store64(image + EXPECTED_AT, params->expected);
 
 	image += HEADER_SIZE;
-	memset(image, 0, padded(kind->namelen));
-	memcpy(image, kind->name, kind->namelen);
-	return image + padded(kind->namelen);
+	memset(image, 0, padded(key_type->namelen));
+	memcpy(image, key_type->name, key_type->namelen);
+	return image + padded(key_type->namelen);
 }
 
 /* Write one entry of the directory; returns where the next one begins. */
 uint8_t *
-bf_write_layer(uint8_t *entry, const BfShape *shape, uint64_t bits_set)
+bf_write_layer(uint8_t *entry, const BfGeometry *geometry, uint64_t bits_set)
 {
-	bf_store32(entry + NBLOCKS_AT, shape->nblocks);
-	entry[BLOCK_LOG2_AT] = shape->block_log2;
-	entry[K_AT] = shape->k;
-	entry[GENERATION_AT] = shape->generation;
-	entry[MERGED_AT] = shape->merged;
-	bf_store64(entry + CAPACITY_AT, shape->capacity);
-	bf_store_double(entry + L_FPP_AT, shape->fpp);
+	bf_store32(entry + NBLOCKS_AT, geometry->nblocks);
+	entry[BLOCK_LOG2_AT] = geometry->block_log2;
+	entry[K_AT] = geometry->k;
+	entry[GENERATION_AT] = geometry->generation;
+	entry[MERGED_AT] = geometry->merged;
+	bf_store64(entry + CAPACITY_AT, geometry->capacity);
+	bf_store_double(entry + L_FPP_AT, geometry->fpp);
 	bf_store64(entry + BITS_SET_AT, bits_set);
 	return entry + ENTRY_SIZE;
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_bytes.h
+ * bytes.h
  *	  Little-endian loads and stores at any address.
  *
  * An image has no alignment of its own: it follows a length word of four

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_hash.c
+ * hash.c
  *	  From the canonical bytes of a key to its 64-bit hash.
  *
  * The hash is XXH3, 64 bits, seeded: the same for the same bytes on every
@@ -12,8 +12,8 @@
 #include <xxhash.h>
 
 #include "bf.h"
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 #if XXH_VERSION_NUMBER < 800
 #error "xxHash 0.8.0 or later is needed: earlier versions of XXH3 hash differently"

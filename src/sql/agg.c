@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_agg.c
+ * agg.c
  *	  Aggregates: bloom_agg over keys, bloom_agg_hash over their hashes,
  *	  bloom_union_agg and bloom_intersection_agg over filters.
  *
@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 
@@ -96,10 +96,10 @@ static PgBloomState *
 make_state(MemoryContext context, const BfParams *params)
 {
 	PgBloomState *state = MemoryContextAllocZero(context, sizeof(*state));
-	BfHost		host = pgbloom_host(context);
+	BfEnv		env = pgbloom_env(context);
 
 	state->magic = STATE_MAGIC;
-	bf_builder_init(&state->builder, &host, params);
+	bf_builder_init(&state->builder, &env, params);
 	return state;
 }
 
@@ -138,14 +138,14 @@ add_hash(PgBloomState *state, uint64 hash)
 	BfBuilder  *builder = &state->builder;
 
 	if (builder->nlayers == 0 ||
-		bf_shape_bits(&builder->layers[builder->nlayers - 1].shape) <
+		bf_geometry_bits(&builder->layers[builder->nlayers - 1].geometry) <
 		LARGE_LAYER)
 	{
 		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
 		return;
 	}
 	if (state->pending == NULL)
-		state->pending = MemoryContextAlloc(builder->host.context,
+		state->pending = MemoryContextAlloc(builder->env.context,
 											MAX_PENDING * sizeof(uint64));
 	state->pending[state->npending++] = hash;
 	if (state->npending == MAX_PENDING)
@@ -250,7 +250,7 @@ first_state(FunctionCallInfo fcinfo, MemoryContext context)
 						sized, sized ? PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 	state = make_state(context, &params);
-	bf_builder_fit(&state->builder);
+	bf_builder_compact_at_end(&state->builder);
 	if (is_partial(fcinfo))
 		bf_builder_keep_hashes(&state->builder);
 	return state;
@@ -282,15 +282,15 @@ bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
 	PgBloomState *state = state_for_row(fcinfo);
 	BfBuilder  *builder = &state->builder;
-	BfKind		kind;
+	BfKeyType		key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(state);
-	hash = pgbloom_key_hash(pgbloom_key_type(fcinfo, 1), PG_GETARG_DATUM(1),
-							&builder->params, &kind);
-	if (builder->params.kind.code == BF_KIND_NONE)
-		bf_builder_set_kind(builder, &kind);
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &key_type);
+	if (builder->params.key_type.code == BF_KEY_NONE)
+		bf_builder_set_key_type(builder, &key_type);
 	add_hash(state, hash);
 	PG_RETURN_POINTER(state);
 }
@@ -334,12 +334,12 @@ static void
 intersect(PgBloomState *state, const BfView *view)
 {
 	BfBuilder  *builder = get_builder(state);
-	BfHost		host = builder->host;
+	BfEnv		env = builder->env;
 	BfBuilder	result;
 	BfView		mine;
 
 	open_state(state, &mine);
-	pgbloom_check(bf_intersection(&result, &host, &mine, view),
+	pgbloom_check(bf_intersection(&result, &env, &mine, view),
 				  &mine.params, &view->params);
 	bf_builder_free(builder);
 	*builder = result;
@@ -402,7 +402,7 @@ merge_partial(PgBloomState *state, const BfView *view)
 
 /* Combine functions: (internal, internal) */
 static Datum
-combine(FunctionCallInfo fcinfo, FilterOperation operation, bool fitted)
+combine(FunctionCallInfo fcinfo, FilterOperation operation, bool compact_at_end)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	PgBloomState *state = get_state(fcinfo, 0);
@@ -419,8 +419,8 @@ combine(FunctionCallInfo fcinfo, FilterOperation operation, bool fitted)
 	if (state == NULL)
 	{
 		state = make_state(context, &view.params);
-		if (fitted)
-			bf_builder_fit(&state->builder);
+		if (compact_at_end)
+			bf_builder_compact_at_end(&state->builder);
 		merge(state, &view);
 	}
 	else
@@ -450,7 +450,7 @@ bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
  * bloom_agg_serialfn(internal) returns bytea
  *
  * The state stays as it is: it is serialized again where aggregates share it,
- * and where a plan is run anew upon a hash table that is there already.
+ * and where a plan is run again upon a hash table that is there already.
  */
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
@@ -537,12 +537,12 @@ warn_of_rate(FunctionCallInfo fcinfo, const struct varlena *filter)
 static struct varlena *
 empty_filter(void)
 {
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfParams	params;
 	BfBuilder	builder;
 
 	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
-	bf_builder_init(&builder, &host, &params);
+	bf_builder_init(&builder, &env, &params);
 	return pgbloom_result(&builder, false);
 }
 

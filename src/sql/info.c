@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_info.c
+ * info.c
  *	  What a filter knows about itself, and what one would be like.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 
@@ -30,7 +30,7 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 
 	if (builder != NULL)
 		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
-	pgbloom_describe(PG_GETARG_DATUM(0), &view);
+	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
 	PG_RETURN_INT64((int64) rint(bf_cardinality(&view)));
 }
 
@@ -39,7 +39,7 @@ bloom_fpp(PG_FUNCTION_ARGS)
 {
 	BfView		view;
 
-	pgbloom_describe(PG_GETARG_DATUM(0), &view);
+	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
 	PG_RETURN_FLOAT8(bf_current_fpp(&view));
 }
 
@@ -83,18 +83,18 @@ bloom_info(PG_FUNCTION_ARGS)
 	int			i;
 
 	descriptor = row_type(fcinfo, NCOLUMNS);
-	pgbloom_describe(PG_GETARG_DATUM(0), &view);
+	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
 	for (i = 0; i < view.nlayers; i++)
 	{
-		bits += bf_shape_bits(&view.layers[i].shape);
+		bits += bf_geometry_bits(&view.layers[i].geometry);
 		bits_set += view.layers[i].bits_set;
 	}
 
-	if (view.params.kind.code == BF_KIND_NONE)
+	if (view.params.key_type.code == BF_KEY_NONE)
 		nulls[KEY_TYPE] = true;
 	else
 		values[KEY_TYPE] =
-			CStringGetTextDatum(pgbloom_kind_name(&view.params.kind));
+			CStringGetTextDatum(pgbloom_key_type_name(&view.params.key_type));
 	values[FORM] = CStringGetTextDatum(view.nlayers > 0 ? "dense" : "sparse");
 	values[FPP] = Float8GetDatum(view.params.fpp);
 	values[EXPECTED] = Int64GetDatum((int64) view.params.expected);
@@ -105,11 +105,11 @@ bloom_info(PG_FUNCTION_ARGS)
 	values[CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
 	values[BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
 	values[OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
-	values[EXCLUDED] = Int32GetDatum((int32) view.nexceptions);
+	values[EXCLUDED] = Int32GetDatum((int32) view.nexclusions);
 
 	if (view.nlayers > 0)
 	{
-		const BfShape *last = &view.layers[view.nlayers - 1].shape;
+		const BfGeometry *last = &view.layers[view.nlayers - 1].geometry;
 
 		values[BITS] = Int64GetDatum((int64) bits);
 		values[HASHES] = Int32GetDatum(last->k);
@@ -135,7 +135,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	enum
 	{
 		BITS, BYTES, BITS_PER_KEY, HASHES, BLOCK_BITS, FILTERS,
-		TEXTBOOK_BITS, TEXTBOOK_HASHES, NCOLUMNS
+		STANDARD_BITS, STANDARD_HASHES, NCOLUMNS
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
 	double		asked = PG_GETARG_FLOAT8(1);
@@ -144,7 +144,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	Datum		values[NCOLUMNS];
 	bool		nulls[NCOLUMNS] = {false};
 	BfParams	params;
-	BfShape		shape;
+	BfGeometry		geometry;
 	int64		filters;
 	int64		bits;
 
@@ -160,23 +160,23 @@ bloom_sizing(PG_FUNCTION_ARGS)
 						   (long long) MAX_SIZING)));
 	expected = (int64) ceil(asked);
 
-	filters = (expected - 1) / (int64) bf_most_keys(fpp) + 1;
-	if (bf_shape_for(fpp, (expected + filters - 1) / filters,
-					 &shape) != BF_OK)
+	filters = (expected - 1) / (int64) bf_max_keys(fpp) + 1;
+	if (bf_geometry_for(fpp, (expected + filters - 1) / filters,
+					 &geometry) != BF_OK)
 		elog(ERROR, "no shape for one of " INT64_FORMAT " filters", filters);
-	bits = filters * (int64) bf_shape_bits(&shape);
+	bits = filters * (int64) bf_geometry_bits(&geometry);
 
 	values[BITS] = Int64GetDatum(bits);
 	values[BYTES] = Int64GetDatum(bits / 8 + filters *
 								  (int64) (VARHDRSZ +
 										   bf_header_size(&params, 1)));
 	values[BITS_PER_KEY] = Float8GetDatum((double) bits / expected);
-	values[HASHES] = Int32GetDatum(shape.k);
-	values[BLOCK_BITS] = Int32GetDatum(1 << shape.block_log2);
+	values[HASHES] = Int32GetDatum(geometry.k);
+	values[BLOCK_BITS] = Int32GetDatum(1 << geometry.block_log2);
 	values[FILTERS] = Int32GetDatum((int32) filters);
-	values[TEXTBOOK_BITS] =
-		Int64GetDatum((int64) ceil(expected * bf_textbook_bits_per_key(fpp)));
-	values[TEXTBOOK_HASHES] = Int32GetDatum(bf_textbook_hashes(fpp));
+	values[STANDARD_BITS] =
+		Int64GetDatum((int64) ceil(expected * bf_standard_bits_per_key(fpp)));
+	values[STANDARD_HASHES] = Int32GetDatum(bf_standard_hashes(fpp));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
 }
@@ -190,11 +190,11 @@ bloom_compact(PG_FUNCTION_ARGS)
 	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
 	struct varlena *result;
 	BfView		view;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	pgbloom_open(filter, &view);
-	pgbloom_load(&builder, &host, &view);
+	pgbloom_load(&builder, &env, &view);
 	result = pgbloom_result(&builder, true);
 	bf_builder_free(&builder);
 	PG_RETURN_POINTER(result);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_filter.c
+ * filter.c
  *	  Questions to an image where it lies or comes from in parts, and adding
  *	  to it in place.
  *
@@ -8,17 +8,17 @@
  */
 #include <math.h>
 
-#include "bf_internal.h"
+#include "internal.h"
 
 /* Whether the bits of any layer say yes. */
 bool
-bf_bits_say(const BfView *view, uint64_t hash)
+bf_layers_contain(const BfView *view, uint64_t hash)
 {
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
 	{
-		if (bf_bits_contain(&view->layers[i].shape, view->layers[i].bits,
+		if (bf_bits_contain(&view->layers[i].geometry, view->layers[i].bits,
 							hash))
 			return true;
 	}
@@ -26,10 +26,10 @@ bf_bits_say(const BfView *view, uint64_t hash)
 }
 
 static bool
-is_exception(const BfView *view, uint64_t hash)
+is_exclusion(const BfView *view, uint64_t hash)
 {
-	return view->nexceptions > 0 &&
-		bf_list_contains(view->exceptions, view->nexceptions, hash);
+	return view->nexclusions > 0 &&
+		bf_list_contains(view->exclusions, view->nexclusions, hash);
 }
 
 bool
@@ -37,37 +37,37 @@ bf_contains(const BfView *view, uint64_t hash)
 {
 	if (view->nlayers == 0)
 		return bf_list_contains(view->hashes, view->nhashes, hash);
-	return bf_bits_say(view, hash) && !is_exception(view, hash);
+	return bf_layers_contain(view, hash) && !is_exclusion(view, hash);
 }
 
 /*
- * The same for an image of which only the front is at hand.  The last layer
+ * The same for an image of which only the header is at hand.  The last layer
  * is the largest and holds most keys, so it is asked first.
  */
 bool
-bf_contains_by_parts(const BfView *view, uint64_t hash,
-					 BfRead read, void *context)
+bf_contains_sliced(const BfView *view, uint64_t hash,
+					 BfReadSlice read, void *context)
 {
 	int			i;
 
 	if (view->nlayers == 0)
-		return bf_list_contains_by_parts(view->list_at, view->nhashes, hash,
+		return bf_list_contains_sliced(view->list_at, view->nhashes, hash,
 										 read, context);
 
 	for (i = view->nlayers - 1; i >= 0; i--)
 	{
 		const BfViewLayer *layer = &view->layers[i];
-		BfShape		block = layer->shape;
+		BfGeometry		block = layer->geometry;
 
 		/* A block by itself is a layer of one block. */
 		block.nblocks = 1;
 		if (bf_bits_contain(&block,
 							read(context,
-								 layer->at + bf_block_at(&layer->shape, hash),
-								 bf_shape_size(&block)),
+								 layer->at + bf_block_at(&layer->geometry, hash),
+								 bf_geometry_size(&block)),
 							hash))
-			return !bf_list_contains_by_parts(view->list_at,
-											  view->nexceptions, hash,
+			return !bf_list_contains_sliced(view->list_at,
+											  view->nexclusions, hash,
 											  read, context);
 	}
 	return false;
@@ -97,7 +97,7 @@ bf_cardinality(const BfView *view)
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
-		n += bf_shape_keys(&view->layers[i].shape, view->layers[i].bits_set);
+		n += bf_geometry_keys(&view->layers[i].geometry, view->layers[i].bits_set);
 	return n;
 }
 
@@ -117,7 +117,7 @@ bf_current_fpp(const BfView *view)
 		return view->nhashes / 18446744073709551616.0;
 	for (i = 0; i < view->nlayers; i++)
 	{
-		double		fpp = bf_shape_fpp(&view->layers[i].shape,
+		double		fpp = bf_geometry_fpp(&view->layers[i].geometry,
 									   view->layers[i].bits_set);
 
 		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
@@ -136,8 +136,8 @@ bf_largest_fpp(const BfView *view)
 
 	for (i = 0; i < view->nlayers; i++)
 	{
-		if (!view->layers[i].shape.merged)
-			fpp = fmax(fpp, view->layers[i].shape.fpp);
+		if (!view->layers[i].geometry.merged)
+			fpp = fmax(fpp, view->layers[i].geometry.fpp);
 	}
 	return fpp;
 }
@@ -145,7 +145,7 @@ bf_largest_fpp(const BfView *view)
 /*
  * Add a hash to an image, which is the one that view shows or a copy of it;
  * afterwards the view is out of date.  BF_NO_ROOM tells that the image would
- * have to grow, or to lose an exception, which takes a builder.
+ * have to grow, or to lose an exclusion, which takes a builder.
  */
 BfStatus
 bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
@@ -154,16 +154,16 @@ bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)
 
 	if (bf_contains(view, hash))
 		return BF_OK;
-	if (is_exception(view, hash))
+	if (is_exclusion(view, hash))
 		return BF_NO_ROOM;
 
 	for (i = view->nlayers - 1; i >= 0; i--)
 	{
 		const BfViewLayer *layer = &view->layers[i];
-		uint64_t	full = bf_shape_full(&layer->shape);
+		uint64_t	full = bf_geometry_full(&layer->geometry);
 		uint64_t	bits_set = layer->bits_set;
 
-		if (bf_bits_add_within(&layer->shape,
+		if (bf_bits_add_within(&layer->geometry,
 							   image + (layer->bits - view->image),
 							   hash, full, &bits_set))
 		{

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_array.c
+ * array.c
  *	  One filter and an array of keys.
  *
  * Arrays may have any number of dimensions.  Null elements are skipped, except
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -61,20 +61,20 @@ get_keys(FunctionCallInfo fcinfo, int argno, Keys *keys)
 
 /* Hash all keys first: an error here must not leave some of them added. */
 static Datum
-add_in_place(Datum filter, PgBloomKeyType *type, const Keys *keys)
+add_in_place(Datum filter, PgBloomKeyInfo *type, const Keys *keys)
 {
 	Datum		writable = pgbloom_writable(filter);
 	const BfParams *params = &pgbloom_expanded(writable)->params;
 	uint64	   *hashes = palloc(keys->n * sizeof(uint64));
-	BfKind		kind;
+	BfKeyType		key_type;
 	int			i;
 
 	for (i = 0; i < keys->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		hashes[i] = pgbloom_key_hash(type, keys->values[i], params, &kind);
+		hashes[i] = pgbloom_key_hash(type, keys->values[i], params, &key_type);
 	}
-	writable = pgbloom_add_hashes(writable, &kind, hashes, keys->n);
+	writable = pgbloom_add_hashes(writable, &key_type, hashes, keys->n);
 	pfree(hashes);
 	return writable;
 }
@@ -87,8 +87,8 @@ bloom_add_all(PG_FUNCTION_ARGS)
 {
 	Datum		base;
 	struct varlena *filter;
-	PgBloomKeyType *type;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	PgBloomKeyInfo *type;
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
 	Keys		keys;
@@ -98,7 +98,7 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
 	base = pgbloom_base_filter(fcinfo);
-	type = pgbloom_element_type(fcinfo, 1);
+	type = pgbloom_element_info(fcinfo, 1);
 	get_keys(fcinfo, 1, &keys);
 	if (keys.n == 0)
 		PG_RETURN_DATUM(base);
@@ -107,15 +107,15 @@ bloom_add_all(PG_FUNCTION_ARGS)
 
 	filter = PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
-	pgbloom_load(&builder, &host, &view);
+	pgbloom_load(&builder, &env, &view);
 	for (i = 0; i < keys.n; i++)
 	{
-		BfKind		kind;
+		BfKeyType		key_type;
 		uint64		hash = pgbloom_key_hash(type, keys.values[i],
-											&builder.params, &kind);
+											&builder.params, &key_type);
 
 		CHECK_FOR_INTERRUPTS();
-		bf_builder_set_kind(&builder, &kind);
+		bf_builder_set_key_type(&builder, &key_type);
 		pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
 	}
 	result = pgbloom_result(&builder, false);
@@ -131,8 +131,8 @@ Datum
 bloom_exclude_all(PG_FUNCTION_ARGS)
 {
 	struct varlena *filter;
-	PgBloomKeyType *type;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	PgBloomKeyInfo *type;
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
 	Keys		keys;
@@ -144,7 +144,7 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
 	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
-	type = pgbloom_element_type(fcinfo, 1);
+	type = pgbloom_element_info(fcinfo, 1);
 	pgbloom_open(filter, &view);
 	get_keys(fcinfo, 1, &keys);
 	hashes = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -161,7 +161,7 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	if (npositive == 0)
 		PG_RETURN_POINTER(filter);
 
-	pgbloom_load(&builder, &host, &view);
+	pgbloom_load(&builder, &env, &view);
 	for (i = 0; i < npositive; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -174,17 +174,17 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 }
 
 /* A key on its way to a filter. */
-typedef struct Question
+typedef struct Probe
 {
 	uint64		hash;
 	int			key;			/* its number in the array */
-} Question;
+} Probe;
 
 static int
-compare_questions(const void *a, const void *b)
+compare_probes(const void *a, const void *b)
 {
-	const Question *x = a;
-	const Question *y = b;
+	const Probe *x = a;
+	const Probe *y = b;
 
 	if (x->hash != y->hash)
 		return x->hash < y->hash ? -1 : 1;
@@ -192,56 +192,56 @@ compare_questions(const void *a, const void *b)
 }
 
 /* Sorting millions of keys takes seconds, so it can be cancelled. */
-#define ST_SORT sort_questions
-#define ST_ELEMENT_TYPE Question
-#define ST_COMPARE(a, b) compare_questions(a, b)
+#define ST_SORT sort_probes
+#define ST_ELEMENT_TYPE Probe
+#define ST_COMPARE(a, b) compare_probes(a, b)
 #define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DECLARE
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-static Question *
-make_questions(FunctionCallInfo fcinfo, const Keys *keys,
-			   const PgBloomFilter *filter)
+static Probe *
+make_probes(FunctionCallInfo fcinfo, const Keys *keys,
+			   const PgBloomProbe *filter)
 {
-	PgBloomKeyType *type = pgbloom_element_type(fcinfo, 1);
-	Question   *questions = MemoryContextAllocHuge(CurrentMemoryContext,
-												   keys->n * sizeof(Question));
+	PgBloomKeyInfo *type = pgbloom_element_info(fcinfo, 1);
+	Probe   *probes = MemoryContextAllocHuge(CurrentMemoryContext,
+												   keys->n * sizeof(Probe));
 	int			i;
 
 	for (i = 0; i < keys->n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		questions[i].hash = pgbloom_key_hash(type, keys->values[i],
+		probes[i].hash = pgbloom_key_hash(type, keys->values[i],
 											 filter->params, NULL);
-		questions[i].key = i;
+		probes[i].key = i;
 	}
-	return questions;
+	return probes;
 }
 
 /* Whether there is a key of which bloom_contains says what is wanted. */
 static bool
 exists(FunctionCallInfo fcinfo, bool wanted)
 {
-	PgBloomFilter filter;
+	PgBloomProbe filter;
 	Keys		keys;
-	Question   *questions;
+	Probe   *probes;
 	bool		found = false;
 	int			i;
 
-	pgbloom_filter_open(fcinfo, 0, &filter);
+	pgbloom_probe_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
-	questions = make_questions(fcinfo, &keys, &filter);
-	if (pgbloom_filter_expect(&filter, keys.n))
-		sort_questions(questions, keys.n);
+	probes = make_probes(fcinfo, &keys, &filter);
+	if (pgbloom_probe_batch(&filter, keys.n))
+		sort_probes(probes, keys.n);
 	for (i = 0; i < keys.n && !found; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		found = pgbloom_filter_contains(&filter,
-										questions[i].hash) == wanted;
+		found = pgbloom_probe_contains(&filter,
+										probes[i].hash) == wanted;
 	}
-	pgbloom_filter_close(&filter);
+	pgbloom_probe_close(&filter);
 	return found;
 }
 
@@ -286,27 +286,27 @@ make_answers(const Keys *keys, const bool *answers)
 Datum
 bloom_contains_each(PG_FUNCTION_ARGS)
 {
-	PgBloomFilter filter;
+	PgBloomProbe filter;
 	Keys		keys;
-	Question   *questions;
+	Probe   *probes;
 	bool	   *answers;
 	bool		found = false;
 	int			i;
 
-	pgbloom_filter_open(fcinfo, 0, &filter);
+	pgbloom_probe_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
-	questions = make_questions(fcinfo, &keys, &filter);
-	if (pgbloom_filter_expect(&filter, keys.n))
-		sort_questions(questions, keys.n);
+	probes = make_probes(fcinfo, &keys, &filter);
+	if (pgbloom_probe_batch(&filter, keys.n))
+		sort_probes(probes, keys.n);
 	answers = palloc(keys.n);
 	for (i = 0; i < keys.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || questions[i].hash != questions[i - 1].hash)
-			found = pgbloom_filter_contains(&filter, questions[i].hash);
-		answers[questions[i].key] = found;
+		if (i == 0 || probes[i].hash != probes[i - 1].hash)
+			found = pgbloom_probe_contains(&filter, probes[i].hash);
+		answers[probes[i].key] = found;
 	}
-	pgbloom_filter_close(&filter);
+	pgbloom_probe_close(&filter);
 	PG_RETURN_ARRAYTYPE_P(make_answers(&keys, answers));
 }
 
@@ -332,9 +332,9 @@ equal_keys(TypeCacheEntry *type, const Keys *keys, int a, int b,
 Datum
 bloom_new_keys(PG_FUNCTION_ARGS)
 {
-	PgBloomFilter filter;
+	PgBloomProbe filter;
 	Keys		keys;
-	Question   *questions;
+	Probe   *probes;
 	TypeCacheEntry *type;
 	bool	   *is_new;
 	bool		found = false;
@@ -344,10 +344,10 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	int			i;
 	int			j;
 
-	pgbloom_filter_open(fcinfo, 0, &filter);
+	pgbloom_probe_open(fcinfo, 0, &filter);
 	get_keys(fcinfo, 1, &keys);
-	questions = make_questions(fcinfo, &keys, &filter);
-	pgbloom_filter_expect(&filter, keys.n);
+	probes = make_probes(fcinfo, &keys, &filter);
+	pgbloom_probe_batch(&filter, keys.n);
 
 	type = lookup_type_cache(getBaseType(keys.type), TYPECACHE_EQ_OPR_FINFO);
 
@@ -356,32 +356,32 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	 * array.  The distinct ones among them, nearly always one, are collected
 	 * from the first on.
 	 */
-	sort_questions(questions, keys.n);
+	sort_probes(probes, keys.n);
 	is_new = palloc0(keys.n);
 	for (i = 0; i < keys.n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || questions[i].hash != questions[first].hash)
+		if (i == 0 || probes[i].hash != probes[first].hash)
 		{
 			first = end = i;
-			found = pgbloom_filter_contains(&filter, questions[i].hash);
+			found = pgbloom_probe_contains(&filter, probes[i].hash);
 		}
 		if (found)
 			continue;
 		for (j = first; j < end; j++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (equal_keys(type, &keys, questions[j].key, questions[i].key,
+			if (equal_keys(type, &keys, probes[j].key, probes[i].key,
 						   PG_GET_COLLATION()))
 				break;
 		}
 		if (j == end)
 		{
-			is_new[questions[i].key] = true;
-			questions[end++] = questions[i];
+			is_new[probes[i].key] = true;
+			probes[end++] = probes[i];
 		}
 	}
-	pgbloom_filter_close(&filter);
+	pgbloom_probe_close(&filter);
 
 	for (i = 0; i < keys.n; i++)
 	{

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_canonical.c
+ * canonical.c
  *	  Keys of the common types to canonical bytes, and these to hashes.
  *
- * Equal keys have the same bytes whatever their type within the kind, their
+ * Equal keys have the same bytes whatever their type within the key type, their
  * storage, the byte order of the machine and the encoding of the database.
  * The bytes are part of the format: doc/FORMAT.md lists them.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 #include <sys/socket.h>
@@ -312,41 +312,41 @@ pgbloom_hash_enum(Datum key, uint64 seed)
 	return hash;
 }
 
-/* Of the types of one kind, the last one takes the values of all. */
+/* Of the types of one key type, the last one takes the values of all. */
 static const struct
 {
 	Oid			type;
-	BfKindCode	kind;
+	BfKeyTypeCode	key_type;
 	PgBloomHashFunction hash;
 }			canonical_types[] =
 {
-	{NAMEOID, BF_KIND_TEXT, hash_name_key},
-	{BPCHAROID, BF_KIND_TEXT, hash_bpchar_key},
-	{VARCHAROID, BF_KIND_TEXT, hash_text_key},
-	{TEXTOID, BF_KIND_TEXT, hash_text_key},
-	{BYTEAOID, BF_KIND_BYTEA, hash_bytea_key},
-	{INT2OID, BF_KIND_INTEGER, hash_int2_key},
-	{INT4OID, BF_KIND_INTEGER, hash_int4_key},
-	{INT8OID, BF_KIND_INTEGER, hash_int8_key},
-	{FLOAT4OID, BF_KIND_FLOAT, hash_float4_key},
-	{FLOAT8OID, BF_KIND_FLOAT, hash_float8_key},
-	{NUMERICOID, BF_KIND_NUMERIC, hash_numeric_key},
-	{BOOLOID, BF_KIND_BOOLEAN, hash_byte_key},
-	{CHAROID, BF_KIND_CHAR, hash_byte_key},
-	{OIDOID, BF_KIND_OID, hash_oid_key},
-	{UUIDOID, BF_KIND_UUID, hash_uuid_key},
-	{DATEOID, BF_KIND_DATE, hash_int4_key},
-	{TIMEOID, BF_KIND_TIME, hash_int8_key},
-	{TIMETZOID, BF_KIND_TIMETZ, hash_timetz_key},
-	{TIMESTAMPOID, BF_KIND_TIMESTAMP, hash_int8_key},
-	{TIMESTAMPTZOID, BF_KIND_TIMESTAMPTZ, hash_int8_key},
-	{INTERVALOID, BF_KIND_INTERVAL, hash_interval_key},
-	{CIDROID, BF_KIND_INET, hash_inet_key},
-	{INETOID, BF_KIND_INET, hash_inet_key},
-	{MACADDROID, BF_KIND_MACADDR, hash_macaddr_key},
-	{MACADDR8OID, BF_KIND_MACADDR8, hash_macaddr8_key},
-	{PG_LSNOID, BF_KIND_PG_LSN, hash_int8_key},
-	{XID8OID, BF_KIND_XID8, hash_int8_key},
+	{NAMEOID, BF_KEY_TEXT, hash_name_key},
+	{BPCHAROID, BF_KEY_TEXT, hash_bpchar_key},
+	{VARCHAROID, BF_KEY_TEXT, hash_text_key},
+	{TEXTOID, BF_KEY_TEXT, hash_text_key},
+	{BYTEAOID, BF_KEY_BYTEA, hash_bytea_key},
+	{INT2OID, BF_KEY_INTEGER, hash_int2_key},
+	{INT4OID, BF_KEY_INTEGER, hash_int4_key},
+	{INT8OID, BF_KEY_INTEGER, hash_int8_key},
+	{FLOAT4OID, BF_KEY_FLOAT, hash_float4_key},
+	{FLOAT8OID, BF_KEY_FLOAT, hash_float8_key},
+	{NUMERICOID, BF_KEY_NUMERIC, hash_numeric_key},
+	{BOOLOID, BF_KEY_BOOLEAN, hash_byte_key},
+	{CHAROID, BF_KEY_CHAR, hash_byte_key},
+	{OIDOID, BF_KEY_OID, hash_oid_key},
+	{UUIDOID, BF_KEY_UUID, hash_uuid_key},
+	{DATEOID, BF_KEY_DATE, hash_int4_key},
+	{TIMEOID, BF_KEY_TIME, hash_int8_key},
+	{TIMETZOID, BF_KEY_TIMETZ, hash_timetz_key},
+	{TIMESTAMPOID, BF_KEY_TIMESTAMP, hash_int8_key},
+	{TIMESTAMPTZOID, BF_KEY_TIMESTAMPTZ, hash_int8_key},
+	{INTERVALOID, BF_KEY_INTERVAL, hash_interval_key},
+	{CIDROID, BF_KEY_INET, hash_inet_key},
+	{INETOID, BF_KEY_INET, hash_inet_key},
+	{MACADDROID, BF_KEY_MACADDR, hash_macaddr_key},
+	{MACADDR8OID, BF_KEY_MACADDR8, hash_macaddr8_key},
+	{PG_LSNOID, BF_KEY_PG_LSN, hash_int8_key},
+	{XID8OID, BF_KEY_XID8, hash_int8_key},
 };
 
 /* The hash function of text in this database */
@@ -362,32 +362,32 @@ pgbloom_text_hash(void)
  * as text there.
  */
 void
-pgbloom_set_text_encoding(BfKind *kind)
+pgbloom_set_text_encoding(BfKeyType *key_type)
 {
 	if (GetDatabaseEncoding() == BF_MULE_INTERNAL)
-		kind->encoding = BF_MULE_INTERNAL;
+		key_type->encoding = BF_MULE_INTERNAL;
 }
 
-/* The type to read keys of this kind as; InvalidOid if it has a name. */
+/* The type to read keys of this key type as; InvalidOid if it has a name. */
 Oid
-pgbloom_widest_type(const BfKind *kind)
+pgbloom_widest_type(const BfKeyType *key_type)
 {
 	int			i;
 
 	for (i = (int) lengthof(canonical_types) - 1; i >= 0; i--)
 	{
-		if (canonical_types[i].kind == kind->code)
+		if (canonical_types[i].key_type == key_type->code)
 			return canonical_types[i].type;
 	}
 	return InvalidOid;
 }
 
 /*
- * The hash function of a type that has canonical bytes, and its kind; NULL if
+ * The hash function of a type that has canonical bytes, and its key type; NULL if
  * the type has none.
  */
 PgBloomHashFunction
-pgbloom_canonical_hash(Oid type, BfKind *kind)
+pgbloom_canonical_hash(Oid type, BfKeyType *key_type)
 {
 	int			i;
 
@@ -395,9 +395,9 @@ pgbloom_canonical_hash(Oid type, BfKind *kind)
 	{
 		if (canonical_types[i].type == type)
 		{
-			kind->code = canonical_types[i].kind;
-			if (kind->code == BF_KIND_TEXT)
-				pgbloom_set_text_encoding(kind);
+			key_type->code = canonical_types[i].key_type;
+			if (key_type->code == BF_KEY_TEXT)
+				pgbloom_set_text_encoding(key_type);
 			if (canonical_types[i].hash == hash_text_key)
 				return pgbloom_text_hash();
 			return canonical_types[i].hash;

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_set.c
+ * set.c
  *	  Operations on two filters.
  *
  *-------------------------------------------------------------------------
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Whether x is to be merged before y: a total order of images. */
 static bool
@@ -27,12 +27,12 @@ comes_first(const BfView *x, const BfView *y)
  * own, so that the result does not depend on which of them is x.
  */
 BfStatus
-bf_union(BfBuilder *b, const BfHost *host, const BfView *x, const BfView *y)
+bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 {
 	const BfView *first = comes_first(x, y) ? x : y;
 	BfStatus	status;
 
-	bf_builder_init(b, host, &first->params);
+	bf_builder_init(b, env, &first->params);
 	status = bf_builder_merge(b, first);
 	if (status == BF_OK)
 		status = bf_builder_merge(b, first == x ? y : x);
@@ -41,13 +41,13 @@ bf_union(BfBuilder *b, const BfHost *host, const BfView *x, const BfView *y)
 
 /*
  * Whether the bits of two filters correspond: both are one layer of the same
- * shape.  With several layers, a common key may lie in different ones.
+ * geometry.  With several layers, a common key may lie in different ones.
  */
 static bool
 comparable(const BfView *x, const BfView *y)
 {
 	return x->nlayers == 1 && y->nlayers == 1 &&
-		bf_shape_equal(&x->layers[0].shape, &y->layers[0].shape);
+		bf_geometry_equal(&x->layers[0].geometry, &y->layers[0].geometry);
 }
 
 /* Where one of them is sparse, make it x; of two lists the shorter one. */
@@ -65,21 +65,21 @@ sparse_first(const BfView **x, const BfView **y)
 }
 
 /*
- * Keep those exceptions of either side apart for which the bits that are
+ * Keep those exclusions of either side apart for which the bits that are
  * left still say yes: what is in one filter not is not in the intersection.
  */
 static BfStatus
-keep_exceptions(BfBuilder *b, const BfView *view)
+keep_exclusions(BfBuilder *b, const BfView *view)
 {
 	BfStatus	status = BF_OK;
 	uint32_t	i;
 
-	for (i = 0; status == BF_OK && i < view->nexceptions; i++)
+	for (i = 0; status == BF_OK && i < view->nexclusions; i++)
 	{
-		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
+		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
 
-		if (bf_bits_contain(&b->layers[0].shape, b->layers[0].bits, hash))
-			status = bf_builder_keep_exception(b, hash);
+		if (bf_bits_contain(&b->layers[0].geometry, b->layers[0].bits, hash))
+			status = bf_builder_keep_exclusion(b, hash);
 	}
 	return status;
 }
@@ -90,13 +90,13 @@ keep_exceptions(BfBuilder *b, const BfView *view)
  * are set in both.
  */
 BfStatus
-bf_intersection(BfBuilder *b, const BfHost *host,
+bf_intersection(BfBuilder *b, const BfEnv *env,
 				const BfView *x, const BfView *y)
 {
 	BfStatus	status;
 	uint32_t	i;
 
-	bf_builder_init(b, host, &x->params);
+	bf_builder_init(b, env, &x->params);
 	status = bf_builder_join_params(b, &y->params);
 	if (status != BF_OK)
 		return status;
@@ -104,35 +104,35 @@ bf_intersection(BfBuilder *b, const BfHost *host,
 	sparse_first(&x, &y);
 	if (x->nlayers == 0)
 	{
-		/* Where the list turns dense is up to the whole of it. */
+		/* Where the list becomes dense is up to the whole of it. */
 		status = bf_builder_reserve(b, x->nhashes);
 		for (i = 0; status == BF_OK && i < x->nhashes; i++)
 		{
 			uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
 
-			bf_poll(host, i);
+			bf_check_interrupts(env, i);
 			if (bf_contains(y, hash))
 				status = bf_builder_add(b, hash);
 		}
 	}
 	else if (comparable(x, y))
 	{
-		size_t		size = bf_shape_size(&x->layers[0].shape);
+		size_t		size = bf_geometry_size(&x->layers[0].geometry);
 
 		status = bf_builder_merge(b, x);
 		if (status == BF_OK)
 		{
-			bf_bits_intersect(host, b->layers[0].bits, y->layers[0].bits,
+			bf_bits_intersect(env, b->layers[0].bits, y->layers[0].bits,
 							  size);
 			b->layers[0].bits_set = bf_bits_count(b->layers[0].bits, size);
-			b->nexceptions = 0;
-			status = keep_exceptions(b, x);
+			b->nexclusions = 0;
+			status = keep_exclusions(b, x);
 		}
 		if (status == BF_OK)
-			status = keep_exceptions(b, y);
+			status = keep_exclusions(b, y);
 	}
 	else
-		status = BF_SHAPE_MISMATCH;
+		status = BF_GEOMETRY_MISMATCH;
 	return status;
 }
 
@@ -143,21 +143,21 @@ bf_intersection(BfBuilder *b, const BfHost *host,
  * positives that are to be expected among them.
  */
 BfStatus
-bf_intersection_cardinality(const BfHost *host, const BfView *x,
+bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 							const BfView *y, double *n)
 {
-	double		most;
+	double		max;
 	uint32_t	i;
 
 	if (x->params.seed != y->params.seed)
 		return BF_SEED_MISMATCH;
-	if (x->params.kind.code != BF_KIND_NONE &&
-		y->params.kind.code != BF_KIND_NONE &&
-		!bf_kind_equal(&x->params.kind, &y->params.kind))
-		return BF_KIND_MISMATCH;
+	if (x->params.key_type.code != BF_KEY_NONE &&
+		y->params.key_type.code != BF_KEY_NONE &&
+		!bf_key_type_equal(&x->params.key_type, &y->params.key_type))
+		return BF_KEY_TYPE_MISMATCH;
 
 	sparse_first(&x, &y);
-	most = bf_cardinality(x);
+	max = bf_cardinality(x);
 	if (x->nlayers == 0)
 	{
 		double		fpp = y->nlayers > 0 ? bf_current_fpp(y) : 0;
@@ -165,25 +165,25 @@ bf_intersection_cardinality(const BfHost *host, const BfView *x,
 
 		for (i = 0; i < x->nhashes; i++)
 		{
-			bf_poll(host, i);
+			bf_check_interrupts(env, i);
 			hits += bf_contains(y, bf_load64(x->hashes + 8 * (size_t) i));
 		}
-		*n = fpp < 1 ? (hits - most * fpp) / (1 - fpp) : hits;
+		*n = fpp < 1 ? (hits - max * fpp) / (1 - fpp) : hits;
 	}
 	else if (comparable(x, y))
 	{
-		const BfShape *shape = &x->layers[0].shape;
-		uint64_t	bits_set = bf_bits_count_union(host, x->layers[0].bits,
+		const BfGeometry *geometry = &x->layers[0].geometry;
+		uint64_t	bits_set = bf_bits_count_union(env, x->layers[0].bits,
 												   y->layers[0].bits,
-												   bf_shape_size(shape));
+												   bf_geometry_size(geometry));
 
-		*n = most + bf_cardinality(y) -
-			bf_shape_cardinality(shape, bits_set);
-		most = fmin(most, bf_cardinality(y));
+		*n = max + bf_cardinality(y) -
+			bf_geometry_cardinality(geometry, bits_set);
+		max = fmin(max, bf_cardinality(y));
 	}
 	else
-		return BF_SHAPE_MISMATCH;
+		return BF_GEOMETRY_MISMATCH;
 
-	*n = fmin(fmax(*n, 0), most);
+	*n = fmin(fmax(*n, 0), max);
 	return BF_OK;
 }

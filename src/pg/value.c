@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_host.c
- *	  PostgreSQL as the host of the core: memory, values and errors.
+ * value.c
+ *	  PostgreSQL as the environment of the core: memory, values and errors.
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 
@@ -50,7 +50,7 @@ prefer_huge_pages(void *memory, size_t size)
 }
 
 static void *
-host_alloc(void *context, size_t size)
+env_alloc(void *context, size_t size)
 {
 	void	   *memory;
 
@@ -60,30 +60,30 @@ host_alloc(void *context, size_t size)
 }
 
 static void
-host_free(void *context, void *pointer)
+env_free(void *context, void *pointer)
 {
 	(void) context;
 	pfree(pointer);
 }
 
 static void
-host_poll(void *context)
+env_check_interrupts(void *context)
 {
 	(void) context;
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* A host that takes memory from this context. */
-BfHost
-pgbloom_host(MemoryContext context)
+/* A environment that takes memory from this context. */
+BfEnv
+pgbloom_env(MemoryContext context)
 {
-	BfHost		host;
+	BfEnv		env;
 
-	host.alloc = host_alloc;
-	host.free = host_free;
-	host.poll = host_poll;
-	host.context = context;
-	return host;
+	env.alloc = env_alloc;
+	env.free = env_free;
+	env.check_interrupts = env_check_interrupts;
+	env.context = context;
+	return env;
 }
 
 /*
@@ -159,7 +159,7 @@ utf8_to_server(const char *utf8)
 	return result.data;
 }
 
-/* The parts of a kind's name, in the encoding of the database. */
+/* The parts of a key type's name, in the encoding of the database. */
 typedef struct KindName
 {
 	char	   *type;
@@ -169,20 +169,20 @@ typedef struct KindName
 } KindName;
 
 /*
- * Split the name of a kind.  For an opclass-hashed type, it is put together
- * by set_foreign_name in bloom_kind.c.
+ * Split the name of a key type.  For an opclass-hashed type, it is put together
+ * by set_opclass_name in bloom_kind.c.
  */
 static void
-split_kind_name(const BfKind *kind, KindName *parts)
+split_key_type_name(const BfKeyType *key_type, KindName *parts)
 {
-	char	   *name = pstrdup(bf_kind_name(kind));
+	char	   *name = pstrdup(bf_key_type_name(key_type));
 	const char *from = name;
 	char	   *to = name;
 
 	parts->definition = "";
 	parts->locale = "";
 	parts->array = false;
-	while (kind->code == BF_KIND_FOREIGN && *from != '\0')
+	while (key_type->code == BF_KEY_OPCLASS && *from != '\0')
 	{
 		bool		special = strchr("#[@", *from) != NULL;
 
@@ -206,44 +206,44 @@ split_kind_name(const BfKind *kind, KindName *parts)
 		*to++ = *from;
 		from += special && from[1] == *from ? 2 : 1;
 	}
-	if (kind->code == BF_KIND_FOREIGN)
+	if (key_type->code == BF_KEY_OPCLASS)
 		*to = '\0';
 	parts->type = utf8_to_server(name);
 	pfree(name);
 }
 
 /*
- * The type of a kind's keys in the encoding of the database, for users to
- * read; NULL as long as the kind is open.
+ * The type of a key type's keys in the encoding of the database, for users to
+ * read; NULL as long as the key type is open.
  */
 char *
-pgbloom_kind_name(const BfKind *kind)
+pgbloom_key_type_name(const BfKeyType *key_type)
 {
 	KindName	name;
 
-	if (kind->code == BF_KIND_NONE)
+	if (key_type->code == BF_KEY_NONE)
 		return NULL;
-	split_kind_name(kind, &name);
+	split_key_type_name(key_type, &name);
 	return name.type;
 }
 
 /* The platform and locale by which keys are hashed. */
 static char *
-describe_kind(const BfKind *kind)
+describe_key_type(const BfKeyType *key_type)
 {
 	KindName	name;
 
-	split_kind_name(kind, &name);
+	split_key_type_name(key_type, &name);
 	return psprintf("%s (%s%s%s%s)", name.type,
-					kind->byte_order == BF_LITTLE_ENDIAN ? "little-endian, " :
-					kind->byte_order == BF_BIG_ENDIAN ? "big-endian, " : "",
-					pg_encoding_to_char(kind->code != BF_KIND_FOREIGN &&
-										kind->encoding == 0 ?
-										PG_UTF8 : kind->encoding),
+					key_type->byte_order == BF_LITTLE_ENDIAN ? "little-endian, " :
+					key_type->byte_order == BF_BIG_ENDIAN ? "big-endian, " : "",
+					pg_encoding_to_char(key_type->code != BF_KEY_OPCLASS &&
+										key_type->encoding == 0 ?
+										PG_UTF8 : key_type->encoding),
 					name.locale[0] != '\0' ? ", locale " : "", name.locale);
 }
 
-/* Why two kinds are not equal. */
+/* Why two key types are not equal. */
 typedef enum Difference
 {
 	DIFFERENT_TYPES,
@@ -253,11 +253,11 @@ typedef enum Difference
 } Difference;
 
 static Difference
-compare_kinds(const BfKind *a, const BfKind *b, KindName *a_name,
+compare_key_types(const BfKeyType *a, const BfKeyType *b, KindName *a_name,
 			  KindName *b_name)
 {
-	split_kind_name(a, a_name);
-	split_kind_name(b, b_name);
+	split_key_type_name(a, a_name);
+	split_key_type_name(b, b_name);
 	if (a->code != b->code || a_name->array != b_name->array ||
 		strcmp(a_name->type, b_name->type) != 0)
 		return DIFFERENT_TYPES;
@@ -268,13 +268,13 @@ compare_kinds(const BfKind *a, const BfKind *b, KindName *a_name,
 	return DIFFERENT_PLATFORMS;
 }
 
-/* Report a key that is not of the kind of the filter's keys. */
+/* Report a key that is not of the key type of the filter's keys. */
 void
-pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
+pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
 {
 	KindName	name;
 	KindName	other_name;
-	Difference	difference = compare_kinds(kind, other, &name, &other_name);
+	Difference	difference = compare_key_types(key_type, other, &name, &other_name);
 
 	if (difference == DIFFERENT_TYPES)
 		ereport(ERROR,
@@ -300,17 +300,17 @@ pgbloom_kind_mismatch(const BfKind *kind, const BfKind *other)
 			 errmsg("Bloom filter holds keys of type %s hashed under another locale",
 					name.type),
 			 errdetail("The keys of the filter are %s, those given are %s.",
-					   describe_kind(kind), describe_kind(other)),
+					   describe_key_type(key_type), describe_key_type(other)),
 			 errhint("Build the filter again in this database, or from keys cast to text.")));
 }
 
-/* Report two filters whose keys are not of one kind. */
+/* Report two filters whose keys are not of one key type. */
 static void
-filter_mismatch(const BfKind *a, const BfKind *b)
+filter_mismatch(const BfKeyType *a, const BfKeyType *b)
 {
 	KindName	a_name;
 	KindName	b_name;
-	Difference	difference = compare_kinds(a, b, &a_name, &b_name);
+	Difference	difference = compare_key_types(a, b, &a_name, &b_name);
 
 	if (difference == DIFFERENT_TYPES)
 		ereport(ERROR,
@@ -334,7 +334,7 @@ filter_mismatch(const BfKind *a, const BfKind *b)
 			 errmsg("cannot combine Bloom filters with keys of type %s hashed under different locales",
 					a_name.type),
 			 errdetail("The keys of one filter are %s, those of the other are %s.",
-					   describe_kind(a), describe_kind(b)),
+					   describe_key_type(a), describe_key_type(b)),
 			 errhint("Build both filters in one database, or from keys cast to text.")));
 }
 
@@ -388,21 +388,21 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 							   (long long) other->seed),
 					 errhint("Build both filters with the same seed.")));
 			break;
-		case BF_KIND_MISMATCH:
-			filter_mismatch(&params->kind, &other->kind);
+		case BF_KEY_TYPE_MISMATCH:
+			filter_mismatch(&params->key_type, &other->key_type);
 			break;
-		case BF_SHAPE_MISMATCH:
+		case BF_GEOMETRY_MISMATCH:
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot intersect Bloom filters of different shapes"),
 					 errdetail("Bits of filters that differ in size or false-positive rate, or have more than one layer, do not correspond."),
 					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them.")));
 			break;
-		case BF_TOO_MANY_EXCEPTIONS:
+		case BF_TOO_MANY_EXCLUSIONS:
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("Bloom filter would exceed the maximum of %d excluded keys",
-							BF_MAX_EXCEPTIONS),
+							BF_MAX_EXCLUSIONS),
 					 errhint("Build the filter anew with a smaller false-positive rate or another seed.")));
 			break;
 		case BF_IS_MEMBER:
@@ -442,9 +442,9 @@ pgbloom_open(const struct varlena *filter, BfView *view)
 
 /* The same where only the front of the image is at hand. */
 void
-pgbloom_open_front(const uint8_t *front, size_t size, BfView *view)
+pgbloom_open_header(const uint8_t *header, size_t size, BfView *view)
 {
-	check_opened(bf_open_front(front, size, view), view);
+	check_opened(bf_open_header(header, size, view), view);
 }
 
 /*
@@ -469,9 +469,9 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 
 /* Make a builder with the content of a filter. */
 void
-pgbloom_load(BfBuilder *builder, const BfHost *host, const BfView *view)
+pgbloom_load(BfBuilder *builder, const BfEnv *env, const BfView *view)
 {
-	bf_builder_init(builder, host, &view->params);
+	bf_builder_init(builder, env, &view->params);
 	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
 				  &view->params);
 }
@@ -510,15 +510,15 @@ pgbloom_result(BfBuilder *builder, bool compact)
 Datum
 pgbloom_base_filter(FunctionCallInfo fcinfo)
 {
-	BfHost		host;
+	BfEnv		env;
 	BfParams	params;
 	BfBuilder	builder;
 
 	if (!PG_ARGISNULL(0))
 		return PG_GETARG_DATUM(0);
-	host = pgbloom_host(CurrentMemoryContext);
+	env = pgbloom_env(CurrentMemoryContext);
 	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
-	bf_builder_init(&builder, &host, &params);
+	bf_builder_init(&builder, &env, &params);
 	return PointerGetDatum(pgbloom_result(&builder, false));
 }
 
@@ -540,7 +540,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 					int64 seed)
 {
 	uint64		n = 0;
-	BfShape		shape;
+	BfGeometry		geometry;
 
 	/* Written so that NaN fails. */
 	if (!(fpp >= BF_FPP_MIN && fpp <= BF_FPP_MAX))
@@ -562,7 +562,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 				 errhint("Use NULL for a filter that sizes itself.")));
 	if (sized)
 		n = (uint64) ceil(expected);
-	if (sized && bf_shape_for(fpp, n, &shape) != BF_OK)
+	if (sized && bf_geometry_for(fpp, n, &geometry) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
@@ -570,7 +570,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 						pretty_size(bf_needed_bits(fpp, n) / 8)),
 				 errdetail("The maximum size of a filter is %s, at this rate enough for %lld keys.",
 						   pretty_size(BF_MAX_BITS / 8.0),
-						   (long long) bf_most_keys(fpp)),
+						   (long long) bf_max_keys(fpp)),
 				 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 
 	memset(params, 0, sizeof(*params));

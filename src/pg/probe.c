@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_stored.c
+ * probe.c
  *	  From a filter argument to something that can be asked, without fetching
  *	  the whole filter for each row.
  *
  * A filter in memory is used where it lies, and an expanded one as it is.
- * One that is stored out of line is asked by slices at first: its front,
+ * One that is stored out of line is asked by slices at first: its header,
  * which the call site remembers, and then the block of the key.  When the
  * slices of one value have cost as much as it costs to read all of it, it is
  * read as a whole and kept.  While there is memory for it, this costs at most
@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/detoast.h"
 #include "access/tableam.h"
@@ -47,27 +47,27 @@
 typedef struct Stored
 {
 	struct varatt_external pointer; /* key of the hash table */
-	dlist_node	node;			/* in PgBloomKept.recent */
-	uint8	   *front;			/* or NULL: the whole is kept */
+	dlist_node	node;			/* in PgBloomFilterCache.recent */
+	uint8	   *header;			/* or NULL: the whole is kept */
 	struct varlena *whole;
 	MemoryContext context;		/* of the whole, nothing else in it */
-	Size		charged;		/* its part of PgBloomKept.charged */
-	uint64		spent;			/* on slices of it */
+	Size		accounted;		/* its part of PgBloomFilterCache.charged */
+	uint64		cost;			/* on slices of it */
 } Stored;
 
-struct PgBloomKept
+struct PgBloomFilterCache
 {
 	BfView		view;			/* of the filter asked last, which is */
 	Stored	   *current;		/* either this one, */
 	const uint8_t *plain;		/* or one in memory, with its image here, */
-	uint8_t		front[BF_MAX_FRONT];	/* which begins like this */
-	size_t		front_size;
+	uint8_t		header[BF_MAX_HEADER];	/* which begins like this */
+	size_t		header_size;
 
 	MemoryContext context;		/* of all that is stored, or NULL */
 	LocalTransactionId lxid;	/* and seen in this transaction */
 	HTAB	   *stored;
 	dlist_head	recent;			/* the one asked last comes first */
-	Size		charged;		/* for all of them */
+	Size		accounted;		/* for all of them */
 	uint64		run;			/* spent since the current one came */
 
 	struct varlena *compressed; /* a value that was compressed in its row */
@@ -78,11 +78,11 @@ struct PgBloomKept
 	{
 		int32		alignment;
 		struct varlena value;
-		char		bytes[VARHDRSZ + BF_MAX_PART];
+		char		bytes[VARHDRSZ + BF_MAX_SLICE];
 	}			slice;
 };
 
-StaticAssertDecl(BF_MAX_FRONT <= BF_MAX_PART, "no room for a front");
+StaticAssertDecl(BF_MAX_HEADER <= BF_MAX_SLICE, "no room for a front");
 
 static Size
 memory_limit(void)
@@ -91,15 +91,15 @@ memory_limit(void)
 }
 
 static void
-drop(PgBloomKept *kept, Stored *stored)
+drop(PgBloomFilterCache *cache, Stored *stored)
 {
 	dlist_delete(&stored->node);
-	kept->charged -= stored->charged;
-	if (stored->front != NULL)
-		pfree(stored->front);
+	cache->accounted -= stored->accounted;
+	if (stored->header != NULL)
+		pfree(stored->header);
 	if (stored->whole != NULL)
 		MemoryContextDelete(stored->context);
-	hash_search(kept->stored, &stored->pointer, HASH_REMOVE, NULL);
+	hash_search(cache->stored, &stored->pointer, HASH_REMOVE, NULL);
 }
 
 /*
@@ -107,24 +107,24 @@ drop(PgBloomKept *kept, Stored *stored)
  * that is allowed.  Others make room for it.
  */
 static void
-charge(PgBloomKept *kept, Stored *stored)
+account(PgBloomFilterCache *cache, Stored *stored)
 {
 	Size		size = sizeof(Stored);
 
 	if (stored->whole == NULL)
-		size += bf_header_size(&kept->view.params, kept->view.nlayers);
-	else if (kept->view.size <= memory_limit())
-		size += kept->view.size;
-	kept->charged += size - stored->charged;
-	stored->charged = size;
+		size += bf_header_size(&cache->view.params, cache->view.nlayers);
+	else if (cache->view.size <= memory_limit())
+		size += cache->view.size;
+	cache->accounted += size - stored->accounted;
+	stored->accounted = size;
 
-	while (kept->charged > memory_limit())
+	while (cache->accounted > memory_limit())
 	{
-		Stored	   *oldest = dlist_tail_element(Stored, node, &kept->recent);
+		Stored	   *oldest = dlist_tail_element(Stored, node, &cache->recent);
 
 		if (oldest == stored)
 			break;
-		drop(kept, oldest);
+		drop(cache, oldest);
 	}
 }
 
@@ -133,60 +133,60 @@ charge(PgBloomKept *kept, Stored *stored)
  * it is not kept.
  */
 static void
-leave(PgBloomKept *kept)
+leave(PgBloomFilterCache *cache)
 {
-	Stored	   *stored = kept->current;
+	Stored	   *stored = cache->current;
 
-	kept->current = NULL;
-	kept->plain = NULL;
+	cache->current = NULL;
+	cache->plain = NULL;
 	if (stored != NULL && stored->whole != NULL &&
-		kept->view.size > memory_limit())
-		drop(kept, stored);
+		cache->view.size > memory_limit())
+		drop(cache, stored);
 }
 
 static void
-forget_all(PgBloomKept *kept)
+forget_all(PgBloomFilterCache *cache)
 {
 	HASHCTL		control;
 
-	kept->current = NULL;
-	kept->lxid = InvalidLocalTransactionId;
-	kept->charged = 0;
-	dlist_init(&kept->recent);
-	if (kept->context == NULL)
-		kept->context = AllocSetContextCreate(GetMemoryChunkContext(kept),
+	cache->current = NULL;
+	cache->lxid = InvalidLocalTransactionId;
+	cache->accounted = 0;
+	dlist_init(&cache->recent);
+	if (cache->context == NULL)
+		cache->context = AllocSetContextCreate(GetMemoryChunkContext(cache),
 											  "stored Bloom filters",
 											  ALLOCSET_SMALL_SIZES);
 	else
-		MemoryContextReset(kept->context);
+		MemoryContextReset(cache->context);
 
 	memset(&control, 0, sizeof(control));
 	control.keysize = sizeof(struct varatt_external);
 	control.entrysize = sizeof(Stored);
-	control.hcxt = kept->context;
-	kept->stored = hash_create("stored filters of bloomfilter", 16, &control,
+	control.hcxt = cache->context;
+	cache->stored = hash_create("stored filters of bloomfilter", 16, &control,
 							   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	kept->lxid = MY_LOCAL_TRANSACTION_ID;
+	cache->lxid = MY_LOCAL_TRANSACTION_ID;
 }
 
 /* Look into a filter in memory, unless it is the one seen last. */
 static void
-open_plain(PgBloomKept *kept, const struct varlena *value)
+open_plain(PgBloomFilterCache *cache, const struct varlena *value)
 {
 	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
 	size_t		size = VARSIZE_ANY_EXHDR(value);
 
 	/* Other values may have come to lie here since. */
-	if (kept->plain == image && kept->view.size == size &&
-		memcmp(image, kept->front, kept->front_size) == 0)
+	if (cache->plain == image && cache->view.size == size &&
+		memcmp(image, cache->header, cache->header_size) == 0)
 		return;
 
-	leave(kept);
-	pgbloom_open(value, &kept->view);
-	kept->front_size = bf_header_size(&kept->view.params,
-									  kept->view.nlayers);
-	memcpy(kept->front, image, kept->front_size);
-	kept->plain = image;
+	leave(cache);
+	pgbloom_open(value, &cache->view);
+	cache->header_size = bf_header_size(&cache->view.params,
+									  cache->view.nlayers);
+	memcpy(cache->header, image, cache->header_size);
+	cache->plain = image;
 }
 
 /*
@@ -194,31 +194,31 @@ open_plain(PgBloomKept *kept, const struct varlena *value)
  * bytes, of which there is less than a page.  One of them is kept.
  */
 static struct varlena *
-decompress(PgBloomKept *kept, struct varlena *value)
+decompress(PgBloomFilterCache *cache, struct varlena *value)
 {
 	MemoryContext old;
 
-	if (kept->compressed != NULL)
+	if (cache->compressed != NULL)
 	{
-		if (VARSIZE_ANY(kept->compressed) == VARSIZE_ANY(value) &&
-			memcmp(kept->compressed, value, VARSIZE_ANY(value)) == 0)
-			return kept->decompressed;
-		pfree(kept->compressed);
-		kept->compressed = NULL;
-		pfree(kept->decompressed);
+		if (VARSIZE_ANY(cache->compressed) == VARSIZE_ANY(value) &&
+			memcmp(cache->compressed, value, VARSIZE_ANY(value)) == 0)
+			return cache->decompressed;
+		pfree(cache->compressed);
+		cache->compressed = NULL;
+		pfree(cache->decompressed);
 	}
 
-	old = MemoryContextSwitchTo(GetMemoryChunkContext(kept));
-	kept->decompressed = detoast_attr(value);
-	kept->compressed = palloc(VARSIZE_ANY(value));
-	memcpy(kept->compressed, value, VARSIZE_ANY(value));
+	old = MemoryContextSwitchTo(GetMemoryChunkContext(cache));
+	cache->decompressed = detoast_attr(value);
+	cache->compressed = palloc(VARSIZE_ANY(value));
+	memcpy(cache->compressed, value, VARSIZE_ANY(value));
 	MemoryContextSwitchTo(old);
-	return kept->decompressed;
+	return cache->decompressed;
 }
 
-/* Read a slice of the current value into PgBloomKept.slice. */
+/* Read a slice of the current value into PgBloomFilterCache.slice. */
 static const uint8_t *
-read_slice(PgBloomFilter *filter, size_t at, size_t length)
+read_slice(PgBloomProbe *filter, size_t at, size_t length)
 {
 	struct varatt_external pointer;
 	struct varlena *slice = &filter->parts->slice.value;
@@ -234,11 +234,11 @@ read_slice(PgBloomFilter *filter, size_t at, size_t length)
 }
 
 static const uint8_t *
-read_part(void *context, size_t at, size_t length)
+read_block_slice(void *context, size_t at, size_t length)
 {
-	PgBloomFilter *filter = context;
+	PgBloomProbe *filter = context;
 
-	filter->parts->current->spent += SLICE_COST;
+	filter->parts->current->cost += SLICE_COST;
 	filter->parts->run += SLICE_COST;
 	return read_slice(filter, at, length);
 }
@@ -248,7 +248,7 @@ read_part(void *context, size_t at, size_t length)
  * that succeeds.
  */
 static struct varlena *
-read_whole(PgBloomKept *kept, const struct varlena *pointer,
+read_whole(PgBloomFilterCache *cache, const struct varlena *pointer,
 		   MemoryContext *context)
 {
 	MemoryContext old;
@@ -260,25 +260,25 @@ read_whole(PgBloomKept *kept, const struct varlena *pointer,
 	old = MemoryContextSwitchTo(*context);
 	whole = detoast_attr(unconstify(struct varlena *, pointer));
 	MemoryContextSwitchTo(old);
-	pgbloom_open(whole, &kept->view);
-	MemoryContextSetParent(*context, kept->context);
+	pgbloom_open(whole, &cache->view);
+	MemoryContextSetParent(*context, cache->context);
 	return whole;
 }
 
 /* Go over from slices of the current filter to the whole. */
 static void
-keep_whole(PgBloomFilter *filter)
+keep_whole(PgBloomProbe *filter)
 {
-	PgBloomKept *kept = filter->parts;
-	Stored	   *stored = kept->current;
+	PgBloomFilterCache *cache = filter->parts;
+	Stored	   *stored = cache->current;
 
 	/* After an error nothing is known of the view. */
-	kept->current = NULL;
-	stored->whole = read_whole(kept, filter->pointer, &stored->context);
-	kept->current = stored;
-	pfree(stored->front);
-	stored->front = NULL;
-	charge(kept, stored);
+	cache->current = NULL;
+	stored->whole = read_whole(cache, filter->pointer, &stored->context);
+	cache->current = stored;
+	pfree(stored->header);
+	stored->header = NULL;
+	account(cache, stored);
 	filter->parts = NULL;
 }
 
@@ -289,98 +289,98 @@ keep_whole(PgBloomFilter *filter)
  * asked in turn, none would be there when its turn comes again.
  */
 static bool
-is_whole_cheaper(const PgBloomKept *kept, uint64 cost)
+is_whole_cheaper(const PgBloomFilterCache *cache, uint64 cost)
 {
-	uint64		whole = kept->view.size / CHUNK_SIZE + 1;
+	uint64		whole = cache->view.size / CHUNK_SIZE + 1;
 
-	return kept->run + cost > whole ||
-		(kept->current->spent + cost > whole &&
-		 kept->charged + kept->view.size <= memory_limit());
+	return cache->run + cost > whole ||
+		(cache->current->cost + cost > whole &&
+		 cache->accounted + cache->view.size <= memory_limit());
 }
 
 /* Make the acquaintance of a stored filter. */
 static Stored *
-add_stored(PgBloomKept *kept, PgBloomFilter *filter,
+add_stored(PgBloomFilterCache *cache, PgBloomProbe *filter,
 		   const struct varatt_external *pointer)
 {
 	size_t		size = VARATT_EXTERNAL_GET_EXTSIZE(*pointer);
 	struct varlena *whole = NULL;
 	MemoryContext context = NULL;
-	uint8_t    *front = NULL;
+	uint8_t    *header = NULL;
 	Stored	   *stored;
 
 	/* The first is VARATT_EXTERNAL_IS_COMPRESSED, of which clang warns. */
 	if (size + VARHDRSZ < (size_t) pointer->va_rawsize ||
 		size < SMALL_CHUNKS * CHUNK_SIZE)
-		whole = read_whole(kept, filter->pointer, &context);
+		whole = read_whole(cache, filter->pointer, &context);
 	else
 	{
-		size_t		front_size;
+		size_t		header_size;
 
-		pgbloom_open_front(read_slice(filter, 0, BF_MAX_FRONT), size,
-						   &kept->view);
-		front_size = bf_header_size(&kept->view.params, kept->view.nlayers);
-		front = MemoryContextAlloc(kept->context, front_size);
-		memcpy(front, VARDATA(&kept->slice.value), front_size);
+		pgbloom_open_header(read_slice(filter, 0, BF_MAX_HEADER), size,
+						   &cache->view);
+		header_size = bf_header_size(&cache->view.params, cache->view.nlayers);
+		header = MemoryContextAlloc(cache->context, header_size);
+		memcpy(header, VARDATA(&cache->slice.value), header_size);
 	}
 
-	stored = hash_search(kept->stored, pointer, HASH_ENTER, NULL);
-	dlist_push_head(&kept->recent, &stored->node);
-	stored->front = front;
+	stored = hash_search(cache->stored, pointer, HASH_ENTER, NULL);
+	dlist_push_head(&cache->recent, &stored->node);
+	stored->header = header;
 	stored->whole = whole;
 	stored->context = context;
-	stored->charged = 0;
-	stored->spent = kept->run = SLICE_COST;
+	stored->accounted = 0;
+	stored->cost = cache->run = SLICE_COST;
 	return stored;
 }
 
 /* Make a stored filter the current one. */
 static void
-open_stored(PgBloomKept *kept, PgBloomFilter *filter)
+open_stored(PgBloomFilterCache *cache, PgBloomProbe *filter)
 {
 	struct varatt_external pointer;
-	Stored	   *stored = kept->current;
+	Stored	   *stored = cache->current;
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, filter->pointer);
-	if (kept->lxid != MY_LOCAL_TRANSACTION_ID)
-		forget_all(kept);
+	if (cache->lxid != MY_LOCAL_TRANSACTION_ID)
+		forget_all(cache);
 	else if (stored != NULL &&
 			 memcmp(&stored->pointer, &pointer, sizeof(pointer)) == 0)
 	{
-		filter->parts = stored->whole == NULL ? kept : NULL;
+		filter->parts = stored->whole == NULL ? cache : NULL;
 		return;
 	}
 
-	leave(kept);
-	kept->run = 0;
-	filter->parts = kept;
-	stored = hash_search(kept->stored, &pointer, HASH_FIND, NULL);
+	leave(cache);
+	cache->run = 0;
+	filter->parts = cache;
+	stored = hash_search(cache->stored, &pointer, HASH_FIND, NULL);
 	if (stored == NULL)
-		stored = add_stored(kept, filter, &pointer);
+		stored = add_stored(cache, filter, &pointer);
 	else
 	{
-		dlist_move_head(&kept->recent, &stored->node);
+		dlist_move_head(&cache->recent, &stored->node);
 		if (stored->whole != NULL)
-			pgbloom_open(stored->whole, &kept->view);
+			pgbloom_open(stored->whole, &cache->view);
 		else
-			pgbloom_open_front(stored->front,
+			pgbloom_open_header(stored->header,
 							   VARATT_EXTERNAL_GET_EXTSIZE(pointer),
-							   &kept->view);
+							   &cache->view);
 	}
-	kept->current = stored;
-	charge(kept, stored);
+	cache->current = stored;
+	account(cache, stored);
 	if (stored->whole != NULL)
 		filter->parts = NULL;
 }
 
 /* Make a filter argument ready to be asked. */
 void
-pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
+pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *filter)
 {
 	Datum		argument = PG_GETARG_DATUM(argno);
 	struct varlena *value = (struct varlena *) DatumGetPointer(argument);
-	PgBloomSite *site = pgbloom_site(fcinfo);
-	PgBloomKept *kept = site->kept;
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomFilterCache *cache = fn_cache->cache;
 
 	filter->parts = NULL;
 	filter->toast = NULL;
@@ -391,11 +391,11 @@ pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
 		return;
 	}
 
-	if (kept == NULL)
-		kept = site->kept = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-												   sizeof(*kept));
-	filter->view = &kept->view;
-	filter->params = &kept->view.params;
+	if (cache == NULL)
+		cache = fn_cache->cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+												   sizeof(*cache));
+	filter->view = &cache->view;
+	filter->params = &cache->view.params;
 
 	if (VARATT_IS_EXTERNAL_INDIRECT(value))
 	{
@@ -407,28 +407,28 @@ pgbloom_filter_open(FunctionCallInfo fcinfo, int argno, PgBloomFilter *filter)
 	if (VARATT_IS_EXTERNAL_ONDISK(value))
 	{
 		filter->pointer = value;
-		open_stored(kept, filter);
+		open_stored(cache, filter);
 	}
 	else if (VARATT_IS_COMPRESSED(value))
-		open_plain(kept, decompress(kept, value));
+		open_plain(cache, decompress(cache, value));
 	else if (VARATT_IS_EXTERNAL(value))
-		open_plain(kept, detoast_attr(value));
+		open_plain(cache, detoast_attr(value));
 	else
-		open_plain(kept, value);
+		open_plain(cache, value);
 }
 
 /* What bloom_contains says of a key with this hash. */
 bool
-pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash)
+pgbloom_probe_contains(PgBloomProbe *filter, uint64 hash)
 {
-	PgBloomKept *kept = filter->parts;
+	PgBloomFilterCache *cache = filter->parts;
 
 	if (filter->builder != NULL)
 		return bf_builder_contains(filter->builder, hash);
-	if (kept != NULL)
+	if (cache != NULL)
 	{
-		if (!is_whole_cheaper(kept, SLICE_COST))
-			return bf_contains_by_parts(filter->view, hash, read_part,
+		if (!is_whole_cheaper(cache, SLICE_COST))
+			return bf_contains_sliced(filter->view, hash, read_block_slice,
 										filter);
 		keep_whole(filter);
 	}
@@ -440,37 +440,37 @@ pgbloom_filter_contains(PgBloomFilter *filter, uint64 hash)
  * so in the order of their hashes, which is that of the parts to be read.
  */
 bool
-pgbloom_filter_expect(PgBloomFilter *filter, int nkeys)
+pgbloom_probe_batch(PgBloomProbe *filter, int nkeys)
 {
-	PgBloomKept *kept = filter->parts;
+	PgBloomFilterCache *cache = filter->parts;
 
-	if (kept == NULL)
+	if (cache == NULL)
 		return false;
-	if (is_whole_cheaper(kept, (uint64) nkeys * SLICE_COST))
+	if (is_whole_cheaper(cache, (uint64) nkeys * SLICE_COST))
 		keep_whole(filter);
 	return filter->parts != NULL;
 }
 
 /*
- * Look into a filter only for what its front tells; the view has no pointers
+ * Look into a filter only for what its header tells; the view has no pointers
  * to the rest.
  */
 void
-pgbloom_describe(Datum filter, BfView *view)
+pgbloom_open_info(Datum filter, BfView *view)
 {
 	struct varlena *value = (struct varlena *) DatumGetPointer(filter);
 
 	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
 	{
-		struct varlena *front = detoast_attr_slice(value, 0, BF_MAX_FRONT);
+		struct varlena *header = detoast_attr_slice(value, 0, BF_MAX_HEADER);
 		size_t		size = toast_raw_datum_size(filter) - VARHDRSZ;
-		size_t		length = VARSIZE_ANY_EXHDR(front);
+		size_t		length = VARSIZE_ANY_EXHDR(header);
 
 		/* Damage may have made it shorter than it says it is. */
-		if (length < Min(size, BF_MAX_FRONT))
+		if (length < Min(size, BF_MAX_HEADER))
 			size = length;
-		pgbloom_open_front((const uint8_t *) VARDATA_ANY(front), size, view);
-		pfree(front);
+		pgbloom_open_header((const uint8_t *) VARDATA_ANY(header), size, view);
+		pfree(header);
 	}
 	else
 		pgbloom_open(PG_DETOAST_DATUM_PACKED(filter), view);

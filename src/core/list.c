@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_list.c
+ * list.c
  *	  Ascending lists of distinct hashes, the sparse form of a filter.
  *
  * Hashes are spread evenly over 64 bits, so a radix sort from the top byte
@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Below this length, insertion is faster than another pass. */
 #define SHORT_LIST		48
@@ -45,7 +45,7 @@ insertion_sort(uint64_t *list, size_t n)
  * below (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993).
  */
 static void
-radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
+radix_sort(const BfEnv *env, uint64_t *list, size_t n, unsigned shift)
 {
 	size_t		start[256],
 				end[256];
@@ -55,7 +55,7 @@ radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
 
 	/* Now and between two buckets, no hash is in hand: all are in the list. */
 	if (n >= MANY)
-		host->poll(host->context);
+		env->check_interrupts(env->context);
 	memset(end, 0, sizeof(end));
 	for (i = 0; i < n; i++)
 		end[list[i] >> shift & 0xFF]++;
@@ -83,7 +83,7 @@ radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
 			list[start[byte]++] = hash;
 		}
 		if (n >= MANY)
-			host->poll(host->context);
+			env->check_interrupts(env->context);
 	}
 
 	if (shift == 0)
@@ -94,7 +94,7 @@ radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
 		size_t		length = end[byte] - position;
 
 		if (length > SHORT_LIST)
-			radix_sort(host, list + position, length, shift - 8);
+			radix_sort(env, list + position, length, shift - 8);
 		else
 			insertion_sort(list + position, length);
 		position = end[byte];
@@ -103,7 +103,7 @@ radix_sort(const BfHost *host, uint64_t *list, size_t n, unsigned shift)
 
 /* Sort a list, which may be sorted already. */
 void
-bf_list_sort(const BfHost *host, uint64_t *list, size_t n)
+bf_list_sort(const BfEnv *env, uint64_t *list, size_t n)
 {
 	size_t		i = 1;
 
@@ -112,7 +112,7 @@ bf_list_sort(const BfHost *host, uint64_t *list, size_t n)
 	if (i >= n)
 		return;
 	if (n > SHORT_LIST)
-		radix_sort(host, list, n, 56);
+		radix_sort(env, list, n, 56);
 	else
 		insertion_sort(list, n);
 }
@@ -121,15 +121,15 @@ bf_list_sort(const BfHost *host, uint64_t *list, size_t n)
 size_t
 bf_list_dedup(uint64_t *list, size_t n)
 {
-	size_t		kept = 0;
+	size_t		cache = 0;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
 	{
-		if (kept == 0 || list[kept - 1] != list[i])
-			list[kept++] = list[i];
+		if (cache == 0 || list[cache - 1] != list[i])
+			list[cache++] = list[i];
 	}
-	return kept;
+	return cache;
 }
 
 /*
@@ -197,8 +197,8 @@ bf_list_contains(const uint8_t *list, size_t n, uint64_t hash)
  * from some turn on, as in any binary search.
  */
 bool
-bf_list_contains_by_parts(size_t at, size_t n, uint64_t hash,
-						  BfRead read, void *context)
+bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
+						  BfReadSlice read, void *context)
 {
 	size_t		low = 0;
 	size_t		high = n;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_key.c
- *	  From an SQL datum to the kind of a key and its 64-bit hash.
+ * key.c
+ *	  From an SQL datum to the key type of a key and its 64-bit hash.
  *
  * Keys that SQL calls equal must hash alike, wherever and whenever: across
  * the types of one hash operator family, inline or TOASTed, on every CPU,
@@ -9,7 +9,7 @@
  * types are therefore hashed by canonical bytes of our own
  * (bloom_canonical.c).  Any other type goes through the extended hash
  * function of its hash operator class, with what that depends on recorded in
- * the kind (bloom_kind.c).
+ * the key type (bloom_kind.c).
  *
  * A key without a type (bloom_key, or an element of bloom_keys) is text that
  * is read as the filter's key type, as PostgreSQL reads the literal in
@@ -18,7 +18,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <float.h>
 #include <math.h>
@@ -33,23 +33,23 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-struct PgBloomKeyType
+struct PgBloomKeyInfo
 {
-	BfKind		kind;
-	PgBloomHashFunction hash;	/* NULL for foreign types */
-	FmgrInfo	extended_hash;	/* of foreign types */
+	BfKeyType		key_type;
+	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
+	FmgrInfo	extended_hash;	/* of opclass-hashed types */
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
 	bool		untyped;		/* a literal or parameter without a type */
 	bool		array_text;		/* keys are elements of the text of an array */
-	PgBloomKeyType *resolved;	/* what an untyped key was last read as */
+	PgBloomKeyInfo *resolved;	/* what an untyped key was last read as */
 	bool		from_text;		/* convert text by the input function */
 	FmgrInfo	input;
 	Oid			ioparam;
 };
 
 static uint64
-hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
+hash_by_opclass(PgBloomKeyInfo *type, Datum key, uint64 seed)
 {
 	Datum		hash;
 
@@ -60,7 +60,7 @@ hash_foreign(PgBloomKeyType *type, Datum key, uint64 seed)
 
 /* Hash keys of any other type by the function of its operator class. */
 static bool
-set_foreign(PgBloomKeyType *key_type, Oid type, bool noerror)
+set_opclass_hash(PgBloomKeyInfo *key_info, Oid type, bool noerror)
 {
 	TypeCacheEntry *entry;
 
@@ -76,84 +76,84 @@ set_foreign(PgBloomKeyType *key_type, Oid type, bool noerror)
 				 errdetail("It has no default hash operator class with an extended hash function."),
 				 errhint("Cast the key to a type that has one, for example text.")));
 	}
-	fmgr_info_cxt(entry->hash_extended_proc, &key_type->extended_hash,
-				  key_type->context);
-	return pgbloom_foreign_kind(&key_type->kind, type, key_type->collation,
+	fmgr_info_cxt(entry->hash_extended_proc, &key_info->extended_hash,
+				  key_info->context);
+	return pgbloom_opclass_key_type(&key_info->key_type, type, key_info->collation,
 								noerror);
 }
 
-static PgBloomKeyType *
-make_key_type(Oid type, Oid collation, MemoryContext context, bool noerror)
+static PgBloomKeyInfo *
+make_key_info(Oid type, Oid collation, MemoryContext context, bool noerror)
 {
-	PgBloomKeyType *key_type = MemoryContextAllocZero(context,
-													  sizeof(*key_type));
+	PgBloomKeyInfo *key_info = MemoryContextAllocZero(context,
+													  sizeof(*key_info));
 	Oid			base = getBaseType(type);
 
-	key_type->collation = collation;
-	key_type->context = context;
+	key_info->collation = collation;
+	key_info->context = context;
 
-	key_type->hash = pgbloom_canonical_hash(base, &key_type->kind);
-	if (key_type->hash != NULL)
+	key_info->hash = pgbloom_canonical_hash(base, &key_info->key_type);
+	if (key_info->hash != NULL)
 	{
 		if (type_is_collatable(base) &&
 			!pgbloom_check_collation(collation, noerror))
 			return NULL;
-		return key_type;
+		return key_info;
 	}
 
-	key_type->array_text = pgbloom_type_is(base, PGBLOOM_KEYS);
-	if (key_type->array_text || pgbloom_type_is(base, PGBLOOM_KEY))
+	key_info->array_text = pgbloom_type_is(base, PGBLOOM_KEYS);
+	if (key_info->array_text || pgbloom_type_is(base, PGBLOOM_KEY))
 	{
-		key_type->kind.code = BF_KIND_TEXT;
-		pgbloom_set_text_encoding(&key_type->kind);
-		key_type->untyped = true;
+		key_info->key_type.code = BF_KEY_TEXT;
+		pgbloom_set_text_encoding(&key_info->key_type);
+		key_info->untyped = true;
 	}
 	else if (get_typtype(base) == TYPTYPE_ENUM)
 	{
-		key_type->hash = pgbloom_hash_enum;
-		if (!pgbloom_enum_kind(&key_type->kind, base, noerror))
+		key_info->hash = pgbloom_hash_enum;
+		if (!pgbloom_enum_key_type(&key_info->key_type, base, noerror))
 			return NULL;
 	}
-	else if (!set_foreign(key_type, base, noerror))
+	else if (!set_opclass_hash(key_info, base, noerror))
 		return NULL;
-	return key_type;
+	return key_info;
 }
 
 /* Look up a type once for all calls from one site. */
-static PgBloomKeyType *
+static PgBloomKeyInfo *
 lookup_once(FunctionCallInfo fcinfo, Oid type)
 {
-	PgBloomSite *site = pgbloom_site(fcinfo);
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 
 	if (!OidIsValid(type))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine the data type of the key")));
-	site->key_type = make_key_type(type, PG_GET_COLLATION(),
+	fn_cache->key_info = make_key_info(type, PG_GET_COLLATION(),
 								   fcinfo->flinfo->fn_mcxt, false);
-	return site->key_type;
+	return fn_cache->key_info;
 }
 
 /* The type of the key that is an argument. */
-PgBloomKeyType *
-pgbloom_key_type(FunctionCallInfo fcinfo, int argno)
+PgBloomKeyInfo *
+pgbloom_key_info(FunctionCallInfo fcinfo, int argno)
 {
-	PgBloomSite *site = pgbloom_site(fcinfo);
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 
-	if (site->key_type != NULL)
-		return site->key_type;
+	if (fn_cache->key_info != NULL)
+		return fn_cache->key_info;
 	return lookup_once(fcinfo, get_fn_expr_argtype(fcinfo->flinfo, argno));
 }
 
 /* The type of the keys in an argument that is an array. */
-PgBloomKeyType *
-pgbloom_element_type(FunctionCallInfo fcinfo, int argno)
+PgBloomKeyInfo *
+pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 {
-	PgBloomSite *site = pgbloom_site(fcinfo);
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 	Oid			array;
 
-	if (site->key_type != NULL)
-		return site->key_type;
+	if (fn_cache->key_info != NULL)
+		return fn_cache->key_info;
 	array = get_fn_expr_argtype(fcinfo->flinfo, argno);
 	if (OidIsValid(array) &&
 		pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
@@ -170,7 +170,7 @@ pgbloom_key_array(FunctionCallInfo fcinfo, int argno)
 {
 	char	   *string;
 
-	if (!pgbloom_element_type(fcinfo, argno)->array_text)
+	if (!pgbloom_element_info(fcinfo, argno)->array_text)
 		return PG_GETARG_ARRAYTYPE_P(argno);
 	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
 	return DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,
@@ -178,54 +178,54 @@ pgbloom_key_array(FunctionCallInfo fcinfo, int argno)
 }
 
 /*
- * The type of keys of this SQL type, for a filter with keys of this kind, or
+ * The type of keys of this SQL type, for a filter with keys of this key type, or
  * NULL if they are no keys of such a filter.
  */
-PgBloomKeyType *
-pgbloom_find_key_type(Oid type, Oid collation, const BfKind *kind)
+PgBloomKeyInfo *
+pgbloom_find_key_info(Oid type, Oid collation, const BfKeyType *key_type)
 {
-	PgBloomKeyType *key_type = make_key_type(type, collation,
+	PgBloomKeyInfo *key_info = make_key_info(type, collation,
 											 CurrentMemoryContext, true);
 
-	if (key_type == NULL ||
-		(kind->code != BF_KIND_NONE && !bf_kind_equal(&key_type->kind, kind)))
+	if (key_info == NULL ||
+		(key_type->code != BF_KEY_NONE && !bf_key_type_equal(&key_info->key_type, key_type)))
 		return NULL;
-	return key_type;
+	return key_info;
 }
 
-/* The kind of keys of this SQL type, under the collation of the type. */
+/* The key type of this SQL type, under the collation of the type. */
 void
-pgbloom_type_kind(Oid type, BfKind *kind)
+pgbloom_key_type_of(Oid type, BfKeyType *key_type)
 {
-	PgBloomKeyType *key_type;
+	PgBloomKeyInfo *key_info;
 
 	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type with OID %u does not exist", type)));
-	key_type = make_key_type(type, get_typcollation(type),
+	key_info = make_key_info(type, get_typcollation(type),
 							 CurrentMemoryContext, false);
-	if (key_type->untyped)
+	if (key_info->untyped)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
 						format_type_be(type)),
 				 errhint("Name the type that the keys have, for example text.")));
-	*kind = key_type->kind;
+	*key_type = key_info->key_type;
 }
 
 /*
- * The base type that has the name in this kind, preferably one that has the
- * kind.  If another one is found, the kinds differ in platform or locale, and
+ * The base type that has the name in this key type, preferably one that has the
+ * key type.  If another one is found, the key types differ in platform or locale, and
  * the caller reports it.  All schemas are searched: what a filter contains
  * must not depend on the search path.  InvalidOid if there is none, or more
  * than one.
  */
 static Oid
-find_named_type(const BfKind *kind)
+find_named_type(const BfKeyType *key_type)
 {
-	static const BfKind any_kind = {.code = BF_KIND_NONE};
-	char	   *name = pgbloom_kind_name(kind);
+	static const BfKeyType any_key_type = {.code = BF_KEY_NONE};
+	char	   *name = pgbloom_key_type_name(key_type);
 	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
 										   CStringGetDatum(name));
 	Oid			found = InvalidOid;
@@ -238,8 +238,8 @@ find_named_type(const BfKind *kind)
 		Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
 
 		if (type->typtype == TYPTYPE_BASE && type->typisdefined &&
-			pgbloom_find_key_type(type->oid, type->typcollation,
-								  &any_kind) != NULL)
+			pgbloom_find_key_info(type->oid, type->typcollation,
+								  &any_key_type) != NULL)
 		{
 			found = type->oid;
 			nfound++;
@@ -250,14 +250,14 @@ find_named_type(const BfKind *kind)
 }
 
 /*
- * The type to read an untyped key as for a filter with keys of this kind:
+ * The type to read an untyped key as for a filter with keys of this key type:
  * text, if there is none with an immutable input function.
  */
 static Oid
-find_type_to_read(const BfKind *kind)
+find_type_to_read(const BfKeyType *key_type)
 {
-	Oid			type = kind->code == BF_KIND_FOREIGN ?
-		find_named_type(kind) : pgbloom_widest_type(kind);
+	Oid			type = key_type->code == BF_KEY_OPCLASS ?
+		find_named_type(key_type) : pgbloom_widest_type(key_type);
 	Oid			input;
 	Oid			ioparam;
 
@@ -267,25 +267,25 @@ find_type_to_read(const BfKind *kind)
 	return func_volatile(input) == PROVOLATILE_IMMUTABLE ? type : TEXTOID;
 }
 
-static PgBloomKeyType *
-make_resolved(const PgBloomKeyType *untyped, const BfKind *kind)
+static PgBloomKeyInfo *
+make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 {
-	PgBloomKeyType *result;
+	PgBloomKeyInfo *result;
 	Oid			type;
 	Oid			input;
 
 	/* Labels are hashed as text, also when the enum type is gone. */
-	if (kind->code == BF_KIND_ENUM &&
-		kind->encoding == untyped->kind.encoding)
+	if (key_type->code == BF_KEY_ENUM &&
+		key_type->encoding == untyped->key_type.encoding)
 	{
 		result = MemoryContextAllocZero(untyped->context, sizeof(*result));
-		result->kind = *kind;
+		result->key_type = *key_type;
 		result->hash = pgbloom_text_hash();
 		return result;
 	}
 
-	type = find_type_to_read(kind);
-	result = make_key_type(type,
+	type = find_type_to_read(key_type);
+	result = make_key_info(type,
 						   type_is_collatable(type) ? untyped->collation :
 						   InvalidOid, untyped->context, false);
 	if (type != TEXTOID)
@@ -297,27 +297,27 @@ make_resolved(const PgBloomKeyType *untyped, const BfKind *kind)
 	return result;
 }
 
-/* What an untyped key is read as for a filter with keys of this kind. */
-static PgBloomKeyType *
-resolve_untyped(PgBloomKeyType *untyped, const BfKind *kind)
+/* What an untyped key is read as for a filter with keys of this key type. */
+static PgBloomKeyInfo *
+resolve_untyped(PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 {
-	PgBloomKeyType *resolved = untyped->resolved;
+	PgBloomKeyInfo *resolved = untyped->resolved;
 
 	if (resolved != NULL &&
-		(kind->code == BF_KIND_NONE ? resolved->kind.code == BF_KIND_TEXT :
-		 bf_kind_equal(&resolved->kind, kind)))
+		(key_type->code == BF_KEY_NONE ? resolved->key_type.code == BF_KEY_TEXT :
+		 bf_key_type_equal(&resolved->key_type, key_type)))
 		return resolved;
 	if (resolved != NULL)
 	{
 		untyped->resolved = NULL;
 		pfree(resolved);
 	}
-	untyped->resolved = make_resolved(untyped, kind);
+	untyped->resolved = make_resolved(untyped, key_type);
 	return untyped->resolved;
 }
 
 /*
- * Real and double precision are one kind, but text such as 0.1 is another
+ * Real and double precision are one key type, but text such as 0.1 is another
  * number in each of them.  Reject it, because a filter does not record which
  * of the two its keys are.
  */
@@ -348,7 +348,7 @@ add_array_hint(void *arg)
 
 /* Convert the text of an untyped key to the type that it is read as. */
 static Datum
-read_key(PgBloomKeyType *type, Datum key)
+read_key(PgBloomKeyInfo *type, Datum key)
 {
 	char	   *string = TextDatumGetCString(key);
 	ErrorContextCallback callback;
@@ -359,45 +359,45 @@ read_key(PgBloomKeyType *type, Datum key)
 	callback.previous = error_context_stack;
 
 	/* Values of opclass-hashed types may begin with a brace. */
-	if (type->kind.code != BF_KIND_FOREIGN)
+	if (type->key_type.code != BF_KEY_OPCLASS)
 		error_context_stack = &callback;
 	result = InputFunctionCall(&type->input, string, type->ioparam, -1);
 	error_context_stack = callback.previous;
 
-	if (type->kind.code == BF_KIND_FLOAT)
+	if (type->key_type.code == BF_KEY_FLOAT)
 		check_float(DatumGetFloat8(result), string);
 	pfree(string);
 	return result;
 }
 
-/* Most kinds have no name, of which the room need not be copied. */
+/* Most key types have no name, of which the room need not be copied. */
 static inline void
-copy_kind(BfKind *to, const BfKind *from)
+copy_key_type(BfKeyType *to, const BfKeyType *from)
 {
 	if (from->namelen == 0)
-		memcpy(to, from, offsetof(BfKind, name) + 1);
+		memcpy(to, from, offsetof(BfKeyType, name) + 1);
 	else
 		*to = *from;
 }
 
 /*
- * Hash a key for a filter with these parameters.  *kind, unless it is NULL,
- * receives the kind that the filter has with this key in it; a key of another
- * kind than the filter's is an error.
+ * Hash a key for a filter with these parameters.  *key type, unless it is NULL,
+ * receives the key type that the filter has with this key in it; a key of another
+ * key type than the filter's is an error.
  */
 uint64
-pgbloom_key_hash(PgBloomKeyType *type, Datum key, const BfParams *params,
-				 BfKind *kind)
+pgbloom_key_hash(PgBloomKeyInfo *type, Datum key, const BfParams *params,
+				 BfKeyType *key_type)
 {
 	if (type->untyped)
-		type = resolve_untyped(type, &params->kind);
-	if (params->kind.code != BF_KIND_NONE &&
-		!bf_kind_equal(&type->kind, &params->kind))
-		pgbloom_kind_mismatch(&params->kind, &type->kind);
-	if (kind != NULL)
-		copy_kind(kind, &type->kind);
+		type = resolve_untyped(type, &params->key_type);
+	if (params->key_type.code != BF_KEY_NONE &&
+		!bf_key_type_equal(&type->key_type, &params->key_type))
+		pgbloom_key_type_mismatch(&params->key_type, &type->key_type);
+	if (key_type != NULL)
+		copy_key_type(key_type, &type->key_type);
 	if (type->from_text)
 		key = read_key(type, key);
 	return type->hash != NULL ? type->hash(key, params->seed) :
-		hash_foreign(type, key, params->seed);
+		hash_by_opclass(type, key, params->seed);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_io.c
+ * io.c
  *	  Text, binary and bytea forms of the type bloom.
  *
  * All three carry the image of doc/FORMAT.md: as base64, as it is, and as it
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "common/base64.h"
 #include "libpq/pqformat.h"
@@ -34,26 +34,26 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 	"A filter comes before its keys, as in bloom_contains(filter, key); bloom_add(filter, key) adds a key."
 
 /*
- * Text is coded in stretches of so many characters, between which a query
+ * Text is coded in chunks of so many characters, between which a query
  * can be cancelled: the largest takes seconds.
  */
-#define STRETCH			(256 * 1024)
-#define STRETCH_BYTES	(STRETCH / 4 * 3)
+#define CHUNK			(256 * 1024)
+#define CHUNK_BYTES	(CHUNK / 4 * 3)
 
 /*
  * Copy the next characters of a text that are not white, as many as make a
- * stretch; returns their number.
+ * chunk; returns their number.
  */
 static int
-skip_white(const char **text, const char *end, char *stretch)
+skip_white(const char **text, const char *end, char *chunk)
 {
 	const char *at = *text;
 	int			n = 0;
 
-	for (; at < end && n < STRETCH; at++)
+	for (; at < end && n < CHUNK; at++)
 	{
 		if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r')
-			stretch[n++] = *at;
+			chunk[n++] = *at;
 	}
 	*text = at;
 	return n;
@@ -67,14 +67,14 @@ static int
 decode_text(const char *text, int length, char *bytes, int room)
 {
 	const char *end = text + length;
-	char	   *stretch = NULL;
+	char	   *chunk = NULL;
 	bool		complete = false;
 	int			size = 0;
 
 	while (text < end)
 	{
-		int			nchars = Min((int) (end - text), STRETCH);
-		int			nroom = Min(room - size, STRETCH_BYTES);
+		int			nchars = Min((int) (end - text), CHUNK);
+		int			nroom = Min(room - size, CHUNK_BYTES);
 		int			nbytes;
 
 		CHECK_FOR_INTERRUPTS();
@@ -84,21 +84,21 @@ decode_text(const char *text, int length, char *bytes, int room)
 			text += nchars;
 		else
 		{
-			if (stretch == NULL)
-				stretch = palloc(STRETCH);
-			nchars = skip_white(&text, end, stretch);
-			nbytes = pg_b64_decode((const void *) stretch, nchars,
+			if (chunk == NULL)
+				chunk = palloc(CHUNK);
+			nchars = skip_white(&text, end, chunk);
+			nbytes = pg_b64_decode((const void *) chunk, nchars,
 								   (void *) (bytes + size), nroom);
 		}
 
-		/* Nothing may follow a stretch that is padded. */
+		/* Nothing may follow a chunk that is padded. */
 		if (nbytes < 0 || (complete && nchars > 0))
 			return -1;
 		complete = complete || nbytes < nchars / 4 * 3;
 		size += nbytes;
 	}
-	if (stretch != NULL)
-		pfree(stretch);
+	if (chunk != NULL)
+		pfree(chunk);
 	return size;
 }
 
@@ -147,13 +147,13 @@ bloom_out(PG_FUNCTION_ARGS)
 	int			length = 0;
 	int			done;
 
-	for (done = 0; done < size; done += STRETCH_BYTES)
+	for (done = 0; done < size; done += CHUNK_BYTES)
 	{
 		int			nchars;
 
 		CHECK_FOR_INTERRUPTS();
 		nchars = pg_b64_encode((const void *) (bytes + done),
-							   Min(size - done, STRETCH_BYTES),
+							   Min(size - done, CHUNK_BYTES),
 							   (void *) (text + length), room - length);
 		if (nchars < 0)
 			elog(ERROR, "could not encode a Bloom filter of %d bytes", size);

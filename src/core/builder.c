@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * bf_builder.c
+ * builder.c
  *	  Filters under construction: hashes first, then layers of bits.
  *
  * A builder collects hashes until there are more distinct ones than the
- * sparse form may hold.  Then it turns dense: all hashes go into one layer,
+ * sparse form may hold.  Then it becomes dense: all hashes go into one layer,
  * and whenever the layers are full, a successor of twice the capacity and
  * half the rate takes the following keys, so that the rates of all layers
  * sum up to less than twice the first one (Almeida, Baquero, Preguica,
@@ -18,8 +18,8 @@
  */
 #include <math.h>
 
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Hashes that a list first has room for. */
 #define INITIAL_ROOM	8
@@ -31,9 +31,9 @@ sparse_size(const BfParams *params, uint32_t nhashes)
 }
 
 static size_t
-dense_size(const BfParams *params, const BfShape *shape)
+dense_size(const BfParams *params, const BfGeometry *geometry)
 {
-	return bf_header_size(params, 1) + bf_shape_size(shape);
+	return bf_header_size(params, 1) + bf_geometry_size(geometry);
 }
 
 /*
@@ -45,14 +45,14 @@ dense_size(const BfParams *params, const BfShape *shape)
 static void
 apply_params(BfBuilder *b)
 {
-	BfShape		shape;
+	BfGeometry		geometry;
 
-	if (b->params.expected > bf_most_keys(b->params.fpp))
-		b->params.expected = bf_most_keys(b->params.fpp);
+	if (b->params.expected > bf_max_keys(b->params.fpp))
+		b->params.expected = bf_max_keys(b->params.fpp);
 	if (b->params.expected > 0 &&
-		bf_shape_for(b->params.fpp, b->params.expected, &shape) == BF_OK)
+		bf_geometry_for(b->params.fpp, b->params.expected, &geometry) == BF_OK)
 		b->max_hashes = (uint32_t)
-			((dense_size(&b->params, &shape) -
+			((dense_size(&b->params, &geometry) -
 			  sparse_size(&b->params, 0)) / 8);
 	else
 		b->max_hashes = BF_MAX_UNSIZED_HASHES;
@@ -62,10 +62,10 @@ apply_params(BfBuilder *b)
 
 /* Make b an empty builder, which takes memory as keys come. */
 void
-bf_builder_init(BfBuilder *b, const BfHost *host, const BfParams *params)
+bf_builder_init(BfBuilder *b, const BfEnv *env, const BfParams *params)
 {
 	memset(b, 0, sizeof(*b));
-	b->host = *host;
+	b->env = *env;
 	b->params = *params;
 	apply_params(b);
 }
@@ -75,9 +75,9 @@ bf_builder_init(BfBuilder *b, const BfHost *host, const BfParams *params)
  * it may then take more room than it needs until it is.
  */
 void
-bf_builder_fit(BfBuilder *b)
+bf_builder_compact_at_end(BfBuilder *b)
 {
-	b->fitted = true;
+	b->compact_at_end = true;
 }
 
 /*
@@ -99,7 +99,7 @@ static void
 free_hashes(BfBuilder *b)
 {
 	if (b->hashes != NULL)
-		b->host.free(b->host.context, b->hashes);
+		b->env.free(b->env.context, b->hashes);
 	b->hashes = NULL;
 	b->nhashes = b->nsorted = b->room = 0;
 }
@@ -111,27 +111,27 @@ bf_builder_free(BfBuilder *b)
 
 	free_hashes(b);
 	for (i = 0; i < b->nlayers; i++)
-		b->host.free(b->host.context, b->layers[i].memory);
+		b->env.free(b->env.context, b->layers[i].memory);
 	if (b->layers != NULL)
-		b->host.free(b->host.context, b->layers);
+		b->env.free(b->env.context, b->layers);
 	b->layers = NULL;
 	b->nlayers = 0;
 	b->layer_room = 0;
-	if (b->exceptions != NULL)
-		b->host.free(b->host.context, b->exceptions);
-	b->exceptions = NULL;
-	b->nexceptions = 0;
+	if (b->exclusions != NULL)
+		b->env.free(b->env.context, b->exclusions);
+	b->exclusions = NULL;
+	b->nexclusions = 0;
 }
 
-/* State what the keys are; all have to be of one kind. */
+/* State what the keys are; all have to be of one key type. */
 BfStatus
-bf_builder_set_kind(BfBuilder *b, const BfKind *kind)
+bf_builder_set_key_type(BfBuilder *b, const BfKeyType *key_type)
 {
-	if (b->params.kind.code == BF_KIND_NONE)
-		b->params.kind = *kind;
-	else if (kind->code != BF_KIND_NONE &&
-			 !bf_kind_equal(&b->params.kind, kind))
-		return BF_KIND_MISMATCH;
+	if (b->params.key_type.code == BF_KEY_NONE)
+		b->params.key_type = *key_type;
+	else if (key_type->code != BF_KEY_NONE &&
+			 !bf_key_type_equal(&b->params.key_type, key_type))
+		return BF_KEY_TYPE_MISMATCH;
 	return BF_OK;
 }
 
@@ -142,7 +142,7 @@ total_bits(const BfBuilder *b)
 	int			i;
 
 	for (i = 0; i < b->nlayers; i++)
-		total += bf_shape_bits(&b->layers[i].shape);
+		total += bf_geometry_bits(&b->layers[i].geometry);
 	return total;
 }
 
@@ -158,13 +158,13 @@ make_layer_room(BfBuilder *b)
 
 	if (b->nlayers < b->layer_room)
 		return BF_OK;
-	layers = b->host.alloc(b->host.context, room * sizeof(BfBuildLayer));
+	layers = b->env.alloc(b->env.context, room * sizeof(BfBuildLayer));
 	if (layers == NULL)
 		return BF_NO_MEMORY;
 	if (b->layers != NULL)
 	{
 		memcpy(layers, b->layers, b->nlayers * sizeof(BfBuildLayer));
-		b->host.free(b->host.context, b->layers);
+		b->env.free(b->env.context, b->layers);
 	}
 	b->layers = layers;
 	b->layer_room = room;
@@ -175,23 +175,23 @@ make_layer_room(BfBuilder *b)
 static int
 compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
 {
-	if (x->shape.capacity != y->shape.capacity)
-		return x->shape.capacity < y->shape.capacity ? -1 : 1;
-	if (x->shape.fpp != y->shape.fpp)
-		return x->shape.fpp > y->shape.fpp ? -1 : 1;
-	if (x->shape.nblocks != y->shape.nblocks)
-		return x->shape.nblocks < y->shape.nblocks ? -1 : 1;
-	if (x->shape.block_log2 != y->shape.block_log2)
-		return x->shape.block_log2 < y->shape.block_log2 ? -1 : 1;
-	if (x->shape.k != y->shape.k)
-		return x->shape.k < y->shape.k ? -1 : 1;
-	if (x->shape.generation != y->shape.generation)
-		return x->shape.generation < y->shape.generation ? -1 : 1;
-	if (x->shape.merged != y->shape.merged)
-		return y->shape.merged ? -1 : 1;
+	if (x->geometry.capacity != y->geometry.capacity)
+		return x->geometry.capacity < y->geometry.capacity ? -1 : 1;
+	if (x->geometry.fpp != y->geometry.fpp)
+		return x->geometry.fpp > y->geometry.fpp ? -1 : 1;
+	if (x->geometry.nblocks != y->geometry.nblocks)
+		return x->geometry.nblocks < y->geometry.nblocks ? -1 : 1;
+	if (x->geometry.block_log2 != y->geometry.block_log2)
+		return x->geometry.block_log2 < y->geometry.block_log2 ? -1 : 1;
+	if (x->geometry.k != y->geometry.k)
+		return x->geometry.k < y->geometry.k ? -1 : 1;
+	if (x->geometry.generation != y->geometry.generation)
+		return x->geometry.generation < y->geometry.generation ? -1 : 1;
+	if (x->geometry.merged != y->geometry.merged)
+		return y->geometry.merged ? -1 : 1;
 	if (x->bits_set != y->bits_set)
 		return x->bits_set < y->bits_set ? -1 : 1;
-	return memcmp(x->bits, y->bits, bf_shape_size(&x->shape));
+	return memcmp(x->bits, y->bits, bf_geometry_size(&x->geometry));
 }
 
 static void
@@ -216,40 +216,40 @@ sort_layers(BfBuilder *b)
 
 /* Allocate a layer with no bit set. */
 static BfStatus
-make_layer(const BfBuilder *b, const BfShape *shape, BfBuildLayer *layer)
+make_layer(const BfBuilder *b, const BfGeometry *geometry, BfBuildLayer *layer)
 {
-	layer->shape = *shape;
+	layer->geometry = *geometry;
 	layer->bits_set = 0;
-	layer->bits_full = bf_shape_full(shape);
-	layer->memory = b->host.alloc(b->host.context,
-								  bf_shape_size(shape) + BF_CACHE_LINE - 1);
+	layer->bits_full = bf_geometry_full(geometry);
+	layer->memory = b->env.alloc(b->env.context,
+								  bf_geometry_size(geometry) + BF_CACHE_LINE - 1);
 	if (layer->memory == NULL)
 		return BF_NO_MEMORY;
 	layer->bits = (uint8_t *) (((uintptr_t) layer->memory +
 								BF_CACHE_LINE - 1) &
 							   ~(uintptr_t) (BF_CACHE_LINE - 1));
-	memset(layer->bits, 0, bf_shape_size(shape));
+	memset(layer->bits, 0, bf_geometry_size(geometry));
 	return BF_OK;
 }
 
 /* The layer that has room for what two layers of one generation contain. */
-static BfShape
-merged_shape(const BfBuildLayer *x, const BfBuildLayer *y)
+static BfGeometry
+merged_geometry(const BfBuildLayer *x, const BfBuildLayer *y)
 {
-	BfShape		shape = x->shape;
-	double		keys = bf_shape_keys(&x->shape, x->bits_set) +
-		bf_shape_keys(&y->shape, y->bits_set);
+	BfGeometry		geometry = x->geometry;
+	double		keys = bf_geometry_keys(&x->geometry, x->bits_set) +
+		bf_geometry_keys(&y->geometry, y->bits_set);
 
-	if (shape.nblocks < y->shape.nblocks)
-		shape.nblocks = y->shape.nblocks;
-	if (shape.block_log2 > y->shape.block_log2)
-		shape.block_log2 = y->shape.block_log2;
-	if (shape.k > y->shape.k)
-		shape.k = y->shape.k;
-	shape.merged = true;
-	shape.capacity = keys < 1 ? 1 :
+	if (geometry.nblocks < y->geometry.nblocks)
+		geometry.nblocks = y->geometry.nblocks;
+	if (geometry.block_log2 > y->geometry.block_log2)
+		geometry.block_log2 = y->geometry.block_log2;
+	if (geometry.k > y->geometry.k)
+		geometry.k = y->geometry.k;
+	geometry.merged = true;
+	geometry.capacity = keys < 1 ? 1 :
 		keys > (double) BF_MAX_KEYS ? BF_MAX_KEYS : (uint64_t) keys;
-	return shape;
+	return geometry;
 }
 
 /*
@@ -258,15 +258,15 @@ merged_shape(const BfBuildLayer *x, const BfBuildLayer *y)
  * the numbers of blocks differ, most blocks receive two of the layer's.
  */
 static double
-share_unset(const BfBuildLayer *layer, const BfShape *merged)
+share_unset(const BfBuildLayer *layer, const BfGeometry *merged)
 {
 	double		unset = 1 - (double) layer->bits_set /
-		(double) bf_shape_bits(&layer->shape);
+		(double) bf_geometry_bits(&layer->geometry);
 	int			log2;
 
-	for (log2 = layer->shape.block_log2; log2 > merged->block_log2; log2--)
+	for (log2 = layer->geometry.block_log2; log2 > merged->block_log2; log2--)
 		unset *= unset;
-	return layer->shape.nblocks == merged->nblocks ? unset : unset * unset;
+	return layer->geometry.nblocks == merged->nblocks ? unset : unset * unset;
 }
 
 static double
@@ -286,12 +286,12 @@ share_positive(double unset, unsigned k)
 static double
 merge_benefit(const BfBuildLayer *x, const BfBuildLayer *y)
 {
-	BfShape		shape = merged_shape(x, y);
-	double		before = (1 - share_positive(share_unset(x, &x->shape),
-											 x->shape.k)) *
-		(1 - share_positive(share_unset(y, &y->shape), y->shape.k));
-	double		after = 1 - share_positive(share_unset(x, &shape) *
-										   share_unset(y, &shape), shape.k);
+	BfGeometry		geometry = merged_geometry(x, y);
+	double		before = (1 - share_positive(share_unset(x, &x->geometry),
+											 x->geometry.k)) *
+		(1 - share_positive(share_unset(y, &y->geometry), y->geometry.k));
+	double		after = 1 - share_positive(share_unset(x, &geometry) *
+										   share_unset(y, &geometry), geometry.k);
 
 	return before > 0 ? after / before : 1;
 }
@@ -306,7 +306,7 @@ merge_two_layers(BfBuilder *b)
 	BfBuildLayer merged;
 	BfBuildLayer *x;
 	BfBuildLayer *y;
-	BfShape		shape;
+	BfGeometry		geometry;
 	double		best = -1;
 	int			best_i = 0;
 	int			best_j = 0;
@@ -319,8 +319,8 @@ merge_two_layers(BfBuilder *b)
 		{
 			double		benefit;
 
-			if (b->layers[i].shape.generation !=
-				b->layers[j].shape.generation)
+			if (b->layers[i].geometry.generation !=
+				b->layers[j].geometry.generation)
 				continue;
 			benefit = merge_benefit(&b->layers[i], &b->layers[j]);
 			if (benefit > best)
@@ -334,17 +334,17 @@ merge_two_layers(BfBuilder *b)
 
 	x = &b->layers[best_i];
 	y = &b->layers[best_j];
-	shape = merged_shape(x, y);
-	if (make_layer(b, &shape, &merged) != BF_OK)
+	geometry = merged_geometry(x, y);
+	if (make_layer(b, &geometry, &merged) != BF_OK)
 		return BF_NO_MEMORY;
-	bf_bits_unite_into(&b->host, &shape, merged.bits, &x->shape, x->bits);
-	bf_bits_unite_into(&b->host, &shape, merged.bits, &y->shape, y->bits);
-	merged.bits_set = bf_bits_count(merged.bits, bf_shape_size(&shape));
-	merged.shape.fpp = fmax(bf_bits_fpp(&shape, merged.bits),
+	bf_bits_unite_into(&b->env, &geometry, merged.bits, &x->geometry, x->bits);
+	bf_bits_unite_into(&b->env, &geometry, merged.bits, &y->geometry, y->bits);
+	merged.bits_set = bf_bits_count(merged.bits, bf_geometry_size(&geometry));
+	merged.geometry.fpp = fmax(bf_bits_fpp(&geometry, merged.bits),
 							BF_LAYER_FPP_MIN);
 
-	b->host.free(b->host.context, x->memory);
-	b->host.free(b->host.context, y->memory);
+	b->env.free(b->env.context, x->memory);
+	b->env.free(b->env.context, y->memory);
 	*x = merged;
 	b->nlayers--;
 	memmove(y, y + 1, (b->nlayers - best_j) * sizeof(BfBuildLayer));
@@ -354,7 +354,7 @@ merge_two_layers(BfBuilder *b)
 
 /* Append a layer with no bit set. */
 static BfStatus
-append_layer(BfBuilder *b, const BfShape *shape)
+append_layer(BfBuilder *b, const BfGeometry *geometry)
 {
 	BfStatus	status = BF_OK;
 
@@ -362,10 +362,10 @@ append_layer(BfBuilder *b, const BfShape *shape)
 		status = merge_two_layers(b);
 	if (status != BF_OK)
 		return status;
-	if (bf_shape_bits(shape) > BF_MAX_BITS - total_bits(b))
+	if (bf_geometry_bits(geometry) > BF_MAX_BITS - total_bits(b))
 		return BF_TOO_LARGE;
 	if (make_layer_room(b) != BF_OK ||
-		make_layer(b, shape, &b->layers[b->nlayers]) != BF_OK)
+		make_layer(b, geometry, &b->layers[b->nlayers]) != BF_OK)
 		return BF_NO_MEMORY;
 	b->nlayers++;
 	return BF_OK;
@@ -379,19 +379,19 @@ append_layer(BfBuilder *b, const BfShape *shape)
  * hardly worth a layer.
  */
 static BfStatus
-grow(BfBuilder *b, uint32_t coming)
+grow(BfBuilder *b, uint32_t remaining)
 {
 	uint64_t	largest = 1;
 	double		fpp = b->params.fpp;
 	unsigned	generation = 0;
 	uint64_t	left = BF_MAX_BITS - total_bits(b);
 	uint64_t	wanted = b->params.expected;
-	BfShape		shape;
+	BfGeometry		geometry;
 	int			i;
 
 	for (i = 0; i < b->nlayers; i++)
 	{
-		const BfShape *layer = &b->layers[i].shape;
+		const BfGeometry *layer = &b->layers[i].geometry;
 
 		if (layer->generation > generation)
 			generation = layer->generation;
@@ -406,53 +406,53 @@ grow(BfBuilder *b, uint32_t coming)
 	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
 	if (wanted < 2 * largest)
 		wanted = 2 * largest;
-	if (wanted < coming)
-		wanted = coming;
-	if (bf_shape_for(fpp, wanted, &shape) != BF_OK ||
-		bf_shape_bits(&shape) > left)
+	if (wanted < remaining)
+		wanted = remaining;
+	if (bf_geometry_for(fpp, wanted, &geometry) != BF_OK ||
+		bf_geometry_bits(&geometry) > left)
 	{
 		uint64_t	n = (uint64_t)
 			((double) left / bf_bits_per_key(fpp) * 125 / 128);
 
 		if (n < largest / 8 || n == 0)
 			return BF_TOO_LARGE;
-		if (bf_shape_for(fpp, n, &shape) != BF_OK)
+		if (bf_geometry_for(fpp, n, &geometry) != BF_OK)
 			return BF_TOO_LARGE;
 	}
-	shape.generation = (uint8_t)
+	geometry.generation = (uint8_t)
 		(generation < BF_MAX_GENERATION ? generation + 1 : generation);
-	return append_layer(b, &shape);
+	return append_layer(b, &geometry);
 }
 
 static bool
-is_exception(const BfBuilder *b, uint64_t hash)
+is_exclusion(const BfBuilder *b, uint64_t hash)
 {
-	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+	size_t		i = bf_list_find(b->exclusions, b->nexclusions, hash);
 
-	return i < b->nexceptions && b->exceptions[i] == hash;
+	return i < b->nexclusions && b->exclusions[i] == hash;
 }
 
 /* Keep a hash apart for which the bits say yes. */
 BfStatus
-bf_builder_add_exception(BfBuilder *b, uint64_t hash)
+bf_builder_add_exclusion(BfBuilder *b, uint64_t hash)
 {
-	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+	size_t		i = bf_list_find(b->exclusions, b->nexclusions, hash);
 
-	if (i < b->nexceptions && b->exceptions[i] == hash)
+	if (i < b->nexclusions && b->exclusions[i] == hash)
 		return BF_OK;
-	if (b->nexceptions == BF_MAX_EXCEPTIONS)
-		return BF_TOO_MANY_EXCEPTIONS;
-	if (b->exceptions == NULL)
+	if (b->nexclusions == BF_MAX_EXCLUSIONS)
+		return BF_TOO_MANY_EXCLUSIONS;
+	if (b->exclusions == NULL)
 	{
-		b->exceptions = b->host.alloc(b->host.context,
-									  BF_MAX_EXCEPTIONS * sizeof(uint64_t));
-		if (b->exceptions == NULL)
+		b->exclusions = b->env.alloc(b->env.context,
+									  BF_MAX_EXCLUSIONS * sizeof(uint64_t));
+		if (b->exclusions == NULL)
 			return BF_NO_MEMORY;
 	}
-	memmove(b->exceptions + i + 1, b->exceptions + i,
-			(b->nexceptions - i) * sizeof(uint64_t));
-	b->exceptions[i] = hash;
-	b->nexceptions++;
+	memmove(b->exclusions + i + 1, b->exclusions + i,
+			(b->nexclusions - i) * sizeof(uint64_t));
+	b->exclusions[i] = hash;
+	b->nexclusions++;
 	return BF_OK;
 }
 
@@ -461,23 +461,23 @@ bf_builder_add_exception(BfBuilder *b, uint64_t hash)
  * again, which is no reason to fail.
  */
 BfStatus
-bf_builder_keep_exception(BfBuilder *b, uint64_t hash)
+bf_builder_keep_exclusion(BfBuilder *b, uint64_t hash)
 {
-	BfStatus	status = bf_builder_add_exception(b, hash);
+	BfStatus	status = bf_builder_add_exclusion(b, hash);
 
-	return status == BF_TOO_MANY_EXCEPTIONS ? BF_OK : status;
+	return status == BF_TOO_MANY_EXCLUSIONS ? BF_OK : status;
 }
 
 static void
-remove_exception(BfBuilder *b, uint64_t hash)
+remove_exclusion(BfBuilder *b, uint64_t hash)
 {
-	size_t		i = bf_list_find(b->exceptions, b->nexceptions, hash);
+	size_t		i = bf_list_find(b->exclusions, b->nexclusions, hash);
 
-	if (i == b->nexceptions || b->exceptions[i] != hash)
+	if (i == b->nexclusions || b->exclusions[i] != hash)
 		return;
-	b->nexceptions--;
-	memmove(b->exceptions + i, b->exceptions + i + 1,
-			(b->nexceptions - i) * sizeof(uint64_t));
+	b->nexclusions--;
+	memmove(b->exclusions + i, b->exclusions + i + 1,
+			(b->nexclusions - i) * sizeof(uint64_t));
 }
 
 static bool
@@ -487,7 +487,7 @@ layers_contain(const BfBuilder *b, uint64_t hash)
 
 	for (i = 0; i < b->nlayers; i++)
 	{
-		if (bf_bits_contain(&b->layers[i].shape, b->layers[i].bits, hash))
+		if (bf_bits_contain(&b->layers[i].geometry, b->layers[i].bits, hash))
 			return true;
 	}
 	return false;
@@ -495,14 +495,14 @@ layers_contain(const BfBuilder *b, uint64_t hash)
 
 /* Add a hash that coming - 1 others are known to follow. */
 static BfStatus
-add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
+add_to_layers(BfBuilder *b, uint64_t hash, uint32_t remaining)
 {
 	BfBuildLayer *layer;
 	BfStatus	status;
 	int			i;
 
-	if (b->nexceptions > 0)
-		remove_exception(b, hash);
+	if (b->nexclusions > 0)
+		remove_exclusion(b, hash);
 
 	/* A key that some layer has needs no room in another one. */
 	if (b->nlayers > 1 && layers_contain(b, hash))
@@ -511,16 +511,16 @@ add_to_layers(BfBuilder *b, uint64_t hash, uint32_t coming)
 	for (i = b->nlayers - 1; i >= 0; i--)
 	{
 		layer = &b->layers[i];
-		if (bf_bits_add_within(&layer->shape, layer->bits, hash,
+		if (bf_bits_add_within(&layer->geometry, layer->bits, hash,
 							   layer->bits_full, &layer->bits_set))
 			return BF_OK;
 	}
 
-	status = grow(b, coming);
+	status = grow(b, remaining);
 	if (status == BF_OK)
 	{
 		layer = &b->layers[b->nlayers - 1];
-		layer->bits_set += bf_bits_add(&layer->shape, layer->bits, hash);
+		layer->bits_set += bf_bits_add(&layer->geometry, layer->bits, hash);
 	}
 	return status;
 }
@@ -540,7 +540,7 @@ next_scattered(uint32_t i, uint32_t mask)
 static bool
 layer_has_room(const BfBuildLayer *layer, uint32_t n)
 {
-	return layer->bits_set + (uint64_t) n * layer->shape.k <=
+	return layer->bits_set + (uint64_t) n * layer->geometry.k <=
 		layer->bits_full;
 }
 
@@ -552,7 +552,7 @@ layer_has_room(const BfBuildLayer *layer, uint32_t n)
  * order, unless one layer is going to take them all in any order.
  */
 static BfStatus
-move_hashes(BfBuilder *b)
+add_list_to_layers(BfBuilder *b)
 {
 	uint32_t	n = b->nhashes;
 	bool		scattered = !layer_has_room(&b->layers[b->nlayers - 1], n);
@@ -566,7 +566,7 @@ move_hashes(BfBuilder *b)
 	{
 		BfStatus	status = add_to_layers(b, b->hashes[at], n - i);
 
-		bf_poll(&b->host, i);
+		bf_check_interrupts(&b->env, i);
 		if (status != BF_OK)
 			return status;
 		if (scattered)
@@ -584,21 +584,21 @@ move_hashes(BfBuilder *b)
 }
 
 static BfStatus
-turn_dense(BfBuilder *b)
+convert_to_dense(BfBuilder *b)
 {
 	BfStatus	status = BF_OK;
-	BfShape		shape;
+	BfGeometry		geometry;
 
-	if (b->fitted && b->params.expected == 0)
-		bf_shape_to_fold(b->params.fpp, &shape);
+	if (b->compact_at_end && b->params.expected == 0)
+		bf_geometry_to_fold(b->params.fpp, &geometry);
 	else
-		status = bf_shape_for(b->params.fpp,
+		status = bf_geometry_for(b->params.fpp,
 							  b->params.expected > 0 ? b->params.expected :
-							  BF_FIRST_UNSIZED_LAYER, &shape);
+							  BF_FIRST_UNSIZED_LAYER, &geometry);
 	if (status == BF_OK)
-		status = append_layer(b, &shape);
+		status = append_layer(b, &geometry);
 	if (status == BF_OK)
-		status = move_hashes(b);
+		status = add_list_to_layers(b);
 	return status;
 }
 
@@ -612,38 +612,38 @@ sort_hashes(BfBuilder *b)
 	{
 		uint64_t   *tail = b->hashes + b->nsorted;
 
-		bf_list_sort(&b->host, tail, ntail);
+		bf_list_sort(&b->env, tail, ntail);
 		ntail = bf_list_dedup(tail, ntail);
 		b->nhashes = b->nsorted + (uint32_t) ntail;
 	}
 	if (ntail > 0 && b->nsorted > 0)
 	{
-		uint64_t   *copy = b->host.alloc(b->host.context,
+		uint64_t   *copy = b->env.alloc(b->env.context,
 										 ntail * sizeof(uint64_t));
 
 		if (copy == NULL)
 			return BF_NO_MEMORY;
 		memcpy(copy, b->hashes + b->nsorted, ntail * sizeof(uint64_t));
 		bf_list_merge(b->hashes, b->nsorted, copy, ntail);
-		b->host.free(b->host.context, copy);
+		b->env.free(b->env.context, copy);
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
 
 	/* Only now, since a merge that is left would lose hashes. */
 	if (ntail > 0)
-		b->host.poll(b->host.context);
+		b->env.check_interrupts(b->env.context);
 	return BF_OK;
 }
 
-/* Sort the hashes, drop duplicates; too many of them turn dense. */
+/* Sort the hashes, drop duplicates; too many of them become dense. */
 static BfStatus
-settle_hashes(BfBuilder *b)
+sort_and_convert(BfBuilder *b)
 {
 	BfStatus	status = sort_hashes(b);
 
 	if (status == BF_OK && b->nhashes > b->max_hashes)
-		status = turn_dense(b);
+		status = convert_to_dense(b);
 	return status;
 }
 
@@ -651,7 +651,7 @@ settle_hashes(BfBuilder *b)
 static BfStatus
 enlarge(BfBuilder *b, uint32_t room)
 {
-	uint64_t   *hashes = b->host.alloc(b->host.context,
+	uint64_t   *hashes = b->env.alloc(b->env.context,
 									   room * sizeof(uint64_t));
 
 	if (hashes == NULL)
@@ -659,7 +659,7 @@ enlarge(BfBuilder *b, uint32_t room)
 	if (b->hashes != NULL)
 	{
 		memcpy(hashes, b->hashes, b->nhashes * sizeof(uint64_t));
-		b->host.free(b->host.context, b->hashes);
+		b->env.free(b->env.context, b->hashes);
 	}
 	b->hashes = hashes;
 	b->room = room;
@@ -673,7 +673,7 @@ enlarge(BfBuilder *b, uint32_t room)
  * many of them there are when it comes.
  */
 static uint32_t
-most_unsettled(const BfBuilder *b)
+pending_limit(const BfBuilder *b)
 {
 	return b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
 }
@@ -685,12 +685,12 @@ most_unsettled(const BfBuilder *b)
 static BfStatus
 make_room(BfBuilder *b, uint32_t n)
 {
-	uint32_t	most = most_unsettled(b);
+	uint32_t	max = pending_limit(b);
 	uint32_t	room = b->nhashes / 2 > INITIAL_ROOM ?
 		b->nhashes + b->nhashes / 2 : b->nhashes + INITIAL_ROOM;
 
-	if (room > most)
-		room = most;
+	if (room > max)
+		room = max;
 	if (room < b->nhashes + n)
 		room = b->nhashes + n;
 	return enlarge(b, room);
@@ -698,7 +698,7 @@ make_room(BfBuilder *b, uint32_t n)
 
 /*
  * Find room for n more hashes, by dropping duplicates if that will do; too
- * many distinct ones turn dense.
+ * many distinct ones become dense.
  */
 BfStatus
 bf_builder_reserve(BfBuilder *b, uint32_t n)
@@ -707,7 +707,7 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 
 	if (b->nlayers > 0 || b->room - b->nhashes >= n)
 		return BF_OK;
-	status = settle_hashes(b);
+	status = sort_and_convert(b);
 	if (status != BF_OK || b->nlayers > 0 || b->room - b->nhashes >= n)
 		return status;
 	return make_room(b, n);
@@ -734,7 +734,7 @@ void
 bf_builder_prefetch(const BfBuilder *b, uint64_t hash)
 {
 	if (b->nlayers > 0)
-		bf_bits_prefetch(&b->layers[b->nlayers - 1].shape,
+		bf_bits_prefetch(&b->layers[b->nlayers - 1].geometry,
 						 b->layers[b->nlayers - 1].bits, hash);
 }
 
@@ -751,12 +751,12 @@ bf_builder_contains(BfBuilder *b, uint64_t hash)
 	size_t		i;
 
 	if (b->nlayers > 0)
-		return layers_contain(b, hash) && !is_exception(b, hash);
+		return layers_contain(b, hash) && !is_exclusion(b, hash);
 
 	/* Without memory to sort, the search is just slower. */
 	if (ntail * ntail > 8 * ((uint64_t) b->nhashes + 64) &&
 		b->nhashes <= b->max_hashes)
-		(void) settle_hashes(b);
+		(void) sort_and_convert(b);
 
 	i = bf_list_find(b->hashes, b->nsorted, hash);
 	if (i < b->nsorted && b->hashes[i] == hash)
@@ -781,7 +781,7 @@ bf_builder_cardinality(const BfBuilder *b)
 	view.nlayers = b->nlayers;
 	for (i = 0; i < b->nlayers; i++)
 	{
-		view.layers[i].shape = b->layers[i].shape;
+		view.layers[i].geometry = b->layers[i].geometry;
 		view.layers[i].bits_set = b->layers[i].bits_set;
 	}
 	return bf_cardinality(&view);
@@ -789,7 +789,7 @@ bf_builder_cardinality(const BfBuilder *b)
 
 /*
  * Whether n hashes, all of them new, can certainly be added without a change
- * of form: the filter neither turns dense nor gets another layer.  Adding
+ * of form: the filter neither becomes dense nor gets another layer.  Adding
  * them then fails at most for lack of memory, and leaves a sound filter if it
  * does.
  */
@@ -819,7 +819,7 @@ bf_builder_exclude(BfBuilder *b, uint64_t hash)
 {
 	if (b->nlayers == 0)
 	{
-		BfStatus	status = settle_hashes(b);
+		BfStatus	status = sort_and_convert(b);
 		size_t		i = bf_list_find(b->hashes, b->nhashes, hash);
 
 		if (status != BF_OK)
@@ -829,46 +829,46 @@ bf_builder_exclude(BfBuilder *b, uint64_t hash)
 				BF_IS_MEMBER : BF_OK;
 	}
 	return layers_contain(b, hash) ?
-		bf_builder_add_exception(b, hash) : BF_OK;
+		bf_builder_add_exclusion(b, hash) : BF_OK;
 }
 
 /*
- * Take over the exceptions of another dense filter, before its layers.  One
+ * Take over the exclusions of another dense filter, before its layers.  One
  * that the other side contains may be a real member there: only a key that
  * neither contains is known to be in none of them.
  */
 static BfStatus
-merge_exceptions(BfBuilder *b, const BfView *view)
+merge_exclusions(BfBuilder *b, const BfView *view)
 {
-	uint32_t	nmine = b->nexceptions;
+	uint32_t	nmine = b->nexclusions;
 	uint32_t	i;
 	BfStatus	status = BF_OK;
 
 	for (i = nmine; i > 0; i--)
 	{
-		uint64_t	hash = b->exceptions[i - 1];
+		uint64_t	hash = b->exclusions[i - 1];
 
 		if (bf_contains(view, hash))
-			remove_exception(b, hash);
+			remove_exclusion(b, hash);
 	}
-	for (i = 0; status == BF_OK && i < view->nexceptions; i++)
+	for (i = 0; status == BF_OK && i < view->nexclusions; i++)
 	{
-		uint64_t	hash = bf_load64(view->exceptions + 8 * (size_t) i);
+		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
 
-		if (!layers_contain(b, hash) || is_exception(b, hash))
-			status = bf_builder_keep_exception(b, hash);
+		if (!layers_contain(b, hash) || is_exclusion(b, hash))
+			status = bf_builder_keep_exclusion(b, hash);
 	}
 	return status;
 }
 
 /*
- * Unite a layer with the one of equal shape that it adds the fewest bits to,
+ * Unite a layer with the one of equal geometry that it adds the fewest bits to,
  * if the result stays within the fill of its design; else put it beside.
  */
 static BfStatus
 merge_layer(BfBuilder *b, const BfViewLayer *other)
 {
-	size_t		size = bf_shape_size(&other->shape);
+	size_t		size = bf_geometry_size(&other->geometry);
 	BfBuildLayer *best = NULL;
 	uint64_t	best_set = 0;
 	BfStatus	status = BF_OK;
@@ -879,9 +879,9 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 		BfBuildLayer *layer = &b->layers[i];
 		uint64_t	set;
 
-		if (!bf_shape_equal(&layer->shape, &other->shape))
+		if (!bf_geometry_equal(&layer->geometry, &other->geometry))
 			continue;
-		set = bf_bits_count_union(&b->host, layer->bits, other->bits, size);
+		set = bf_bits_count_union(&b->env, layer->bits, other->bits, size);
 		/* A layer within another one is united with it however full. */
 		if (set > layer->bits_full &&
 			set > layer->bits_set && set > other->bits_set)
@@ -896,13 +896,13 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
 
 	if (best == NULL)
 	{
-		status = append_layer(b, &other->shape);
+		status = append_layer(b, &other->geometry);
 		if (status != BF_OK)
 			return status;
 		best = &b->layers[b->nlayers - 1];
 		best_set = other->bits_set;
 	}
-	bf_bits_unite(&b->host, best->bits, other->bits, size);
+	bf_bits_unite(&b->env, best->bits, other->bits, size);
 	best->bits_set = best_set;
 	return BF_OK;
 }
@@ -912,10 +912,10 @@ merge_layer(BfBuilder *b, const BfViewLayer *other)
  * difference.
  */
 static BfStatus
-catch_up(BfBuilder *b)
+convert_if_due(BfBuilder *b)
 {
 	return b->nlayers == 0 && b->nhashes > b->max_hashes ?
-		settle_hashes(b) : BF_OK;
+		sort_and_convert(b) : BF_OK;
 }
 
 /*
@@ -929,12 +929,12 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 
 	if (b->params.seed != params->seed)
 		return BF_SEED_MISMATCH;
-	status = bf_builder_set_kind(b, &params->kind);
+	status = bf_builder_set_key_type(b, &params->key_type);
 	if (status != BF_OK)
 		return status;
 	if (b->params.fpp > params->fpp || b->params.expected < params->expected)
 	{
-		status = catch_up(b);
+		status = convert_if_due(b);
 		if (status != BF_OK)
 			return status;
 		if (b->params.fpp > params->fpp)
@@ -965,7 +965,7 @@ merge_hashes(BfBuilder *b, const BfView *view)
 		return status;
 	for (i = 0; i < view->nhashes; i++)
 		b->hashes[b->nhashes++] = bf_load64(view->hashes + 8 * (size_t) i);
-	return b->nlayers > 0 ? move_hashes(b) : BF_OK;
+	return b->nlayers > 0 ? add_list_to_layers(b) : BF_OK;
 }
 
 /*
@@ -976,7 +976,7 @@ static BfStatus
 merge_layers(BfBuilder *b, const BfView *view)
 {
 	bool		had_layers = b->nlayers > 0;
-	BfStatus	status = merge_exceptions(b, view);
+	BfStatus	status = merge_exclusions(b, view);
 	int			i;
 
 	for (i = 0; status == BF_OK && i < view->nlayers; i++)
@@ -987,7 +987,7 @@ merge_layers(BfBuilder *b, const BfView *view)
 		return status;
 	if (had_layers)
 		sort_layers(b);
-	return move_hashes(b);
+	return add_list_to_layers(b);
 }
 
 /*
@@ -1009,8 +1009,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 		apply_params(b);
 	}
 	if (view->nlayers > 0 ||
-		(uint64_t) b->nhashes + view->nhashes > most_unsettled(b))
-		status = catch_up(b);
+		(uint64_t) b->nhashes + view->nhashes > pending_limit(b))
+		status = convert_if_due(b);
 	if (status == BF_OK)
 		status = bf_builder_join_params(b, &view->params);
 	if (status == BF_OK && view->nlayers > 0)
@@ -1022,39 +1022,39 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 
 /*
  * Fold a layer as far as it goes, and take it in.  With the bits that are
- * left, the number of its keys is reckoned anew: it is not quite the same.
+ * left, the number of its keys is computed again: it is not quite the same.
  */
 static BfStatus
 merge_folded(BfBuilder *b, const BfBuildLayer *layer)
 {
-	BfViewLayer folded = {layer->shape, layer->bits_set, 0, layer->bits};
+	BfViewLayer folded = {layer->geometry, layer->bits_set, 0, layer->bits};
 	uint8_t    *bits = NULL;
-	BfShape		shape;
+	BfGeometry		geometry;
 	BfStatus	status;
 
-	while (bf_shape_fold(&folded.shape, folded.bits_set, &shape))
+	while (bf_geometry_fold(&folded.geometry, folded.bits_set, &geometry))
 	{
-		uint8_t    *smaller = b->host.alloc(b->host.context,
-											bf_shape_size(&shape));
+		uint8_t    *smaller = b->env.alloc(b->env.context,
+											bf_geometry_size(&geometry));
 
 		if (smaller != NULL)
-			bf_bits_fold(&b->host, smaller, folded.bits,
-						 folded.shape.nblocks,
-						 folded.shape.nblocks / shape.nblocks,
-						 (size_t) 1 << (shape.block_log2 - 3));
+			bf_bits_fold(&b->env, smaller, folded.bits,
+						 folded.geometry.nblocks,
+						 folded.geometry.nblocks / geometry.nblocks,
+						 (size_t) 1 << (geometry.block_log2 - 3));
 		if (bits != NULL)
-			b->host.free(b->host.context, bits);
+			b->env.free(b->env.context, bits);
 		if (smaller == NULL)
 			return BF_NO_MEMORY;
 		bits = smaller;
-		folded.shape = shape;
-		folded.bits_set = bf_bits_count(bits, bf_shape_size(&shape));
+		folded.geometry = geometry;
+		folded.bits_set = bf_bits_count(bits, bf_geometry_size(&geometry));
 		folded.bits = bits;
 	}
 
 	status = merge_layer(b, &folded);
 	if (bits != NULL)
-		b->host.free(b->host.context, bits);
+		b->env.free(b->env.context, bits);
 	return status;
 }
 
@@ -1066,8 +1066,8 @@ fold_layers(BfBuilder *to, const BfBuilder *b)
 
 	for (i = 0; status == BF_OK && i < (uint32_t) b->nlayers; i++)
 		status = merge_folded(to, &b->layers[i]);
-	for (i = 0; status == BF_OK && i < b->nexceptions; i++)
-		status = bf_builder_add_exception(to, b->exceptions[i]);
+	for (i = 0; status == BF_OK && i < b->nexclusions; i++)
+		status = bf_builder_add_exclusion(to, b->exclusions[i]);
 	if (status == BF_OK)
 		sort_layers(to);
 	return status;
@@ -1075,15 +1075,15 @@ fold_layers(BfBuilder *to, const BfBuilder *b)
 
 /* Turn a settled list into a layer for just its number of hashes. */
 static BfStatus
-pack_hashes(BfBuilder *to, const BfBuilder *b, const BfShape *shape)
+pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
 {
-	BfStatus	status = append_layer(to, shape);
+	BfStatus	status = append_layer(to, geometry);
 	uint32_t	i;
 
 	for (i = 0; status == BF_OK && i < b->nhashes; i++)
 	{
-		bf_poll(&b->host, i);
-		to->layers[0].bits_set += bf_bits_add(shape, to->layers[0].bits,
+		bf_check_interrupts(&b->env, i);
+		to->layers[0].bits_set += bf_bits_add(geometry, to->layers[0].bits,
 											  b->hashes[i]);
 	}
 	return status;
@@ -1101,35 +1101,35 @@ BfStatus
 bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
 {
 	BfParams	params = b->params;
-	BfShape		shape;
+	BfGeometry		geometry;
 	BfStatus	status = BF_OK;
 	int			i;
 
 	if (b->nlayers == 0)
-		status = settle_hashes(b);
+		status = sort_and_convert(b);
 	*found = false;
 	if (status != BF_OK)
 		return status;
 
 	if (b->nlayers == 0)
 		*found = b->nhashes > 0 &&
-			bf_shape_for(params.fpp, b->nhashes, &shape) == BF_OK &&
-			dense_size(&params, &shape) < sparse_size(&params, b->nhashes);
+			bf_geometry_for(params.fpp, b->nhashes, &geometry) == BF_OK &&
+			dense_size(&params, &geometry) < sparse_size(&params, b->nhashes);
 	for (i = 0; i < b->nlayers && !*found; i++)
-		*found = bf_shape_fold(&b->layers[i].shape, b->layers[i].bits_set,
-							   &shape);
+		*found = bf_geometry_fold(&b->layers[i].geometry, b->layers[i].bits_set,
+							   &geometry);
 	if (!*found)
 		return BF_OK;
 
-	bf_builder_init(smaller, &b->host, &params);
+	bf_builder_init(smaller, &b->env, &params);
 	status = b->nlayers > 0 ? fold_layers(smaller, b) :
-		pack_hashes(smaller, b, &shape);
+		pack_hashes(smaller, b, &geometry);
 	if (status != BF_OK)
 		bf_builder_free(smaller);
 	else if (params.expected > 0 && b->nlayers == 0)
 		smaller->params.expected = b->nhashes;
 	else if (params.expected > 0 && b->nlayers == 1)
-		smaller->params.expected = smaller->layers[0].shape.capacity;
+		smaller->params.expected = smaller->layers[0].geometry.capacity;
 	return status;
 }
 
@@ -1144,7 +1144,7 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 	int			i;
 
 	if (b->nlayers == 0)
-		status = settle_hashes(b);
+		status = sort_and_convert(b);
 	if (status != BF_OK)
 		return status;
 
@@ -1153,9 +1153,9 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 	else
 	{
 		*size = bf_header_size(&b->params, b->nlayers) +
-			8 * (size_t) b->nexceptions;
+			8 * (size_t) b->nexclusions;
 		for (i = 0; i < b->nlayers; i++)
-			*size += bf_shape_size(&b->layers[i].shape);
+			*size += bf_geometry_size(&b->layers[i].geometry);
 	}
 	return BF_OK;
 }
@@ -1178,18 +1178,18 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 	int			i;
 
 	entry = bf_write_header(image, &b->params, b->nhashes, b->nlayers,
-							b->nexceptions);
+							b->nexclusions);
 	for (i = 0; i < b->nlayers; i++)
 	{
 		const BfBuildLayer *layer = &b->layers[i];
-		size_t		size = bf_shape_size(&layer->shape);
+		size_t		size = bf_geometry_size(&layer->geometry);
 
-		entry = bf_write_layer(entry, &layer->shape, layer->bits_set);
-		bf_bits_copy(&b->host, content, layer->bits, size);
+		entry = bf_write_layer(entry, &layer->geometry, layer->bits_set);
+		bf_bits_copy(&b->env, content, layer->bits, size);
 		content += size;
 	}
 	if (b->nlayers == 0)
 		write_list(content, b->hashes, b->nhashes);
 	else
-		write_list(content, b->exceptions, b->nexceptions);
+		write_list(content, b->exclusions, b->nexclusions);
 }

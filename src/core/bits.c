@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_bits.c
+ * bits.c
  *	  Kernels on the blocks of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
@@ -11,8 +11,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bf_bytes.h"
-#include "bf_internal.h"
+#include "bytes.h"
+#include "internal.h"
 
 /* Bits tested before a branch: a wrong guess costs more than a few tests. */
 #define GROUP	4
@@ -21,22 +21,22 @@
 
 /* What is multiplied by BF_GOLDEN for each position of a key. */
 static inline uint64_t
-first_factor(const BfShape *shape, uint64_t hash)
+first_factor(const BfGeometry *geometry, uint64_t hash)
 {
 	unsigned	g;
 
-	for (g = shape->generation; g > 0; g--)
+	for (g = geometry->generation; g > 0; g--)
 		hash *= BF_GOLDEN_64;
 	return hash;
 }
 
 bool
-bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
+bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 {
-	const uint8_t *block = bits + bf_block_at(shape, hash);
-	unsigned	shift = 64 - shape->block_log2;
-	unsigned	left = shape->k;
-	uint64_t	x = first_factor(shape, hash);
+	const uint8_t *block = bits + bf_block_at(geometry, hash);
+	unsigned	shift = 64 - geometry->block_log2;
+	unsigned	left = geometry->k;
+	uint64_t	x = first_factor(geometry, hash);
 
 	while (left > 0)
 	{
@@ -60,17 +60,17 @@ bf_bits_contain(const BfShape *shape, const uint8_t *bits, uint64_t hash)
  * a few requests at a time are not served at once.
  */
 void
-bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
+bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 {
 #ifdef __GNUC__
-	const uint8_t *block = bits + bf_block_at(shape, hash);
-	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
+	const uint8_t *block = bits + bf_block_at(geometry, hash);
+	size_t		size = (size_t) 1 << (geometry->block_log2 - 3);
 	size_t		i;
 
 	for (i = 0; i < size && i < PREFETCHED; i += BF_CACHE_LINE)
 		__builtin_prefetch(block + i, 1);
 #else
-	(void) shape;
+	(void) geometry;
 	(void) bits;
 	(void) hash;
 #endif
@@ -78,15 +78,15 @@ bf_bits_prefetch(const BfShape *shape, const uint8_t *bits, uint64_t hash)
 
 /* Returns how many bits were not set before. */
 unsigned
-bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
+bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 {
-	uint8_t    *block = bits + bf_block_at(shape, hash);
-	unsigned	shift = 64 - shape->block_log2;
+	uint8_t    *block = bits + bf_block_at(geometry, hash);
+	unsigned	shift = 64 - geometry->block_log2;
 	unsigned	left;
 	unsigned	added = 0;
-	uint64_t	x = first_factor(shape, hash);
+	uint64_t	x = first_factor(geometry, hash);
 
-	for (left = shape->k; left > 0; left--)
+	for (left = geometry->k; left > 0; left--)
 	{
 		uint8_t    *byte;
 		unsigned	bit;
@@ -106,22 +106,22 @@ bf_bits_add(const BfShape *shape, uint8_t *bits, uint64_t hash)
  * last.  Returns false, and leaves the bits alone, if there is no room.
  */
 bool
-bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
+bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits, uint64_t hash,
 				   uint64_t full, uint64_t *bits_set)
 {
 	uint8_t		before[1 << (BF_MAX_BLOCK_LOG2 - 3)];
-	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
-	uint8_t    *block = bits + bf_block_at(shape, hash);
+	size_t		size = (size_t) 1 << (geometry->block_log2 - 3);
+	uint8_t    *block = bits + bf_block_at(geometry, hash);
 	unsigned	added;
 
-	if (*bits_set + shape->k <= full)
+	if (*bits_set + geometry->k <= full)
 	{
-		*bits_set += bf_bits_add(shape, bits, hash);
+		*bits_set += bf_bits_add(geometry, bits, hash);
 		return true;
 	}
 
 	memcpy(before, block, size);
-	added = bf_bits_add(shape, bits, hash);
+	added = bf_bits_add(geometry, bits, hash);
 	if (added > 0 && *bits_set + added > full)
 	{
 		memcpy(block, before, size);
@@ -141,8 +141,8 @@ bf_bits_add_within(const BfShape *shape, uint8_t *bits, uint64_t hash,
 #define WITH_POPCNT		__attribute__((target("popcnt")))
 #endif
 
-/* Bytes to walk through between two polls: less than a millisecond. */
-#define STRETCH		((size_t) 1 << 20)
+/* Bytes to walk through between two check for interrupts: less than a millisecond. */
+#define CHUNK		((size_t) 1 << 20)
 
 static inline uint64_t
 load_word(const uint8_t *p)
@@ -229,12 +229,12 @@ count_union_by_popcnt(const uint8_t *x, const uint8_t *y, size_t size)
 }
 #endif
 
-/* Poll, and return the length of the next stretch. */
+/* Poll, and return the length of the next chunk. */
 static size_t
-next_stretch(const BfHost *host, size_t left)
+next_chunk(const BfEnv *env, size_t left)
 {
-	host->poll(host->context);
-	return left < STRETCH ? left : STRETCH;
+	env->check_interrupts(env->context);
+	return left < CHUNK ? left : CHUNK;
 }
 
 uint64_t
@@ -252,28 +252,28 @@ bf_bits_count(const uint8_t *bits, size_t size)
  * k positions there upon any of the bits.
  */
 double
-bf_bits_fpp(const BfShape *shape, const uint8_t *bits)
+bf_bits_fpp(const BfGeometry *geometry, const uint8_t *bits)
 {
-	size_t		size = (size_t) 1 << (shape->block_log2 - 3);
+	size_t		size = (size_t) 1 << (geometry->block_log2 - 3);
 	double		sum = 0;
 	uint32_t	i;
 	unsigned	j;
 
-	for (i = 0; i < shape->nblocks; i++, bits += size)
+	for (i = 0; i < geometry->nblocks; i++, bits += size)
 	{
 		double		set = (double) bf_bits_count(bits, size) /
 			(double) (8 * size);
 		double		fpp = 1;
 
-		for (j = 0; j < shape->k; j++)
+		for (j = 0; j < geometry->k; j++)
 			fpp *= set;
 		sum += fpp;
 	}
-	return sum / shape->nblocks;
+	return sum / geometry->nblocks;
 }
 
 uint64_t
-bf_bits_count_union(const BfHost *host, const uint8_t *x, const uint8_t *y,
+bf_bits_count_union(const BfEnv *env, const uint8_t *x, const uint8_t *y,
 					size_t size)
 {
 	uint64_t	count = 0;
@@ -282,7 +282,7 @@ bf_bits_count_union(const BfHost *host, const uint8_t *x, const uint8_t *y,
 
 	for (at = 0; at < size; at += n)
 	{
-		n = next_stretch(host, size - at);
+		n = next_chunk(env, size - at);
 #ifdef HAVE_POPCNT
 		if (HAVE_POPCNT)
 		{
@@ -296,7 +296,7 @@ bf_bits_count_union(const BfHost *host, const uint8_t *x, const uint8_t *y,
 }
 
 void
-bf_bits_unite(const BfHost *host, uint8_t *to, const uint8_t *from,
+bf_bits_unite(const BfEnv *env, uint8_t *to, const uint8_t *from,
 			  size_t size)
 {
 	size_t		at,
@@ -304,13 +304,13 @@ bf_bits_unite(const BfHost *host, uint8_t *to, const uint8_t *from,
 
 	for (at = 0; at < size; at += n)
 	{
-		n = next_stretch(host, size - at);
+		n = next_chunk(env, size - at);
 		unite_words(to + at, from + at, n);
 	}
 }
 
 void
-bf_bits_intersect(const BfHost *host, uint8_t *to, const uint8_t *with,
+bf_bits_intersect(const BfEnv *env, uint8_t *to, const uint8_t *with,
 				  size_t size)
 {
 	size_t		at,
@@ -318,13 +318,13 @@ bf_bits_intersect(const BfHost *host, uint8_t *to, const uint8_t *with,
 
 	for (at = 0; at < size; at += n)
 	{
-		n = next_stretch(host, size - at);
+		n = next_chunk(env, size - at);
 		intersect_words(to + at, with + at, n);
 	}
 }
 
 void
-bf_bits_copy(const BfHost *host, uint8_t *to, const uint8_t *from,
+bf_bits_copy(const BfEnv *env, uint8_t *to, const uint8_t *from,
 			 size_t size)
 {
 	size_t		at,
@@ -332,7 +332,7 @@ bf_bits_copy(const BfHost *host, uint8_t *to, const uint8_t *from,
 
 	for (at = 0; at < size; at += n)
 	{
-		n = next_stretch(host, size - at);
+		n = next_chunk(env, size - at);
 		memcpy(to + at, from + at, n);
 	}
 }
@@ -343,15 +343,15 @@ bf_bits_copy(const BfHost *host, uint8_t *to, const uint8_t *from,
  * floor(floor(hN / 2^64) / f) = floor(h(N/f) / 2^64) where f divides N.
  */
 void
-bf_bits_fold(const BfHost *host, uint8_t *to, const uint8_t *from,
+bf_bits_fold(const BfEnv *env, uint8_t *to, const uint8_t *from,
 			 uint32_t nblocks, uint32_t factor, size_t block_size)
 {
 	uint32_t	i;
 
 	for (i = 0; i < nblocks; i++)
 	{
-		if (i % (STRETCH / block_size) == 0)
-			host->poll(host->context);
+		if (i % (CHUNK / block_size) == 0)
+			env->check_interrupts(env->context);
 		if (i % factor == 0)
 		{
 			if (i > 0)
@@ -386,14 +386,14 @@ halve_word(uint64_t x)
  * position in a block of half the size is the old one without its last bit.
  */
 void
-bf_bits_unite_into(const BfHost *host, const BfShape *shape, uint8_t *to,
-				   const BfShape *from_shape, const uint8_t *from)
+bf_bits_unite_into(const BfEnv *env, const BfGeometry *geometry, uint8_t *to,
+				   const BfGeometry *from_geometry, const uint8_t *from)
 {
 	uint8_t		block[1 << (BF_MAX_BLOCK_LOG2 - 3)];
-	size_t		from_size = (size_t) 1 << (from_shape->block_log2 - 3);
-	size_t		to_size = (size_t) 1 << (shape->block_log2 - 3);
-	uint64_t	nfrom = from_shape->nblocks;
-	uint64_t	nto = shape->nblocks;
+	size_t		from_size = (size_t) 1 << (from_geometry->block_log2 - 3);
+	size_t		to_size = (size_t) 1 << (geometry->block_log2 - 3);
+	uint64_t	nfrom = from_geometry->nblocks;
+	uint64_t	nto = geometry->nblocks;
 	uint64_t	i,
 				j;
 
@@ -402,7 +402,7 @@ bf_bits_unite_into(const BfHost *host, const BfShape *shape, uint8_t *to,
 		uint64_t	last = ((i + 1) * nto - 1) / nfrom;
 		size_t		size = from_size;
 
-		bf_poll(host, i);
+		bf_check_interrupts(env, i);
 		memcpy(block, from + i * from_size, size);
 		for (; size > to_size; size /= 2)
 		{

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_kind.c
- *	  Kinds of keys that are known by the name of their type: enums, and
- *	  foreign kinds, which are hashed by a function of their own.
+ * key_type.c
+ *	  Key types of keys that are known by the name of their type: enums, and
+ *	  opclass-hashed key types, which are hashed by a function of their own.
  *
- * The hashes of a foreign kind may depend on the byte order of the machine,
+ * The hashes of a opclass-hashed key type may depend on the byte order of the machine,
  * on the encoding of the database and, for types like citext, on its locale,
- * so these are recorded as part of the kind.  Types whose hashes do not even
+ * so these are recorded as part of the key type.  Types whose hashes do not even
  * survive a dump are rejected.
  *
  * The name is recorded without the schema, so that a type may be in different
@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include "access/htup_details.h"
 #include "access/transam.h"
@@ -64,14 +64,14 @@ pgbloom_check_collation(Oid collation, bool noerror)
 }
 
 static bool
-refuse_type(Oid type, Oid key_type, bool noerror)
+reject_type(Oid type, Oid key_info, bool noerror)
 {
 	if (noerror)
 		return false;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("type %s cannot be the key of a Bloom filter",
-					format_type_be(key_type)),
+					format_type_be(key_info)),
 			 errdetail("Values of type %s hash by object identifiers, which do not survive dump and restore.",
 					   format_type_be(type)),
 			 errhint("Cast the key to text.")));
@@ -81,7 +81,7 @@ refuse_type(Oid type, Oid key_type, bool noerror)
 /* What is found out about the type of a key on the way through its parts. */
 typedef struct Walk
 {
-	Oid			key_type;		/* for messages */
+	Oid			key_info;		/* for messages */
 	bool		by_locale;		/* some part may hash by the locale */
 	bool		composed;		/* it consists of other types */
 	StringInfoData parts;		/* unambiguous, in the database's encoding */
@@ -108,7 +108,7 @@ element_type(Oid type)
 #define PART_ARRAY		'\4'
 #define PART_END		'\5'
 
-static bool check_foreign(Walk *walk, Oid type, Oid collation);
+static bool check_opclass_type(Walk *walk, Oid type, Oid collation);
 
 /* The name without the schema, so that a type may change its schema. */
 static char *
@@ -177,7 +177,7 @@ check_simple(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_type)),
+						format_type_be(walk->key_info)),
 				 errhint("To combine filters, use bloom_union_agg for a column of them, bloom_union for two.")));
 	}
 
@@ -190,7 +190,7 @@ check_simple(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_type)),
+						format_type_be(walk->key_info)),
 				 errdetail("Filters record the name of a type without its schema, and there are types %s and %s.",
 						   format_type_be_qualified(type),
 						   format_type_be_qualified(namesake)),
@@ -214,7 +214,7 @@ check_attributes(Walk *walk, TupleDesc descriptor)
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
 		if (!attribute->attisdropped &&
-			!check_foreign(walk, attribute->atttypid,
+			!check_opclass_type(walk, attribute->atttypid,
 						   attribute->attcollation))
 			return false;
 	}
@@ -228,7 +228,7 @@ check_attributes(Walk *walk, TupleDesc descriptor)
  * PostgreSQL's.
  */
 static bool
-check_foreign(Walk *walk, Oid type, Oid collation)
+check_opclass_type(Walk *walk, Oid type, Oid collation)
 {
 	bool		valid;
 	Oid			part;
@@ -252,7 +252,7 @@ check_foreign(Walk *walk, Oid type, Oid collation)
 #ifdef REGDATABASEOID
 		case REGDATABASEOID:
 #endif
-			return refuse_type(type, walk->key_type, walk->noerror);
+			return reject_type(type, walk->key_info, walk->noerror);
 	}
 
 	/* Within a key, a record might be of any type. */
@@ -263,7 +263,7 @@ check_foreign(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_type)),
+						format_type_be(walk->key_info)),
 				 errdetail("It contains records of no particular type."),
 				 errhint("Cast the records to a named composite type.")));
 	}
@@ -271,7 +271,7 @@ check_foreign(Walk *walk, Oid type, Oid collation)
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_ENUM:
-			return refuse_type(type, walk->key_type, walk->noerror);
+			return reject_type(type, walk->key_info, walk->noerror);
 		case TYPTYPE_COMPOSITE:
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
@@ -287,30 +287,30 @@ check_foreign(Walk *walk, Oid type, Oid collation)
 			if (type >= FirstNormalObjectId)
 				walk->composed = true;
 			appendStringInfoChar(&walk->parts, PART_RANGE);
-			return check_foreign(walk, get_range_subtype(type),
+			return check_opclass_type(walk, get_range_subtype(type),
 								 get_range_collation(type));
 		case TYPTYPE_MULTIRANGE:
 			appendStringInfoChar(&walk->parts, PART_ARRAY);
-			return check_foreign(walk, get_multirange_range(type),
+			return check_opclass_type(walk, get_multirange_range(type),
 								 InvalidOid);
 		default:
 			part = element_type(type);
 			if (!OidIsValid(part))
 				return check_simple(walk, type, collation);
 			appendStringInfoChar(&walk->parts, PART_ARRAY);
-			return check_foreign(walk, part, collation);
+			return check_opclass_type(walk, part, collation);
 	}
 }
 
 static bool
-set_kind_name(BfKind *kind, const char *name, bool noerror)
+set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
 {
 	char	   *utf8 = pgbloom_convert(name, strlen(name),
 									   GetDatabaseEncoding(), PG_UTF8);
 	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
 
-	if (noerror && (utf8 == NULL || length > BF_MAX_KIND_NAME ||
-					!bf_valid_kind_name(utf8, length)))
+	if (noerror && (utf8 == NULL || length > BF_MAX_KEY_TYPE_NAME ||
+					!bf_valid_key_type_name(utf8, length)))
 		return false;
 	if (utf8 == NULL)
 		ereport(ERROR,
@@ -320,23 +320,23 @@ set_kind_name(BfKind *kind, const char *name, bool noerror)
 				 errdetail("The name of the type cannot be converted from encoding %s to UTF8.",
 						   GetDatabaseEncodingName()),
 				 errhint("Rename the type, or cast the key to text.")));
-	if (length > BF_MAX_KIND_NAME)
+	if (length > BF_MAX_KEY_TYPE_NAME)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
 						name),
 				 errdetail("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
-						   length, BF_MAX_KIND_NAME),
+						   length, BF_MAX_KEY_TYPE_NAME),
 				 errhint("Cast the key to text.")));
-	if (!bf_valid_kind_name(utf8, length))
+	if (!bf_valid_key_type_name(utf8, length))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
 						name),
 				 errdetail("The name of the type contains control characters."),
 				 errhint("Rename the type, or cast the key to text.")));
-	memcpy(kind->name, utf8, length + 1);
-	kind->namelen = (uint8_t) length;
+	memcpy(key_type->name, utf8, length + 1);
+	key_type->namelen = (uint8_t) length;
 	return true;
 }
 
@@ -395,13 +395,13 @@ database_locale(void)
 }
 
 /*
- * The name of a foreign kind: the type's, or for an array its element type's;
+ * The name of a opclass-hashed key type: the type's, or for an array its element type's;
  * then "#" and a hash of the parts, if the type consists of other types; "[]"
  * for an array; "@" and the locale, if some part may hash by it.  Each #, [
  * and @ of the type's own name is doubled, so that no two types get one name.
  */
 static bool
-set_foreign_name(BfKind *kind, Oid type, const Walk *walk)
+set_opclass_name(BfKeyType *key_type, Oid type, const Walk *walk)
 {
 	Oid			element = element_type(type);
 	bool		array = OidIsValid(element);
@@ -424,37 +424,37 @@ set_foreign_name(BfKind *kind, Oid type, const Walk *walk)
 		appendStringInfoString(&name, "[]");
 	if (walk->by_locale)
 		appendStringInfo(&name, "@%s", database_locale());
-	return set_kind_name(kind, name.data, walk->noerror);
+	return set_key_type_name(key_type, name.data, walk->noerror);
 }
 
-/* The kind of an enum: hashed by its labels, in canonical bytes. */
+/* The key type of an enum: hashed by its labels, in canonical bytes. */
 bool
-pgbloom_enum_kind(BfKind *kind, Oid type, bool noerror)
+pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
 {
-	kind->code = BF_KIND_ENUM;
-	pgbloom_set_text_encoding(kind);
-	return set_kind_name(kind, type_name(type), noerror);
+	key_type->code = BF_KEY_ENUM;
+	pgbloom_set_text_encoding(key_type);
+	return set_key_type_name(key_type, type_name(type), noerror);
 }
 
-/* The kind of a type that is hashed by its own function. */
+/* The key type of a type that is hashed by its own function. */
 bool
-pgbloom_foreign_kind(BfKind *kind, Oid type, Oid collation, bool noerror)
+pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation, bool noerror)
 {
 	Walk		walk;
 
-	walk.key_type = type;
+	walk.key_info = type;
 	walk.by_locale = false;
 	walk.composed = false;
 	walk.noerror = noerror;
 	initStringInfo(&walk.parts);
-	if (!check_foreign(&walk, type, collation))
+	if (!check_opclass_type(&walk, type, collation))
 		return false;
-	kind->code = BF_KIND_FOREIGN;
+	key_type->code = BF_KEY_OPCLASS;
 #ifdef WORDS_BIGENDIAN
-	kind->byte_order = BF_BIG_ENDIAN;
+	key_type->byte_order = BF_BIG_ENDIAN;
 #else
-	kind->byte_order = BF_LITTLE_ENDIAN;
+	key_type->byte_order = BF_LITTLE_ENDIAN;
 #endif
-	kind->encoding = (uint8_t) GetDatabaseEncoding();
-	return set_foreign_name(kind, type, &walk);
+	key_type->encoding = (uint8_t) GetDatabaseEncoding();
+	return set_opclass_name(key_type, type, &walk);
 }

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * host.h
+ * environment.h
  *	  What unit tests and fuzz targets run the core with: memory that is
  *	  watched, and images in it.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef HOST_H
-#define HOST_H
+#ifndef ENV_H
+#define ENV_H
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,19 +16,19 @@
 #include "bf.h"
 
 /*
- * A host on top of malloc, which counts what it gives and can refuse: the
+ * A environment on top of malloc, which counts what it gives and can reject: the
  * allocation number fail_at, counted from 1, or all above a size.
  */
-typedef struct TestHost
+typedef struct TestEnv
 {
-	BfHost		host;
+	BfEnv		env;
 	long		outstanding;
 	long		allocations;
 	long		fail_at;
 	size_t		limit;
 	size_t		largest_asked;
 	long		polls;
-} TestHost;
+} TestEnv;
 
 /* Memory of exactly this size, so that a sanitizer sees every overrun. */
 static inline void *
@@ -41,16 +41,16 @@ exactly(size_t size)
 }
 
 static inline void *
-host_alloc(void *context, size_t size)
+env_alloc(void *context, size_t size)
 {
-	TestHost   *host = context;
+	TestEnv   *env = context;
 	uint8_t    *pointer;
 
-	if (size > host->largest_asked)
-		host->largest_asked = size;
-	if (++host->allocations == host->fail_at || size > host->limit)
+	if (size > env->largest_asked)
+		env->largest_asked = size;
+	if (++env->allocations == env->fail_at || size > env->limit)
 		return NULL;
-	host->outstanding++;
+	env->outstanding++;
 	pointer = exactly(size);
 
 	/* Nobody has promised zeros. */
@@ -59,30 +59,30 @@ host_alloc(void *context, size_t size)
 }
 
 static inline void
-host_free(void *context, void *pointer)
+env_free(void *context, void *pointer)
 {
-	TestHost   *host = context;
+	TestEnv   *env = context;
 
 	assert(pointer != NULL);
-	host->outstanding--;
+	env->outstanding--;
 	free(pointer);
 }
 
 static inline void
-host_poll(void *context)
+env_check_interrupts(void *context)
 {
-	((TestHost *) context)->polls++;
+	((TestEnv *) context)->polls++;
 }
 
 static inline void
-host_init(TestHost *host, size_t limit)
+env_init(TestEnv *env, size_t limit)
 {
-	memset(host, 0, sizeof(*host));
-	host->host.alloc = host_alloc;
-	host->host.free = host_free;
-	host->host.poll = host_poll;
-	host->host.context = host;
-	host->limit = limit;
+	memset(env, 0, sizeof(*env));
+	env->env.alloc = env_alloc;
+	env->env.free = env_free;
+	env->env.check_interrupts = env_check_interrupts;
+	env->env.context = env;
+	env->limit = limit;
 }
 
 /* An image in memory of its own, of just its size. */
@@ -141,4 +141,4 @@ image_equal(const Image *x, const Image *y)
 		memcmp(x->bytes, y->bytes, x->size) == 0;
 }
 
-#endif							/* HOST_H */
+#endif							/* ENV_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bloom_set.c
+ * set.c
  *	  Functions of two filters: set operations and equality.
  *
  * Filters are equal when their images are.  Equal parameters and keys make
@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bloom.h"
+#include "pg/pgbloom.h"
 
 #include <math.h>
 
@@ -19,10 +19,10 @@ PG_FUNCTION_INFO_V1(bloom_intersection);
 PG_FUNCTION_INFO_V1(bloom_intersection_cardinality);
 PG_FUNCTION_INFO_V1(bloom_eq);
 PG_FUNCTION_INFO_V1(bloom_ne);
-PG_FUNCTION_INFO_V1(bloom_hashvalue);
-PG_FUNCTION_INFO_V1(bloom_hashvalue_extended);
+PG_FUNCTION_INFO_V1(hash_bloom);
+PG_FUNCTION_INFO_V1(hash_bloom_extended);
 
-typedef BfStatus (*SetOperation) (BfBuilder *b, const BfHost *host,
+typedef BfStatus (*SetOperation) (BfBuilder *b, const BfEnv *env,
 								  const BfView *x, const BfView *y);
 
 static Datum
@@ -31,12 +31,12 @@ combine(FunctionCallInfo fcinfo, SetOperation operation)
 	struct varlena *result;
 	BfView		a;
 	BfView		b;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	pgbloom_open(PG_GETARG_VARLENA_PP(0), &a);
 	pgbloom_open(PG_GETARG_VARLENA_PP(1), &b);
-	pgbloom_check(operation(&builder, &host, &a, &b), &a.params, &b.params);
+	pgbloom_check(operation(&builder, &env, &a, &b), &a.params, &b.params);
 	result = pgbloom_result(&builder, false);
 	bf_builder_free(&builder);
 	PG_RETURN_POINTER(result);
@@ -63,12 +63,12 @@ bloom_intersection_cardinality(PG_FUNCTION_ARGS)
 {
 	BfView		a;
 	BfView		b;
-	BfHost		host = pgbloom_host(CurrentMemoryContext);
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	double		n;
 
 	pgbloom_open(PG_GETARG_VARLENA_PP(0), &a);
 	pgbloom_open(PG_GETARG_VARLENA_PP(1), &b);
-	pgbloom_check(bf_intersection_cardinality(&host, &a, &b, &n),
+	pgbloom_check(bf_intersection_cardinality(&env, &a, &b, &n),
 				  &a.params, &b.params);
 	PG_RETURN_INT64((int64) rint(n));
 }
@@ -119,13 +119,13 @@ hash_image(FunctionCallInfo fcinfo, uint64 seed)
 
 /* For hash joins and aggregation; with seed 0 the extended one agrees. */
 Datum
-bloom_hashvalue(PG_FUNCTION_ARGS)
+hash_bloom(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_UINT32((uint32) hash_image(fcinfo, 0));
 }
 
 Datum
-bloom_hashvalue_extended(PG_FUNCTION_ARGS)
+hash_bloom_extended(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_UINT64(hash_image(fcinfo, (uint64) PG_GETARG_INT64(1)));
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * bf_math.c
+ * math.c
  *	  Keys, bits and false-positive rates of a blocked Bloom filter.
  *
  * A key sets k bits, drawn with replacement, in one block of B bits.  With
@@ -12,7 +12,7 @@
  * rate of the filter is the mean over the loads (Putze, Sanders, Singler:
  * Cache-, Hash- and Space-Efficient Bloom Filters, 2007).  It is above the
  * rate of an unblocked filter of the same size, the more so the smaller the
- * block, which is why the textbook formula would miss the rate asked for.
+ * block, which is why the standard formula would miss the rate asked for.
  *
  * The share of set bits differs between blocks of one load, too, and the mean
  * of its k-th power is above the power of its mean, by 1 % where blocks are
@@ -24,12 +24,12 @@
 #include <stddef.h>
 
 #include "bf.h"
-#include "bf_internal.h"
+#include "internal.h"
 
 /*
  * A block size is good enough when it costs no more than this factor over
- * the textbook filter.  Together with the rounding of the number of blocks,
- * below 1/128, a filter stays within 1.06 times the textbook's bits.
+ * the standard filter.  Together with the rounding of the number of blocks,
+ * below 1/128, a filter stays within 1.06 times the standard bits.
  */
 #define BLOCKING_COST	1.05
 
@@ -173,7 +173,7 @@ deviation(double m, double k, double n)
 
 /* Number of hash functions that is best without blocks. */
 unsigned
-bf_textbook_hashes(double fpp)
+bf_standard_hashes(double fpp)
 {
 	double		k = floor(-log2(fpp));
 	double		fewer,
@@ -191,9 +191,9 @@ bf_textbook_hashes(double fpp)
  * (1 - e^(-kn/m))^k (Mitzenmacher, Upfal: Probability and Computing, 5.5.3).
  */
 double
-bf_textbook_bits_per_key(double fpp)
+bf_standard_bits_per_key(double fpp)
 {
-	double		k = bf_textbook_hashes(fpp);
+	double		k = bf_standard_hashes(fpp);
 
 	return -k / log1p(-pow(fpp, 1 / k));
 }
@@ -227,7 +227,7 @@ fewest_bits(double fpp, unsigned block_log2, unsigned k,
 
 /*
  * The design for a rate: the smallest block whose bits per key stay within
- * BLOCKING_COST of the textbook filter, with its best k.  It depends on the
+ * BLOCKING_COST of the standard filter, with its best k.  It depends on the
  * rate alone and takes a fraction of a millisecond to find, so the last few
  * are remembered.
  */
@@ -236,9 +236,9 @@ design_for(double fpp)
 {
 	static _Thread_local Design known[8];
 	static _Thread_local unsigned next = 0;
-	double		textbook = bf_textbook_bits_per_key(fpp);
-	unsigned	most_k = bf_textbook_hashes(fpp) + 1;
-	unsigned	least_k = most_k > 8 ? most_k - 8 : 1;
+	double		standard = bf_standard_bits_per_key(fpp);
+	unsigned	max_k = bf_standard_hashes(fpp) + 1;
+	unsigned	least_k = max_k > 8 ? max_k - 8 : 1;
 	unsigned	block_log2;
 	Design	   *design;
 	size_t		i;
@@ -257,14 +257,14 @@ design_for(double fpp)
 		 block_log2++)
 	{
 		/* The largest block has to do in any case. */
-		double		high = textbook *
+		double		high = standard *
 			(block_log2 < BF_MAX_BLOCK_LOG2 ? BLOCKING_COST : 2);
 		unsigned	k;
 
-		for (k = least_k; k <= most_k && k <= BF_MAX_HASHES; k++)
+		for (k = least_k; k <= max_k && k <= BF_MAX_HASHES; k++)
 		{
 			double		bits = fewest_bits(fpp, block_log2, k,
-										   textbook * 0.99, high);
+										   standard * 0.99, high);
 
 			if (bits > 0)
 			{
@@ -322,7 +322,7 @@ capacity_of(const Design *design, double bits)
 
 /* The most keys that one filter can be made for at this rate. */
 uint64_t
-bf_most_keys(double fpp)
+bf_max_keys(double fpp)
 {
 	return capacity_of(design_for(fpp), (double) BF_MAX_BITS);
 }
@@ -332,7 +332,7 @@ bf_most_keys(double fpp)
  * hold, at least n.
  */
 BfStatus
-bf_shape_for(double fpp, uint64_t n, BfShape *shape)
+bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
 {
 	const Design *design = design_for(fpp);
 	double		bits = bf_needed_bits(fpp, n);
@@ -349,73 +349,73 @@ bf_shape_for(double fpp, uint64_t n, BfShape *shape)
 		unit <<= 1;
 	nblocks = (nblocks + unit - 1) / unit * unit;
 
-	shape->nblocks = (uint32_t) nblocks;
-	shape->block_log2 = design->block_log2;
-	shape->k = design->k;
-	shape->fpp = fpp;
-	shape->generation = 0;
-	shape->merged = false;
-	shape->capacity = capacity_of(design, (double) bf_shape_bits(shape));
+	geometry->nblocks = (uint32_t) nblocks;
+	geometry->block_log2 = design->block_log2;
+	geometry->k = design->k;
+	geometry->fpp = fpp;
+	geometry->generation = 0;
+	geometry->merged = false;
+	geometry->capacity = capacity_of(design, (double) bf_geometry_bits(geometry));
 	return BF_OK;
 }
 
-/* The layer that is best to be folded; see BF_FIRST_FITTED_LAYER. */
+/* The layer that is best to be folded; see BF_FIRST_FOLDED_LAYER. */
 void
-bf_shape_to_fold(double fpp, BfShape *shape)
+bf_geometry_to_fold(double fpp, BfGeometry *geometry)
 {
 	const Design *design = design_for(fpp);
 
-	shape->nblocks = BF_FITTED_FACTOR;
-	shape->block_log2 = design->block_log2;
-	shape->k = design->k;
-	shape->fpp = fpp;
-	shape->generation = 0;
-	shape->merged = false;
-	while (needed_bits(design, (double) BF_FIRST_FITTED_LAYER) >
-		   (double) bf_shape_bits(shape))
-		shape->nblocks *= 2;
-	shape->capacity = capacity_of(design, (double) bf_shape_bits(shape));
+	geometry->nblocks = BF_FOLDED_FACTOR;
+	geometry->block_log2 = design->block_log2;
+	geometry->k = design->k;
+	geometry->fpp = fpp;
+	geometry->generation = 0;
+	geometry->merged = false;
+	while (needed_bits(design, (double) BF_FIRST_FOLDED_LAYER) >
+		   (double) bf_geometry_bits(geometry))
+		geometry->nblocks *= 2;
+	geometry->capacity = capacity_of(design, (double) bf_geometry_bits(geometry));
 }
 
 /*
- * The smallest layer into which one of this shape and content folds so that
+ * The smallest layer into which one of this geometry and content folds so that
  * it still has the rate of its design; false if it has to stay as it is.
  */
 bool
-bf_shape_fold(const BfShape *shape, uint64_t bits_set, BfShape *folded)
+bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set, BfGeometry *folded)
 {
-	const Design *design = design_for(shape->fpp);
-	double		n = bf_shape_cardinality(shape, bits_set);
+	const Design *design = design_for(geometry->fpp);
+	double		n = bf_geometry_cardinality(geometry, bits_set);
 	double		limit;
 	uint32_t	factor;
 
-	if (shape->merged || shape->k != design->k ||
-		shape->block_log2 != design->block_log2)
+	if (geometry->merged || geometry->k != design->k ||
+		geometry->block_log2 != design->block_log2)
 	{
-		*folded = *shape;
+		*folded = *geometry;
 		return false;
 	}
 
-	limit = (double) bf_shape_bits(shape) / needed_bits(design, fmax(n, 1));
-	if (limit > shape->nblocks)
-		limit = shape->nblocks;
+	limit = (double) bf_geometry_bits(geometry) / needed_bits(design, fmax(n, 1));
+	if (limit > geometry->nblocks)
+		limit = geometry->nblocks;
 	for (factor = (uint32_t) limit; factor > 1; factor--)
 	{
-		if (shape->nblocks % factor == 0)
+		if (geometry->nblocks % factor == 0)
 			break;
 	}
-	*folded = *shape;
+	*folded = *geometry;
 	if (factor <= 1)
 		return false;
-	folded->nblocks = shape->nblocks / factor;
-	folded->capacity = capacity_of(design, (double) bf_shape_bits(folded));
+	folded->nblocks = geometry->nblocks / factor;
+	folded->capacity = capacity_of(design, (double) bf_geometry_bits(folded));
 	return true;
 }
 
 uint64_t
-bf_shape_bits(const BfShape *shape)
+bf_geometry_bits(const BfGeometry *geometry)
 {
-	return (uint64_t) shape->nblocks << shape->block_log2;
+	return (uint64_t) geometry->nblocks << geometry->block_log2;
 }
 
 /*
@@ -424,12 +424,12 @@ bf_shape_bits(const BfShape *shape)
  * 1 - (1 - (1 - unset) / N)^n.
  */
 static double
-expected_bits_set(const BfShape *shape, double n)
+expected_bits_set(const BfGeometry *geometry, double n)
 {
-	double		unset = unset_by_one(shape->block_log2, shape->k);
+	double		unset = unset_by_one(geometry->block_log2, geometry->k);
 
-	return -(double) bf_shape_bits(shape) *
-		expm1(n * log1p(-(1 - unset) / shape->nblocks));
+	return -(double) bf_geometry_bits(geometry) *
+		expm1(n * log1p(-(1 - unset) / geometry->nblocks));
 }
 
 /*
@@ -438,15 +438,15 @@ expected_bits_set(const BfShape *shape, double n)
  * no further key.
  */
 uint64_t
-bf_shape_full(const BfShape *shape)
+bf_geometry_full(const BfGeometry *geometry)
 {
-	double		m = (double) bf_shape_bits(shape);
-	double		n = (double) shape->capacity;
+	double		m = (double) bf_geometry_bits(geometry);
+	double		n = (double) geometry->capacity;
 
-	if (shape->merged)
+	if (geometry->merged)
 		return 0;
-	return (uint64_t) fmin(expected_bits_set(shape, n) +
-						   SLACK * deviation(m, shape->k, n), m);
+	return (uint64_t) fmin(expected_bits_set(geometry, n) +
+						   SLACK * deviation(m, geometry->k, n), m);
 }
 
 /*
@@ -456,15 +456,15 @@ bf_shape_full(const BfShape *shape)
  * only a lower bound, that of one unset bit.
  */
 double
-bf_shape_cardinality(const BfShape *shape, uint64_t bits_set)
+bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set)
 {
-	double		m = (double) bf_shape_bits(shape);
-	double		unset = unset_by_one(shape->block_log2, shape->k);
+	double		m = (double) bf_geometry_bits(geometry);
+	double		unset = unset_by_one(geometry->block_log2, geometry->k);
 	double		set = (double) bits_set;
 
 	if (set > m - 1)
 		set = m - 1;
-	return log1p(-set / m) / log1p(-(1 - unset) / shape->nblocks);
+	return log1p(-set / m) / log1p(-(1 - unset) / geometry->nblocks);
 }
 
 /*
@@ -476,15 +476,15 @@ bf_shape_cardinality(const BfShape *shape, uint64_t bits_set)
  * chance are not added; this corrects for that.
  */
 double
-bf_shape_keys(const BfShape *shape, uint64_t bits_set)
+bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set)
 {
-	double		n = bf_shape_cardinality(shape, bits_set);
-	double		fpp = shape->fpp;
+	double		n = bf_geometry_cardinality(geometry, bits_set);
+	double		fpp = geometry->fpp;
 	int			i;
 
-	if (shape->merged)
-		return (double) shape->capacity;
-	for (i = 0; i < shape->generation; i++)
+	if (geometry->merged)
+		return (double) geometry->capacity;
+	for (i = 0; i < geometry->generation; i++)
 	{
 		fpp = fmin(2 * fpp, BF_FPP_MAX);
 		n /= 1 - fpp;
@@ -494,15 +494,15 @@ bf_shape_keys(const BfShape *shape, uint64_t bits_set)
 
 /* Rate of a layer with this many bits set. */
 double
-bf_shape_fpp(const BfShape *shape, uint64_t bits_set)
+bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set)
 {
 	double		n;
 
-	if (shape->merged)
-		return shape->fpp;
+	if (geometry->merged)
+		return geometry->fpp;
 	if (bits_set == 0)
 		return 0;
-	n = fmax(1, rint(bf_shape_cardinality(shape, bits_set)));
-	return mean_fpp(shape->block_log2, shape->k, n / shape->nblocks, n,
-					shape->nblocks);
+	n = fmax(1, rint(bf_geometry_cardinality(geometry, bits_set)));
+	return mean_fpp(geometry->block_log2, geometry->k, n / geometry->nblocks, n,
+					geometry->nblocks);
 }
