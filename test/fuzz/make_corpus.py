@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Writes the seed corpus of the fuzz targets, test/fuzz/corpus.
+"""Writes the seed corpus of the fuzz targets.
 
-make_corpus.py            writes it
-make_corpus.py --check    tells by its exit status whether it is up to date
+    test/fuzz/make_corpus.py DIRECTORY
 
-The images are those of test/vectors, alone and in pairs; the inputs of the
-other targets describe what to build (see the targets).  Files in the corpus
-whose name begins with "found" are inputs that once made a target fail; they
-are left alone.
+Each target gets a directory: DIRECTORY/image, laws and layers.  The images
+are those of test/vectors, alone and in pairs; the inputs of the other targets
+describe what to build (see the targets).  The files in test/fuzz/corpus once
+made a target fail; they are copied.
 """
 
 import base64
 import json
 import pathlib
 import re
+import shutil
 import struct
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / 'vectors' / 'filters.jsonl'
-CORPUS = HERE / 'corpus'
+FOUND = HERE / 'corpus'
 
 
 def slug(name):
@@ -45,10 +45,10 @@ def image_inputs():
     yield 'expecting-much', empty[:36] + struct.pack('<Q', 400000000)
     yield 'of-no-type', empty + bytes(8)
 
-    # of a type that PostgreSQL hashes, on either kind of machine
+    # of a type that PostgreSQL hashes, in either byte order
     for order, name in (1, 'citext@C'), (2, 'jsonb'):
         padded = name.encode() + bytes(-len(name) % 8)
-        yield f'foreign-{order}', (
+        yield f'opclass-{order}', (
             empty[:8] + bytes([65, len(name), order, 6])
             + struct.pack('<I', 1) + empty[16:] + padded + bytes(8))
 
@@ -57,7 +57,7 @@ def image_inputs():
         ('sizes-itself-12-keys', 'dense-fpp-0-01-300-of-300-keys'),
         ('dense-fpp-0-1-300-of-300-keys', 'dense-fpp-0-1-300-of-300-keys'),
         ('grown-to-several-layers', 'union-ored'),
-        ('exceptions', 'exceptions-one-taken-back-by-a-union'),
+        ('exclusions', 'exclusions-one-removed-by-a-union'),
     ]
     for x, y in pairs:
         yield f'pair-{x}-{y}', (
@@ -82,11 +82,11 @@ def laws_inputs():
         1, (2, 900, 0, 300, 0), (2, 900, 200, 300, 0), (2, 900, 600, 300, 0))
     yield 'beyond-fill', filters(
         1, (2, 300, 0, 300, 0), (2, 300, 300, 300, 0), (2, 300, 600, 300, 0))
-    yield 'other-shapes', filters(
+    yield 'other-parameters', filters(
         0, (1, 100, 0, 100, 0), (3, 500, 0, 400, 0), (6, 50, 0, 50, 0))
     yield 'layers', filters(
         1, (2, 10, 0, 400, 0), (2, 10, 200, 700, 0), (2, 10, 0, 3, 0))
-    yield 'exceptions', filters(
+    yield 'exclusions', filters(
         1, (0, 100, 0, 100, 200), (0, 100, 0, 90, 150), (0, 100, 50, 60, 99))
 
 
@@ -94,14 +94,14 @@ def layers_inputs():
     def program(rate, expected, *steps):
         return bytes([rate, expected]) + bytes(sum(steps, ()))
 
-    add, many, low, reload, compact, exclude, same, other, fail, ask = (
+    add, many, low, reload, compact, exclude, same, other, fail, probe = (
         range(10))
     yield 'empty', b''
-    yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (ask, 7))
+    yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (probe, 7))
     yield 'ascending', program(2, 30, (low, 200), (low, 255), (reload, 0))
     yield 'compact', program(
         3, 0, (many, 50), (compact, 0), (many, 10), (compact, 0), (add, 1))
-    yield 'exceptions', program(
+    yield 'exclusions', program(
         0, 60, (add, 60), (exclude, 90), (reload, 0), (add, 90), (compact, 0))
     yield 'unions', program(
         3, 40, (add, 40), (same, 30), (other, 33), (other, 200), (reload, 0),
@@ -114,24 +114,16 @@ def layers_inputs():
 
 
 def main():
-    wanted = {
-        CORPUS / target / name: content
-        for target, inputs in (
-            ('image', image_inputs()), ('laws', laws_inputs()),
-            ('layers', layers_inputs()))
-        for name, content in inputs}
-    if sys.argv[1:] == ['--check']:
-        there = {path for path in CORPUS.glob('*/*')
-                 if not path.name.startswith('found')}
-        wrong = there ^ set(wanted)
-        wrong |= {path for path in there & set(wanted)
-                  if path.read_bytes() != wanted[path]}
-        for path in sorted(wrong):
-            print(f'{path.relative_to(HERE)} is not what make_corpus.py makes')
-        sys.exit(1 if wrong else 0)
-    for path, content in wanted.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    corpus = pathlib.Path(sys.argv[1])
+    for target, inputs in (('image', image_inputs()), ('laws', laws_inputs()),
+                           ('layers', layers_inputs())):
+        (corpus / target).mkdir(parents=True, exist_ok=True)
+        for name, content in inputs:
+            (corpus / target / name).write_bytes(content)
+        for path in sorted((FOUND / target).glob('found-*')):
+            shutil.copy(path, corpus / target)
 
 
 if __name__ == '__main__':

@@ -1,11 +1,13 @@
 """Bloom filters of the PostgreSQL extension bloomfilter, outside PostgreSQL.
 
-Reads filters that a server exported as text or bytea, tests keys, and builds
-filters that are byte for byte those of the extension.  It was written from
-doc/FORMAT.md alone, whose sections the comments name, and shares no code
-with the extension.  It needs Python 3.8 or later and the module xxhash.
+Reads every filter that a server exports as text or bytea, probes it, tells
+its rate and cardinality, and builds filters of hashes and of one layer with
+the bytes that the extension gives them.  Filters of several layers can be
+read, but not built.  The module is written from doc/FORMAT.md alone, whose
+sections the comments name, and shares no code with the extension.  It needs
+Python 3.8 or later and the module xxhash.
 
-An application that fetches a filter once and tests keys on its own side:
+An application that fetches a filter once and probes keys on its own side:
 
     from bloomfilter_reader import Filter
 
@@ -13,16 +15,14 @@ An application that fetches a filter once and tests keys on its own side:
     seen = Filter.load(text)
     new = [url for url in urls if url not in seen]
 
-One that builds a filter for the server:
+An application that builds a filter for the server:
 
-    f = Filter('text', fpp=0.001)   # a filter that sizes itself
+    f = Filter('text', fpp=0.001)
     f.update(['a', 'b'])
-    f.compact()
+    f.size_to_keys()                # as bloom_agg without expected
     cursor.execute('INSERT INTO seen VALUES (%s::bloom)', [f.text()])
 
-Keys are Python values: see key_bytes() for what a kind accepts.  add,
-update, exclude, merge and compact change the filter and return nothing;
-if one of them raises TooLarge, the filter may hold a part of the change.
+Keys are Python values: see key_bytes() for what a key type accepts.
 """
 
 import base64
@@ -31,7 +31,6 @@ import decimal
 import functools
 import ipaddress
 import math
-import operator
 import struct
 
 import xxhash
@@ -42,21 +41,21 @@ SPARSE, DENSE = 0, 1
 MAX_BITS = 2 ** 32
 MAX_LAYERS = 32
 MAX_GENERATION = 23
-MAX_KEYS = 2 ** 53
-MAX_EXCEPTIONS = 4096
+MAX_KEYS = 2 ** 53                      # of a merged layer
+MAX_HASHES = 2 ** 22                    # of a filter without expected
+MAX_EXCLUSIONS = 4096
 MULE_INTERNAL = 7                       # PostgreSQL's number of the encoding
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 
 HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
 ENTRY = struct.Struct('<IBBBBQdQ')              # section 3
 
-KINDS = {name: code for code, name in enumerate(
+KEY_TYPES = {name: code for code, name in enumerate(
     'text bytea integer float numeric boolean char oid uuid date time timetz '
     'timestamp timestamptz interval inet macaddr macaddr8 pg_lsn '
     'xid8'.split(), 1)}
-KINDS.update(enum=64, foreign=65)
-KIND_NAMES = {code: name for name, code in KINDS.items()}
-
+KEY_TYPES.update(enum=64, opclass=65)
+KEY_TYPE_NAMES = {code: name for name, code in KEY_TYPES.items()}
 
 WHITE_SPACE = dict.fromkeys(map(ord, ' \t\n\r'))
 
@@ -70,7 +69,7 @@ class UnknownVersion(FormatError):
 
 
 class TooLarge(ValueError):
-    """The filter cannot hold what was asked for."""
+    """The keys do not fit into one layer, or into what the format allows."""
 
 
 # Section 4: from a key to its hash
@@ -89,68 +88,67 @@ def i64(n):
     return (n & MASK).to_bytes(8, 'little')
 
 
-def key_bytes(kind_name, key):
+def key_bytes(key_type, key):
     """The canonical bytes of a key.
 
     text, enum: str (of char(n): without trailing spaces); bytes are taken
     as they are.  numeric: Decimal, int or str.  char: int, or bytes of
     length 1.  bytea, macaddr, macaddr8: bytes.  uuid: uuid.UUID.  date,
     time, timestamp: naive objects of datetime; timetz, timestamptz: aware
-    ones; or numbers as FORMAT.md has them, two for timetz, or an infinite
-    float.
-    interval: timedelta, or the tuple (months, days, microseconds).  inet:
-    objects of ipaddress, or str.  float: the number (of real: widened).
-    foreign: what PostgreSQL's extended hash function returns.  The others:
-    int.
+    ones; or numbers as FORMAT.md has them, two for timetz; date, timestamp,
+    timestamptz also an infinite float.  interval: timedelta, or the tuple
+    (months, days, microseconds).  inet: objects of ipaddress, or str.  float:
+    the number (of real: widened).  opclass: what PostgreSQL's extended hash
+    function returns.  The others: int.
     """
-    if kind_name in ('text', 'enum'):
+    if key_type in ('text', 'enum'):
         return key.encode() if isinstance(key, str) else _raw(key)
-    if kind_name in ('bytea', 'macaddr', 'macaddr8'):
+    if key_type in ('bytea', 'macaddr', 'macaddr8'):
         key = _raw(key)
-        length = {'macaddr': 6, 'macaddr8': 8}.get(kind_name, len(key))
+        length = {'macaddr': 6, 'macaddr8': 8}.get(key_type, len(key))
         if len(key) != length:
-            raise ValueError('not a key of kind %s' % kind_name)
+            raise ValueError('not a key of type %s' % key_type)
         return key
-    if kind_name == 'float':
+    if key_type == 'float':
         return struct.pack('<d', math.nan if key != key else key + 0.0)
-    if kind_name == 'numeric':
+    if key_type == 'numeric':
         return _numeric_text(key).encode()
-    if kind_name == 'char' and isinstance(key, bytes):
+    if key_type == 'char' and isinstance(key, bytes):
         return i64(ord(key))
-    if kind_name == 'uuid':
+    if key_type == 'uuid':
         return key.bytes
-    if kind_name == 'timetz':
+    if key_type == 'timetz':
         if not isinstance(key, tuple):
             west = -key.utcoffset() // datetime.timedelta(seconds=1)
             key = _time_of_day(key), west
         return i64(key[0]) + i64(key[1])
-    if kind_name == 'interval':
+    if key_type == 'interval':
         if isinstance(key, datetime.timedelta):
             key = 0, key.days, key.seconds * 10 ** 6 + key.microseconds
         months, days, microseconds = key
         extra, microseconds = divmod(microseconds, DAY)
         return i64(30 * months + days + extra) + i64(microseconds)
-    if kind_name == 'inet':
+    if key_type == 'inet':
         key = ipaddress.ip_interface(str(key))
         return bytes([key.version, key.network.prefixlen]) + key.packed
-    if kind_name in INFINITY and isinstance(key, float):
+    if key_type in INFINITY and isinstance(key, float):
         if not math.isinf(key):
-            raise ValueError('not a key of kind %s' % kind_name)
-        end = 2 ** INFINITY[kind_name]
+            raise ValueError('not a key of type %s' % key_type)
+        end = 2 ** INFINITY[key_type]
         return i64(end - 1 if key > 0 else -end)
-    if kind_name not in KINDS:
-        raise ValueError('unknown kind: %r' % (kind_name,))
+    if key_type not in KEY_TYPES:
+        raise ValueError('unknown key type: %r' % (key_type,))
     if isinstance(key, int):
         return i64(key)
-    if kind_name == 'date':
+    if key_type == 'date':
         return i64(key.toordinal() - datetime.date(2000, 1, 1).toordinal())
-    if kind_name == 'time' and key.tzinfo is None:
+    if key_type == 'time' and key.tzinfo is None:
         return i64(_time_of_day(key))
-    if kind_name in ('timestamp', 'timestamptz'):
-        zone = datetime.timezone.utc if kind_name == 'timestamptz' else None
+    if key_type in ('timestamp', 'timestamptz'):
+        zone = datetime.timezone.utc if key_type == 'timestamptz' else None
         since = key - datetime.datetime(2000, 1, 1, tzinfo=zone)
         return i64(since // datetime.timedelta(microseconds=1))
-    raise TypeError('not a key of kind %s: %r' % (kind_name, key))
+    raise TypeError('not a key of type %s: %r' % (key_type, key))
 
 
 def _raw(key):
@@ -176,13 +174,13 @@ def _numeric_text(key):
     return text.rstrip('0').rstrip('.') if '.' in text else text
 
 
-def shard(kind_name, key, shards):
+def shard(key_type, key, shards):
     """The shard of a key, from 0 to shards - 1."""
-    h = hash_bytes(key_bytes(kind_name, key))
+    h = hash_bytes(key_bytes(key_type, key))
     return hash_bytes(i64(h), 0x7368617264) * shards >> 64
 
 
-# Section 7: the shape of a layer
+# Section 7: layer parameters
 
 def _mean(value, mode, up):
     """The mean of value(i) over a distribution, summed from its mode on.
@@ -213,10 +211,10 @@ def _log_u(block_bits, k):
     return k * math.log1p(-1 / block_bits)
 
 
-def _load_rate(block_bits, k, unknown=1.0):
+def _load_rate(block_bits, k, spread=1.0):
     """A function: the rate of a block by the number of its keys.
 
-    unknown is the share of the variance that the block does have.
+    spread is the share of the variance in hit that counts.
     """
     log_u = _log_u(block_bits, k)
     log_v = k * math.log1p(-2 / block_bits)
@@ -228,7 +226,7 @@ def _load_rate(block_bits, k, unknown=1.0):
         if k == 1 or not i:
             return filled
         variance = u / block_bits + (1 - 1 / block_bits) * v - u * u
-        return filled ** k + pairs * filled ** (k - 2) * variance * unknown
+        return filled ** k + pairs * filled ** (k - 2) * variance * spread
 
     return rate
 
@@ -244,19 +242,19 @@ def _sigma(m, k, n):
     return math.sqrt(m * math.exp(-a) * (1 - (1 + a) * math.exp(-a)))
 
 
-class Shape:
-    """What the rate p says about a layer: block_log2, k, x, c and d."""
+class LayerParameters:
+    """What the rate p determines: block_log2, k, x, c, d and max_keys."""
 
     def __init__(self, p):
-        def textbook(k):
+        def standard(k):
             return -k / math.log1p(-p ** (1 / k))
 
         top = max(1, math.floor(-math.log2(p)))
-        if textbook(top + 1) < textbook(top):
+        if standard(top + 1) < standard(top):
             top += 1
         ks = range(min(top + 1, 64), max(1, top - 7) - 1, -1)
-        least = int(0.5 * textbook(top) * 1024)
-        limit = int(1.05 * textbook(top) * 1024)
+        least = int(0.5 * standard(top) * 1024)
+        limit = int(1.05 * standard(top) * 1024)
         self.fpp = p
         self.block_log2 = 9
         while not self._find(ks, least, limit):
@@ -269,7 +267,7 @@ class Shape:
         self.d = 4 / 1024 * math.ceil(
             1024 * _sigma(self.c, self.k, 1)
             / (self.k * math.exp(-self.k / self.c)))
-        self.most = self.capacity(MAX_BITS)
+        self.max_keys = self.capacity(MAX_BITS)
 
     def _find(self, ks, low, high):
         """Set x and k, if there is an x that is at most high."""
@@ -308,88 +306,69 @@ class Shape:
             n -= 1
         return n
 
-    def layer(self, n, left=MAX_BITS, generation=0):
-        """An empty layer for n keys; None if it is too large."""
-        if n > self.most or self.nblocks(n) * self.block_bits > left:
-            return None
-        return self.layer_of(self.nblocks(n), generation)
-
-    def layer_of(self, nblocks, generation=0, bits=None):
+    def layer(self, n):
+        """An empty layer for n keys."""
+        if n > self.max_keys:
+            raise TooLarge('a layer has at most %d keys' % self.max_keys)
+        nblocks = self.nblocks(n)
         return Layer(nblocks, self.block_log2, self.k,
-                     self.capacity(nblocks * self.block_bits), self.fpp,
-                     generation, bits=bits)
+                     self.capacity(nblocks * self.block_bits), self.fpp)
 
 
-shape = functools.lru_cache(maxsize=256)(Shape)
+layer_parameters = functools.lru_cache(maxsize=256)(LayerParameters)
 
 
 # Sections 3, 5 and 9: a layer
 
 class Layer:
-    """One layer: the fields of its entry in the directory, and bits."""
+    """One layer: the fields of its directory entry, and its bits."""
 
     def __init__(self, nblocks, block_log2, k, capacity, fpp, generation=0,
                  merged=False, bits=None):
-        self.generation = generation
-        self.merged = merged
         self.nblocks = nblocks
         self.block_log2 = block_log2
         self.k = k
         self.capacity = capacity
         self.fpp = fpp
-        self.size = nblocks << block_log2           # m of section 8
+        self.generation = generation
+        self.merged = merged
+        self.size = nblocks << block_log2           # m of section 9
         self.bits = bytearray(self.size // 8 if bits is None else bits)
-        self.bits_set = _count(self.bits)
+        self.bits_set = bin(int.from_bytes(self.bits, 'little')).count('1')
+        self._factor = pow(G, 64 * generation, MASK + 1)
         self._one_key = -math.expm1(_log_u(1 << block_log2, k))     # 1 - u
-
-    def shape(self):
-        return (self.nblocks, self.block_log2, self.k, self.capacity,
-                self.fpp, self.generation, self.merged)
 
     def positions(self, h):
         start = (h * self.nblocks >> 64) << self.block_log2
-        h = h * pow(G, 64 * self.generation, MASK + 1)
+        h *= self._factor
         for _ in range(self.k):
             h = h * G & MASK
             yield start + (h >> 64 - self.block_log2)
 
-    def positive(self, h):
+    def contains_hash(self, h):
         return all(self.bits[i >> 3] >> (i & 7) & 1
                    for i in self.positions(h))
 
-    def missing(self, h):
-        """The positions of h at which the bit is 0."""
-        return {i for i in self.positions(h)
-                if not self.bits[i >> 3] >> (i & 7) & 1}
-
     def set(self, h):
-        for i in self.missing(h):
+        for i in self.positions(h):
+            self.bits_set += ~self.bits[i >> 3] >> (i & 7) & 1
             self.bits[i >> 3] |= 1 << (i & 7)
-            self.bits_set += 1
 
-    @property
     def full(self):
-        """How many bits may be set."""
-        if self.merged:
-            return 0
-        if not hasattr(self, '_full'):
-            log_rest = math.log1p(-self._one_key / self.nblocks)
-            mean = self.size * -math.expm1(self.capacity * log_rest)
-            spread = 4 * _sigma(self.size, self.k, self.capacity)
-            self._full = min(self.size, math.floor(mean + spread))
-        return self._full
-
-    def takes(self, h):
-        return self.bits_set + len(self.missing(h)) <= self.full
+        """How many bits may be set, section 8."""
+        log_rest = math.log1p(-self._one_key / self.nblocks)
+        mean = self.size * -math.expm1(self.capacity * log_rest)
+        room = 4 * _sigma(self.size, self.k, self.capacity)
+        return min(self.size, math.floor(mean + room))
 
     def keys(self):
-        """The number of keys, not rounded."""
+        """The estimated number of keys in the layer, not rounded."""
         s = min(self.bits_set, self.size - 1)
         return (math.log1p(-s / self.size)
                 / math.log1p(-self._one_key / self.nblocks))
 
-    def accounts_for(self):
-        """The same, with the keys that earlier layers kept from it."""
+    def added_keys(self):
+        """The same, corrected for the false positives of earlier layers."""
         if self.merged:
             return self.capacity
         n, fpp = self.keys(), self.fpp
@@ -412,85 +391,44 @@ class Layer:
         return _mean(value, n // self.nblocks,
                      lambda i: (n - i) / (i + 1) / others)
 
-    def folded(self):
-        """This layer folded once: itself, or a smaller one."""
-        form = shape(self.fpp)
-        if self.merged or \
-                (self.block_log2, self.k) != (form.block_log2, form.k):
-            return self
-        needed = form.needed(max(1, self.keys()))
-        nblocks = max(1, math.ceil(needed / form.block_bits))
-        while nblocks < self.nblocks and self.nblocks % nblocks:
-            nblocks += 1
-        if nblocks >= self.nblocks:
-            return self
-        step = form.block_bits // 8
-        group = self.nblocks // nblocks * step
-        bits = bytearray()
-        for start in range(0, len(self.bits), group):
-            block = 0
-            for i in range(start, start + group, step):
-                block |= int.from_bytes(self.bits[i:i + step], 'little')
-            bits += block.to_bytes(step, 'little')
-        return form.layer_of(nblocks, self.generation, bits)
-
-
-def _count(bits):
-    return bin(int.from_bytes(bits, 'little')).count('1')
-
-
-def _combined(operation, a, b):
-    both = operation(int.from_bytes(a, 'little'), int.from_bytes(b, 'little'))
-    return bytearray(both.to_bytes(len(a), 'little'))
-
-
-def _folded_fully(layer):
-    while True:
-        smaller = layer.folded()
-        if smaller is layer:
-            return layer
-        layer = smaller
-
 
 # Sections 1, 2, 6 and 8: a filter
 
 class Filter:
     """A Bloom filter.
 
-    kind is a name in KINDS; name is the type's, for enum and foreign;
-    byte_order and encoding are for foreign; encoding MULE_INTERNAL also for
-    text and enum.  expected 0 or None: the filter
-    sizes itself.  Like the seed, hashes may be given signed or unsigned.
-    fitted says that it is going to be made compact, as by bloom_agg without
-    expected.  The attributes hashes (set), layers (list of Layer) and
-    exceptions (set) are for reading.
+    key_type is a name in KEY_TYPES, or None if it is not known.  name is that
+    of the type, for enum and opclass; byte_order and encoding are for opclass;
+    encoding MULE_INTERNAL also for text and enum.  expected 0 or None: the
+    filter is sized by size_to_keys().  Like the seed, hashes may be given
+    signed or unsigned.  The attributes hashes (set), layers (list of Layer)
+    and exclusions (set) are for reading.
     """
 
-    def __init__(self, kind=None, fpp=0.01, expected=0, seed=0, name='',
-                 byte_order=0, encoding=0, fitted=False):
+    def __init__(self, key_type=None, fpp=0.01, expected=0, seed=0, name='',
+                 byte_order=0, encoding=0):
         if not MIN_FPP <= fpp <= MAX_FPP:
             raise ValueError('fpp must be from 1e-9 to 0.5')
-        if kind is not None and kind not in KINDS:
-            raise ValueError('unknown kind: %r' % (kind,))
-        if (kind in ('enum', 'foreign')) != bool(name) \
-                or (kind == 'foreign') != (byte_order in (1, 2)):
-            raise ValueError('name or byte_order does not go with the kind')
+        if key_type is not None and key_type not in KEY_TYPES:
+            raise ValueError('unknown key type: %r' % (key_type,))
+        if (key_type in ('enum', 'opclass')) != bool(name) \
+                or (key_type == 'opclass') != (byte_order in (1, 2)):
+            raise ValueError('name or byte_order does not match the key type')
         if expected and expected < 0:
             raise ValueError('expected must not be negative')
-        if expected and expected > shape(fpp).most:
-            raise TooLarge('expected must be at most %d' % shape(fpp).most)
-        self.kind = kind
+        if expected and expected > layer_parameters(fpp).max_keys:
+            raise TooLarge('expected must be at most %d'
+                           % layer_parameters(fpp).max_keys)
+        self.key_type = key_type
         self.name = name
         self.byte_order = byte_order
         self.encoding = encoding
         self.fpp = fpp
         self.expected = expected or 0
         self.seed = seed & MASK
-        self.fitted = fitted
         self.hashes = set()
         self.layers = []
-        self.exceptions = set()
-        self._has_keys = False          # is the kind recorded in the image?
+        self.exclusions = set()
 
     # Section 6: reading
 
@@ -514,7 +452,7 @@ class Filter:
             raise UnknownVersion('unknown version %d' % image[4])
         rule(2, len(image) >= 44)
         (_, _, form, scheme, nlayers, code, namelen, byte_order, encoding,
-         nhashes, nexceptions, seed, fpp, expected) = HEADER.unpack_from(image)
+         nhashes, nexclusions, seed, fpp, expected) = HEADER.unpack_from(image)
         if scheme != 1:
             raise UnknownVersion('unknown scheme %d' % scheme)
         rule(2, form in (SPARSE, DENSE))
@@ -533,11 +471,11 @@ class Filter:
         rule(6, not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name)
              and not any(image[44 + namelen:at]))
         if form == SPARSE:
-            rule(7, nlayers == nexceptions == 0
+            rule(7, nlayers == nexclusions == 0
                  and len(image) == at + 8 * nhashes)
         else:
             rule(8, nhashes == 0 and 1 <= nlayers <= MAX_LAYERS
-                 and nexceptions <= MAX_EXCEPTIONS
+                 and nexclusions <= MAX_EXCLUSIONS
                  and at + ENTRY.size * nlayers <= len(image))
         entries = []
         left = MAX_BITS
@@ -557,42 +495,40 @@ class Filter:
             at += ENTRY.size
         if form == DENSE:
             rule(10, len(image)
-                 == at + (MAX_BITS - left) // 8 + 8 * nexceptions)
+                 == at + (MAX_BITS - left) // 8 + 8 * nexclusions)
         f = cls(None, fpp, 0, seed)
+        f.key_type, f.name = KEY_TYPE_NAMES.get(code), name
+        f.byte_order, f.encoding = byte_order, encoding
         f.expected = expected
-        counted = []
-        for nblocks, log2, k, generation, merged, capacity, rate, bits_set \
+        for nblocks, log2, k, generation, merged, capacity, rate, _ \
                 in entries:
             end = at + (nblocks << log2) // 8
             f.layers.append(Layer(nblocks, log2, k, capacity, rate,
                                   generation, bool(merged), image[at:end]))
-            counted.append(f.layers[-1].bits_set == bits_set)
             at = end
-        words = struct.unpack_from('<%dQ' % (nhashes + nexceptions), image, at)
+        words = struct.unpack_from('<%dQ' % (nhashes + nexclusions), image, at)
         ascending = all(a < b for a, b in zip(words, words[1:]))
         if form == SPARSE:
             rule(11, ascending)
             f.hashes = set(words)
         else:
-            rule(12, all(counted))
-            rule(13, ascending and all(f._positive(h) for h in words))
-            f.exceptions = set(words)
-        f.name = name
-        f.kind = KIND_NAMES.get(code)
-        f.byte_order, f.encoding = byte_order, encoding
-        f._has_keys = code != 0
+            rule(12, all(layer.bits_set == entry[-1]
+                         for layer, entry in zip(f.layers, entries)))
+            rule(13, ascending and all(map(f._bits_contain, words)))
+            f.exclusions = set(words)
         return f
 
     # Sections 1 to 3: writing
 
     def image(self):
         """The bytes of the filter."""
-        code, byte_order, encoding, name = self._kind() or (0, 0, 0, b'')
-        words = sorted(self.exceptions if self.layers else self.hashes)
+        name = self.name.encode()
+        words = sorted(self.exclusions if self.layers else self.hashes)
         parts = [
             HEADER.pack(b'BLMF', 1, DENSE if self.layers else SPARSE, 1,
-                        len(self.layers), code, len(name), byte_order,
-                        encoding, len(self.hashes), len(self.exceptions),
+                        len(self.layers), KEY_TYPES.get(self.key_type, 0),
+                        len(name), self.byte_order, self.encoding,
+                        len(self.hashes), len(self.exclusions),
                         self.seed, self.fpp, self.expected),
             name, bytes(-len(name) % 8)]
         parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k,
@@ -607,20 +543,13 @@ class Filter:
         """The image in base64."""
         return base64.b64encode(self.image()).decode()
 
-    def _kind(self):
-        """What the header says about the kind; None for kind 0."""
-        if not self._has_keys:
-            return None
-        return (KINDS[self.kind], self.byte_order, self.encoding,
-                self.name.encode())
-
     # Section 5: probing
 
     def hash(self, key):
-        """The hash of a key of the filter's kind."""
-        if self.kind is None:
-            raise ValueError('the kind of the keys is not known')
-        return hash_bytes(key_bytes(self.kind, key), self.seed)
+        """The hash of a key of the filter's key type."""
+        if self.key_type is None:
+            raise ValueError('the key type is not known')
+        return hash_bytes(key_bytes(self.key_type, key), self.seed)
 
     def __contains__(self, key):
         return self.contains_hash(self.hash(key))
@@ -629,265 +558,66 @@ class Filter:
         h &= MASK
         if not self.layers:
             return h in self.hashes
-        return h not in self.exceptions and self._positive(h)
+        return h not in self.exclusions and self._bits_contain(h)
 
-    def _positive(self, h):
-        return any(layer.positive(h) for layer in self.layers)
+    def _bits_contain(self, h):
+        return any(layer.contains_hash(h) for layer in self.layers)
 
     # Section 8: building
 
     def add(self, key):
-        """Add a key, as bloom_add does."""
+        """Add a key."""
         self.add_hash(self.hash(key))
 
+    def update(self, keys):
+        """Add several keys."""
+        for key in keys:
+            self.add(key)
+
     def add_hash(self, h):
-        """Add a hash: of a key of the filter's kind, if that is known."""
+        """Add the hash of a key."""
         h &= MASK
-        if self.kind is not None and not self._has_keys:
-            self._normalize()
-            self._has_keys = True
+        self.exclusions.discard(h)
         if self.contains_hash(h):
             return
-        if self.layers and (h in self.exceptions or not any(
-                layer.takes(h) for layer in self.layers)):
-            self._normalize()
-        self._add(h)
-
-    def update(self, keys):
-        """Add keys, as bloom_add_all does, and bloom_agg to a new filter."""
-        self._normalize()
-        for key in keys:
-            self._add(self.hash(key))
-            self._has_keys = True
-
-    def _add(self, h, coming=1):
         if not self.layers:
             self.hashes.add(h)
-            self._check_list()
+            if self.expected:
+                self._convert(self.expected)
+            elif len(self.hashes) > MAX_HASHES:
+                raise TooLarge('more than %d keys without expected'
+                               % MAX_HASHES)
             return
-        self.exceptions.discard(h)
-        if self._positive(h):
-            return
-        for layer in reversed(self.layers):
-            if layer.takes(h):
-                break
-        else:
-            layer = self._append(coming)
+        layer = self.layers[0]
+        if len(self.layers) > 1 or layer.merged:
+            raise TooLarge('a filter of several layers cannot be extended')
+        new = {i for i in layer.positions(h)
+               if not layer.bits[i >> 3] >> (i & 7) & 1}
+        if layer.bits_set + len(new) > layer.full():
+            raise TooLarge('more keys than the layer is made for')
         layer.set(h)
 
-    def _check_list(self):
-        """Turn dense if the list of hashes is too long."""
-        form = shape(self.fpp)
-        most = 2 ** 22
-        if self.expected:
-            most = 4 + form.nblocks(self.expected) * form.block_bits // 64
-        if len(self.hashes) > most:
-            if self.fitted and not self.expected:
-                nblocks = 75
-                while form.needed(6 * 2 ** 22) > nblocks * form.block_bits:
-                    nblocks *= 2
-                self.layers = [form.layer_of(nblocks)]
-            else:
-                self.layers = [form.layer(self.expected or 2 ** 24)]
-            self._add_list(self._take_list())
+    def size_to_keys(self):
+        """Make a list of hashes dense if a layer for its keys is smaller.
 
-    def _take_list(self):
-        hashes, self.hashes = self.hashes, set()
-        return hashes
+        This is what bloom_agg without expected does at its end, and
+        bloom_compact.
+        """
+        n = len(self.hashes)
+        if self._convert(n) and self.expected:
+            self.expected = n
 
-    def _add_list(self, hashes):
-        """Add hashes to the layers, in scattered order."""
-        hashes = sorted(hashes)
-        n = len(hashes)
-        period = 1 << n.bit_length()
-        i, coming = 0, n
-        while coming:
-            if i < n:
-                self._add(hashes[i], coming)
-                coming -= 1
-            i = (1664525 * i + 1013904223) % period
-
-    def _append(self, coming):
-        """Append a layer for a hash that no other takes."""
-        alone = [layer for layer in self.layers if not layer.merged]
-        largest = max([1] + [layer.capacity for layer in alone])
-        fpp = min([self.fpp] + [layer.fpp for layer in alone])
-        form = shape(max(fpp / 2, MIN_LAYER_FPP))
-        left = MAX_BITS - sum(layer.size for layer in self.layers)
-        generation = min(MAX_GENERATION, 1 + max(
-            layer.generation for layer in self.layers))
-        layer = form.layer(max(self.expected, 2 * largest, coming), left,
-                           generation)
-        if not layer:
-            n = math.floor(left / form.c * 125 / 128)
-            if n > 0 and n >= largest // 8:
-                layer = form.layer(n, left, generation)
-        if not layer or len(self.layers) == MAX_LAYERS:
-            raise TooLarge('the filter is full')
-        self.layers.append(layer)
-        return layer
-
-    def exclude(self, key):
-        """Record a key that is known to be a false positive."""
-        self.exclude_hash(self.hash(key))
-
-    def exclude_hash(self, h):
-        h &= MASK
-        if not self.contains_hash(h):
-            return
-        if not self.layers:
-            raise ValueError('the key was added to the filter')
-        self._normalize()
-        self.exceptions.add(h)
-        self._check_exceptions()
-
-    def _check_exceptions(self):
-        if len(self.exceptions) > MAX_EXCEPTIONS:
-            raise TooLarge('more than %d exceptions' % MAX_EXCEPTIONS)
-
-    def compact(self):
-        """Give back room that the keys do not need."""
-        self._normalize()
-        if self.layers:
-            before, self.layers = self.layers, []
-            folded = [_folded_fully(layer) for layer in before]
-            if folded == before:
-                self.layers = before
-                return
-            for layer in folded:
-                self._merge_layer(layer)
-            self._sort_layers()
-            if len(before) == 1 and self.expected:
-                self.expected = folded[0].capacity
-        elif self.hashes:
-            n = len(self.hashes)
-            form = shape(self.fpp)
-            if n <= form.most and \
-                    form.nblocks(n) * form.block_bits // 8 + 32 < 8 * n:
-                self.layers = [form.layer(n)]
-                for h in self._take_list():
-                    self.layers[0].set(h)
-                if self.expected:
-                    self.expected = n
-
-    def __or__(self, other):
-        """The union of two filters."""
-        if not isinstance(other, Filter):
-            return NotImplemented
-
-        def rank(f):
-            image = f.image()
-            return len(f.layers), len(image), image
-
-        first, second = sorted((self, other), key=rank, reverse=True)
-        result = first.merged_into_empty()
-        result.merge(second)
-        return result
-
-    def __and__(self, other):
-        """The intersection of two filters."""
-        if not isinstance(other, Filter):
-            return NotImplemented
-        result = Filter(None, self.fpp, 0, self.seed)
-        result._join(self)
-        result._join(other)
-        first, second = sorted((self, other), key=lambda f: bool(f.layers))
-        if not first.layers:
-            result.hashes = {h for h in first.hashes
-                             if second.contains_hash(h)}
-            result._check_list()
-            return result
-        if len(first.layers) > 1 or len(second.layers) > 1 or \
-                first.layers[0].shape() != second.layers[0].shape():
-            raise ValueError('the filters have different shapes')
-        bits = _combined(operator.and_, first.layers[0].bits,
-                         second.layers[0].bits)
-        result.layers = [Layer(*first.layers[0].shape(), bits=bits)]
-        result.exceptions = set(filter(
-            result._positive, first.exceptions | second.exceptions))
-        result._check_exceptions()
-        return result
-
-    def is_neutral(self):
-        """Is this what bloom_empty() gives?"""
-        return not (self.layers or self.hashes or self._has_keys
-                    or self.expected or self.seed or self.fpp != 0.01)
-
-    def merged_into_empty(self):
-        """The same filter, with layers of equal shape merged."""
-        result = Filter(None, self.fpp, 0, self.seed, fitted=self.fitted)
-        result.merge(self)
-        return result
-
-    def _normalize(self):
-        self.__dict__ = self.merged_into_empty().__dict__
-
-    def _join(self, other):
-        """Take over the parameters of another filter."""
-        if self.seed != other.seed:
-            raise ValueError('the filters have different seeds')
-        if None not in (self._kind(), other._kind()) \
-                and self._kind() != other._kind():
-            raise ValueError('the filters have keys of different kinds')
-        if not self._has_keys and (other._has_keys or self.kind is None):
-            self.kind, self.name = other.kind, other.name
-            self.byte_order = other.byte_order
-            self.encoding = other.encoding
-            self._has_keys = other._has_keys
-        self.fpp = min(self.fpp, other.fpp)
-        self.expected = min(max(self.expected, other.expected),
-                            shape(self.fpp).most)
-
-    def merge(self, other):
-        """Merge other into this filter, which is under construction."""
-        if self.is_neutral():
-            self.fpp, self.expected = other.fpp, other.expected
-            self.seed = other.seed
-        if other.is_neutral() and (self.kind or not other.kind):
-            return
-        self._join(other)
-        had_layers = bool(self.layers)
-        if not other.layers:
-            if self.layers:
-                self._add_list(other.hashes)
-            else:
-                self.hashes |= other.hashes
-                self._check_list()
-            return
-        self.exceptions = {
-            h for h in self.exceptions | other.exceptions
-            if not self.contains_hash(h) and not other.contains_hash(h)}
-        self._check_exceptions()
-        for layer in other.layers:
-            self._merge_layer(layer)
-        if len(self.layers) > MAX_LAYERS or \
-                sum(layer.size for layer in self.layers) > MAX_BITS:
-            raise TooLarge('the union has too many layers or bits')
-        if had_layers:
-            self._sort_layers()
-        self._add_list(self._take_list())
-
-    def _sort_layers(self):
-        self.layers.sort(key=lambda a: (
-            a.capacity, -a.fpp, a.nblocks, a.block_log2, a.k, a.generation,
-            a.merged, a.bits_set, a.bits))
-
-    def _merge_layer(self, layer):
-        best = None
-        for mine in self.layers:
-            if mine.shape() != layer.shape():
-                continue
-            bits = _combined(operator.or_, mine.bits, layer.bits)
-            count = _count(bits)
-            gain = count - mine.bits_set
-            if count <= max(mine.full, mine.bits_set, layer.bits_set) \
-                    and (best is None or gain < best[0]):
-                best = gain, mine, bits
-        if best is None:
-            self.layers.append(Layer(*layer.shape(), bits=layer.bits))
-        else:
-            best[1].bits = best[2]
-            best[1].bits_set += best[0]
+    def _convert(self, n):
+        """Make the list dense if it is larger than a layer for n keys."""
+        parameters = layer_parameters(self.fpp)
+        size = parameters.nblocks(n) * parameters.block_bits
+        if len(self.hashes) <= 4 + size // 64:
+            return False
+        self.layers = [parameters.layer(n)]
+        for h in self.hashes:
+            self.layers[0].set(h)
+        self.hashes = set()
+        return True
 
     # Section 9: what a filter tells about itself
 
@@ -895,7 +625,7 @@ class Filter:
         """About how many distinct keys were added."""
         if not self.layers:
             return len(self.hashes)
-        return round(sum(layer.accounts_for() for layer in self.layers))
+        return round(sum(layer.added_keys() for layer in self.layers))
 
     def current_fpp(self):
         """The rate of false positives with the keys it has."""
