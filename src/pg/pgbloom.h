@@ -27,6 +27,13 @@
 #include "pg/compat.h"
 #include "core/bf.h"
 
+/* A value of type bloom: a varlena whose data is the image of a filter. */
+typedef struct varlena Bloom;
+
+#define PG_GETARG_BLOOM_PP(n) \
+	((Bloom *) PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(n)))
+#define PG_RETURN_BLOOM_P(x)	PG_RETURN_POINTER(x)
+
 /* Hashes the canonical bytes of a key. */
 typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
 
