@@ -56,6 +56,7 @@ typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
 	PgBloomFilterCache *cache;			/* NULL until a filter is asked */
+	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
 /* A filter that is only asked, wherever it is. */
