@@ -13,7 +13,9 @@ PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/pg/*.c \
 	src/sql/*.c)))
 
-PG_CPPFLAGS = -I$(srcdir)/src
+EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" \
+	$(dir $(lastword $(MAKEFILE_LIST)))bloomfilter.control)
+PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 
 # A comma that functions of make do not see.
 , := ,

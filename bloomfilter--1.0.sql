@@ -29,7 +29,7 @@ CREATE FUNCTION bloom_send(bloom) RETURNS bytea
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
 
--- Filters do not compress, and are read by slices.
+-- Storage is external because filters do not compress and are read in slices.
 CREATE TYPE bloom (
 	INPUT = bloom_in,
 	OUTPUT = bloom_out,
@@ -39,39 +39,40 @@ CREATE TYPE bloom (
 	ALIGNMENT = double,
 	STORAGE = external
 );
-COMMENT ON TYPE bloom IS 'Bloom filter: a set of keys that may have false positives, but never false negatives';
+COMMENT ON TYPE bloom IS
+	'Bloom filter: set of keys with false positives, but no false negatives';
 
 CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_from_bytea(bytea) IS
-	'the filter with this image (doc/FORMAT.md); error 22P03 if it is not a valid one';
+	'convert the image of a filter (doc/FORMAT.md) and validate it';
 
 CREATE FUNCTION bloom_to_bytea(bloom) RETURNS bytea
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_to_bytea(bloom) IS
-	'the image of a filter (doc/FORMAT.md)';
+	'image of a filter (doc/FORMAT.md)';
 
 CREATE CAST (bytea AS bloom) WITH FUNCTION bloom_from_bytea(bytea);
-COMMENT ON CAST (bytea AS bloom) IS 'validate the image of a filter';
+COMMENT ON CAST (bytea AS bloom) IS
+	'convert the image of a filter and validate it';
 
 CREATE CAST (bloom AS bytea) WITH FUNCTION bloom_to_bytea(bloom);
-COMMENT ON CAST (bloom AS bytea) IS 'the image of a filter';
+COMMENT ON CAST (bloom AS bytea) IS 'image of a filter';
 
 --
--- Keys
+-- Types of untyped keys
 --
--- Functions that take a key come twice: for anyelement, which any value with
--- a type of its own becomes, and for bloom_key, which literals and parameters
--- without a type become. An overload for text in place of bloom_key would
--- also attract values of types with an implicit cast to text, like citext,
--- and with the cast the equality that such a type has would be lost.
--- Functions that take an array of keys come twice in the same way: for
--- anyarray and for bloom_keys.
+-- Functions that take a key have two variants: one for anyelement, which takes
+-- any value that has a type, and one for bloom_key, which untyped literals and
+-- parameters become.  A variant for text in place of bloom_key would also
+-- attract values of types with an implicit cast to text, such as citext, and
+-- the cast would lose the equality of the type.  Functions that take an array
+-- of keys have two variants in the same way, for anyarray and bloom_keys.
 --
--- Both types are collatable: the parser drops the COLLATE clause of a literal
--- whose type is not, and a nondeterministic collation must be rejected.
+-- Both types are collatable, because the parser drops the COLLATE clause of a
+-- literal whose type is not, and a nondeterministic collation must be rejected.
 --
 
 CREATE TYPE bloom_key;
@@ -107,7 +108,7 @@ CREATE TYPE bloom_key (
 	COLLATABLE = true
 );
 COMMENT ON TYPE bloom_key IS
-	'what a literal or parameter without a type becomes as the key of a Bloom filter: text, read as the type of the filter''s keys';
+	'key given as an untyped literal or parameter, read as the key type of the filter';
 
 CREATE TYPE bloom_keys;
 
@@ -142,10 +143,10 @@ CREATE TYPE bloom_keys (
 	COLLATABLE = true
 );
 COMMENT ON TYPE bloom_keys IS
-	'what a literal or parameter without a type becomes as an array of keys of a Bloom filter: the text of an array, whose elements are read as bloom_key is';
+	'array of keys given as an untyped literal or parameter, read as the key type of the filter';
 
 --
--- Construction
+-- Empty filters, adding keys
 --
 
 CREATE FUNCTION bloom_empty(
@@ -157,27 +158,27 @@ CREATE FUNCTION bloom_empty(
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_empty(float8, float8, bigint, regtype) IS
-	'an empty filter';
+	'empty filter; fpp from 1e-9 to 0.5, expected is a number of distinct keys';
 
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_add_support(internal) IS
-	'support function: from PostgreSQL 18 on, a variable of PL/pgSQL is changed in place';
+	'planner support for in-place modification of PL/pgSQL variables (PostgreSQL 18 and later)';
 
 CREATE FUNCTION bloom_add(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, anyelement) IS
-	'add a key; ignores NULL';
+	'add a key; NULL is ignored';
 
 CREATE FUNCTION bloom_add(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add(bloom, bloom_key) IS
-	'add a key; ignores NULL';
+	'add a key; NULL is ignored';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -187,7 +188,7 @@ CREATE FUNCTION bloom_try_add(
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, anyelement) IS
-	'add a key, and tell whether it was certainly new; ignores NULL';
+	'add a key and return whether it was certainly new; NULL is ignored';
 
 CREATE FUNCTION bloom_try_add(
 	filter bloom,
@@ -197,44 +198,45 @@ CREATE FUNCTION bloom_try_add(
 	AS 'MODULE_PATHNAME', 'bloom_try_add'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_try_add(bloom, bloom_key) IS
-	'add a key, and tell whether it was certainly new; ignores NULL';
+	'add a key and return whether it was certainly new; NULL is ignored';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS
-	'add all elements of an array with one copy of the filter; ignores NULL';
+	'add all elements of an array; NULL is ignored';
 
 CREATE FUNCTION bloom_add_all(filter bloom, keys bloom_keys) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_add_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_all(bloom, bloom_keys) IS
-	'add all elements of an array with one copy of the filter; ignores NULL';
+	'add all elements of an array; NULL is ignored';
 
 --
--- Membership
+-- Planner support
+--
+-- The estimators read statistics, so they are stable.
 --
 
--- Estimators read statistics, so they are not immutable.
 CREATE FUNCTION bloom_contsel(internal, oid, internal, integer) RETURNS float8
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_contsel(internal, oid, internal, integer) IS
-	'restriction selectivity of operators that ask whether a filter contains a key';
+	'restriction selectivity of @> and <@';
 
 CREATE FUNCTION bloom_contjoinsel(internal, oid, internal, smallint, internal) RETURNS float8
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_contjoinsel(internal, oid, internal, smallint, internal) IS
-	'join selectivity of operators that ask whether a filter contains a key';
+	'join selectivity of @> and <@';
 
 CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_contains_support(internal) IS
-	'planner support for bloom_contains';
+	'planner support for bloom_contains and bloom_contained_by';
 
 CREATE FUNCTION bloom_contains_hash_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
@@ -242,19 +244,23 @@ CREATE FUNCTION bloom_contains_hash_support(internal) RETURNS internal
 COMMENT ON FUNCTION bloom_contains_hash_support(internal) IS
 	'planner support for bloom_contains_hash';
 
+--
+-- Lookups
+--
+
 CREATE FUNCTION bloom_contains(filter bloom, key anyelement) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains(bloom, anyelement) IS
-	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'whether the filter contains the key; false is certain, true is probable';
 
 CREATE FUNCTION bloom_contained_by(key anyelement, filter bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contained_by'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contained_by(anyelement, bloom) IS
-	'implementation of <@ operator: bloom_contains with its arguments exchanged';
+	'implementation of <@ operator';
 
 CREATE OPERATOR @> (
 	FUNCTION = bloom_contains,
@@ -274,21 +280,22 @@ CREATE OPERATOR <@ (
 	RESTRICT = bloom_contsel,
 	JOIN = bloom_contjoinsel
 );
-COMMENT ON OPERATOR <@ (anyelement, bloom) IS 'key is probably contained in filter';
+COMMENT ON OPERATOR <@ (anyelement, bloom) IS
+	'key is probably contained in filter';
 
 CREATE FUNCTION bloom_contains(filter bloom, key bloom_key) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains(bloom, bloom_key) IS
-	'false: the key was certainly never added; true: it probably was. NULL for NULL. Errors: 42804 key of another type than those in the filter, 0A000 type cannot be hashed';
+	'whether the filter contains the key; false is certain, true is probable';
 
 CREATE FUNCTION bloom_contained_by(key bloom_key, filter bloom) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contained_by'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contained_by(bloom_key, bloom) IS
-	'implementation of <@ operator: bloom_contains with its arguments exchanged';
+	'implementation of <@ operator';
 
 CREATE OPERATOR @> (
 	FUNCTION = bloom_contains,
@@ -308,37 +315,38 @@ CREATE OPERATOR <@ (
 	RESTRICT = bloom_contsel,
 	JOIN = bloom_contjoinsel
 );
-COMMENT ON OPERATOR <@ (bloom_key, bloom) IS 'key is probably contained in filter';
+COMMENT ON OPERATOR <@ (bloom_key, bloom) IS
+	'key is probably contained in filter';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains_any'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS
-	'whether bloom_contains is true for any element; NULL elements are skipped, an empty array gives false. NULL for NULL. Errors: as of bloom_contains';
+	'whether the filter contains any element; NULL elements are skipped';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys bloom_keys) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains_any'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_any(bloom, bloom_keys) IS
-	'whether bloom_contains is true for any element; NULL elements are skipped, an empty array gives false. NULL for NULL. Errors: as of bloom_contains';
+	'whether the filter contains any element; NULL elements are skipped';
 
 CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'bloom_contains_all'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS
-	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
+	'whether the filter contains all elements; NULL elements are skipped';
+
+CREATE FUNCTION bloom_contains_all(filter bloom, keys bloom_keys) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_contains_all'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_all(bloom, bloom_keys) IS
+	'whether the filter contains all elements; NULL elements are skipped';
 
 CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
 	AS 'MODULE_PATHNAME', 'bloom_contains_each'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS
 	'bloom_contains for each element of an array, in order';
-
-CREATE FUNCTION bloom_contains_all(filter bloom, keys bloom_keys) RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloom_contains_all'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_contains_all(bloom, bloom_keys) IS
-	'whether bloom_contains is true for all elements; NULL elements are skipped, an empty array gives true. NULL for NULL. Errors: as of bloom_contains';
 
 CREATE FUNCTION bloom_contains_each(filter bloom, keys bloom_keys) RETURNS boolean[]
 	AS 'MODULE_PATHNAME', 'bloom_contains_each'
@@ -350,79 +358,83 @@ CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
 	AS 'MODULE_PATHNAME', 'bloom_new_keys'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
-	'the elements for which bloom_contains is false, those that were certainly never added: each once, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
+	'elements that the filter does not contain, each once, in order; NULL elements are skipped';
 
 CREATE FUNCTION bloom_new_keys(filter bloom, keys bloom_keys) RETURNS text[]
 	AS 'MODULE_PATHNAME', 'bloom_new_keys'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_new_keys(bloom, bloom_keys) IS
-	'the elements for which bloom_contains is false, those that were certainly never added: each once, as text, in order of first occurrence; NULL elements are skipped. NULL for NULL. Errors: as of bloom_contains';
+	'elements that the filter does not contain, each once, as text; NULL elements are skipped';
+
+--
+-- Exclusions
+--
 
 CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
-	'record a known false positive; ignores NULL';
+	'exclude a key that is a false positive; NULL is ignored';
 
 CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
-	'record a known false positive; ignores NULL';
+	'exclude a key that is a false positive; NULL is ignored';
 
 CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
-	'record all elements of an array as known false positives; ignores NULL';
+	'exclude all elements that are false positives; NULL is ignored';
 
 CREATE FUNCTION bloom_exclude_all(filter bloom, keys bloom_keys) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_exclude_all(bloom, bloom_keys) IS
-	'record all elements of an array as known false positives; ignores NULL';
+	'exclude all elements that are false positives; NULL is ignored';
 
 --
--- Hashes as keys
+-- Hashes and shards
 --
 
 CREATE FUNCTION bloom_hash(key anyelement, seed bigint DEFAULT 0) RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloom_hash'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_hash(anyelement, bigint) IS
-	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
+	'64-bit hash of a key, as in filters with this seed';
 
 CREATE FUNCTION bloom_hash(key bloom_key, seed bigint DEFAULT 0) RETURNS bigint
 	AS 'MODULE_PATHNAME', 'bloom_hash'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_hash(bloom_key, bigint) IS
-	'the hash of a key, as filters with this seed take it: for bloom_add_hash and bloom_contains_hash. NULL for NULL. Errors: 0A000 type cannot be hashed';
+	'64-bit hash of a key, as in filters with this seed';
 
 CREATE FUNCTION bloom_add_hash(filter bloom, hash bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100
 	SUPPORT bloom_add_support;
 COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
-	'add a key by its hash from bloom_hash; ignores NULL';
+	'add a key by its hash from bloom_hash; NULL is ignored';
 
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 	SUPPORT bloom_contains_hash_support;
 COMMENT ON FUNCTION bloom_contains_hash(bloom, bigint) IS
-	'bloom_contains for the key of this hash, which has to be made by bloom_hash with the seed of the filter from a key of the type of its keys. NULL for NULL';
+	'bloom_contains for the key of a hash from bloom_hash with the seed of the filter';
 
 CREATE FUNCTION bloom_shard(key anyelement, shards int) RETURNS int
 	AS 'MODULE_PATHNAME', 'bloom_shard'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_shard(anyelement, int) IS
-	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
+	'shard of a key, 0 to shards - 1, independent of its bits in a filter';
 
 CREATE FUNCTION bloom_shard(key bloom_key, shards int) RETURNS int
 	AS 'MODULE_PATHNAME', 'bloom_shard'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_shard(bloom_key, int) IS
-	'which of this many filters a key belongs to, 0 to shards - 1: the same for equal keys, for ever, and independent of the bits that the key sets in a filter. NULL for NULL. Errors: 22023 fewer than one shard, 0A000 type cannot be hashed';
+	'shard of a key, 0 to shards - 1, independent of its bits in a filter';
 
 --
 -- Set operations
@@ -432,7 +444,7 @@ CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_union(bloom, bloom) IS
-	'all keys of both filters; ignores NULL';
+	'union of two filters; NULL is ignored';
 
 CREATE OPERATOR | (
 	FUNCTION = bloom_union,
@@ -446,7 +458,7 @@ CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS
-	'a filter that contains at least every key that both contain: the bits set in both where shapes are equal, or the hashes of a sparse one that the other contains. Its cardinality and rate are upper bounds. NULL for NULL. Errors: 0A000 dense filters of different shapes or with several layers, 42804 keys of different types, 22023 different seeds';
+	'filter that contains every key that both filters contain';
 
 CREATE OPERATOR & (
 	FUNCTION = bloom_intersection,
@@ -460,10 +472,10 @@ CREATE FUNCTION bloom_intersection_cardinality(a bloom, b bloom) RETURNS bigint
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
-	'estimated number of common keys, by inclusion and exclusion; exact if both are sparse. NULL for NULL. Errors: as of bloom_intersection';
+	'estimated number of common keys; exact if both filters are sparse';
 
 --
--- Equality
+-- Equality and hashing
 --
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
@@ -487,7 +499,7 @@ CREATE OPERATOR = (
 	HASHES
 );
 COMMENT ON OPERATOR = (bloom, bloom) IS
-	'equal content: the same parameters, keys and form, to the byte';
+	'equal parameters, keys and form: the same image';
 
 CREATE OPERATOR <> (
 	FUNCTION = bloom_ne,
@@ -503,13 +515,13 @@ COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 CREATE FUNCTION hash_bloom(bloom) RETURNS int
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION hash_bloom(bloom) IS 'hash of a filter as a value';
+COMMENT ON FUNCTION hash_bloom(bloom) IS '32-bit hash of a filter as a value';
 
 CREATE FUNCTION hash_bloom_extended(bloom, bigint) RETURNS bigint
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION hash_bloom_extended(bloom, bigint) IS
-	'hash of a filter as a value';
+	'64-bit hash of a filter as a value';
 
 CREATE OPERATOR CLASS bloom_ops
 	DEFAULT FOR TYPE bloom USING hash AS
@@ -522,20 +534,20 @@ COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS
 	'equality of filters for DISTINCT, GROUP BY and hash joins';
 
 --
--- What a filter knows about itself
+-- Statistics and size
 --
 
 CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS
-	'number of distinct keys: exact in the sparse form, else estimated from the bits set (Swamidass and Baldi, 2007, for keys that set their bits in blocks). NULL for NULL';
+	'number of distinct keys; exact if the filter is sparse, else estimated from the bits set';
 
 CREATE FUNCTION bloom_fpp(filter bloom) RETURNS float8
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_fpp(bloom) IS
-	'the false-positive rate that the filter has now, a probability, computed from the bits that are set (Putze, Sanders and Singler, 2007; Bose and others, 2008). NULL for NULL';
+	'current false-positive rate, 0 to 1, computed from the bits set';
 
 CREATE FUNCTION bloom_info(
 	filter bloom,
@@ -558,7 +570,7 @@ CREATE FUNCTION bloom_info(
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_info(bloom) IS
-	'everything about a filter: type of its keys (NULL while empty), sparse or dense form, fpp and expected as asked for, seed, layers, bits in all of them, hash functions and bits per block of the last, bits set and their share, estimated number of keys, rate it has now, size in bytes, whether more keys came than one layer holds, and the number of excluded keys. NULL for NULL';
+	'parameters, layout, size in bytes, number of keys and current false-positive rate';
 
 CREATE FUNCTION bloom_sizing(
 	fpp float8,
@@ -574,16 +586,32 @@ CREATE FUNCTION bloom_sizing(
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
-	'bits, bytes and number of filters that expected keys would take';
+	'size and number of filters for expected distinct keys at a false-positive rate';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_compact(bloom) IS
-	'the smallest filter that keeps the rate asked for: an unsized one is sized for the keys it holds, an oversized one becomes the filter that would have been built at the smaller size. NULL for NULL';
+	'smallest filter of the same keys that keeps the requested false-positive rate';
 
 --
--- Aggregates
+-- State of the aggregates
+--
+
+CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
+	'serialization function of all aggregates of bloomfilter';
+
+CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
+	'deserialization function of all aggregates of bloomfilter';
+
+--
+-- Aggregates over keys
 --
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement) RETURNS internal
@@ -658,11 +686,208 @@ CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint)
 COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint) IS
 	'transition function of bloom_agg_hash';
 
+CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS
+	'combine function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
+	'final function of bloom_agg';
+
+CREATE AGGREGATE bloom_agg(key anyelement) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement) IS
+	'filter of keys, with fpp 0.01 and sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
+	'filter of keys, sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
+	'filter of keys, sized for expected distinct keys, or for its keys if that is NULL';
+
+CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
+	'filter of keys, sized for expected distinct keys and hashed with seed';
+
+CREATE AGGREGATE bloom_agg(key bloom_key) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
+	'filter of keys, with fpp 0.01 and sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
+	'filter of keys, sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
+	'filter of keys, sized for expected distinct keys, or for its keys if that is NULL';
+
+CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
+	SFUNC = bloom_agg_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
+	'filter of keys, sized for expected distinct keys and hashed with seed';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
+	'filter of hashes from bloom_hash, with fpp 0.01 and sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
+	'filter of hashes from bloom_hash, sized for its keys; NULL is ignored';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
+	'filter of hashes from bloom_hash, sized for expected distinct keys, or for its keys if NULL';
+
+CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8, seed bigint) (
+	SFUNC = bloom_agg_hash_transfn,
+	STYPE = internal,
+	SSPACE = 512,
+	FINALFUNC = bloom_agg_finalfn,
+	COMBINEFUNC = bloom_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8, bigint) IS
+	'filter of hashes from bloom_hash with this seed, sized for expected distinct keys';
+
+--
+-- Aggregates over filters
+--
+
 CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_union_agg_transfn(internal, bloom) IS
 	'transition function of bloom_union_agg';
+
+CREATE FUNCTION bloom_union_agg_combinefn(internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_union_agg_combinefn(internal, internal) IS
+	'combine function of bloom_union_agg';
+
+CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
+	'final function of bloom_union_agg';
+
+CREATE AGGREGATE bloom_union_agg(filter bloom) (
+	SFUNC = bloom_union_agg_transfn,
+	STYPE = internal,
+	SSPACE = 1024,
+	FINALFUNC = bloom_union_agg_finalfn,
+	COMBINEFUNC = bloom_union_agg_combinefn,
+	SERIALFUNC = bloom_agg_serialfn,
+	DESERIALFUNC = bloom_agg_deserialfn,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
+	'union of filters; NULL is ignored, no filters give an empty one';
 
 CREATE FUNCTION bloom_intersection_agg_transfn(internal, bloom) RETURNS internal
 	AS 'MODULE_PATHNAME'
@@ -676,216 +901,11 @@ CREATE FUNCTION bloom_intersection_agg_combinefn(internal, internal) RETURNS int
 COMMENT ON FUNCTION bloom_intersection_agg_combinefn(internal, internal) IS
 	'combine function of bloom_intersection_agg';
 
-CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS
-	'combine function of bloom_agg';
-
-CREATE FUNCTION bloom_union_agg_combinefn(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_union_agg_combinefn(internal, internal) IS
-	'combine function of bloom_union_agg';
-
-CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
-	'serialization function of all aggregates of bloomfilter';
-
-CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
-	'deserialization function of all aggregates of bloomfilter';
-
-CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
-COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
-	'final function of bloom_agg';
-
-CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
-	'final function of bloom_union_agg';
-
 CREATE FUNCTION bloom_intersection_agg_finalfn(internal) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_intersection_agg_finalfn(internal) IS
 	'final function of bloom_intersection_agg';
-
-CREATE AGGREGATE bloom_agg(key anyelement) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(anyelement) IS
-	'the filter of a column, at a false-positive rate of 0.01, sized for its keys; NULL keys are skipped';
-
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS
-	'the filter of a column, at a false-positive rate of fpp, sized for its keys; NULL keys are skipped';
-
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
-	'the filter of a column, sized for expected distinct keys; NULL: for its keys';
-
-CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
-	'the filter of a column, hashed with seed';
-
-CREATE AGGREGATE bloom_agg(key bloom_key) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
-	'the filter of a column, at a false-positive rate of 0.01, sized for its keys; NULL keys are skipped';
-
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
-	'the filter of a column, at a false-positive rate of fpp, sized for its keys; NULL keys are skipped';
-
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
-	'the filter of a column, sized for expected distinct keys; NULL: for its keys';
-
-CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
-	'the filter of a column, hashed with seed';
-
-CREATE AGGREGATE bloom_agg_hash(hash bigint) (
-	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
-	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
-
-CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8) (
-	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
-	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
-
-CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8) (
-	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
-	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
-
-CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8, seed bigint) (
-	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8, bigint) IS
-	'bloom_agg over hashes made by bloom_hash with the seed of the filter; its key type is open';
-
-CREATE AGGREGATE bloom_union_agg(filter bloom) (
-	SFUNC = bloom_union_agg_transfn,
-	STYPE = internal,
-	SSPACE = 1024,
-	FINALFUNC = bloom_union_agg_finalfn,
-	COMBINEFUNC = bloom_union_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
-	PARALLEL = SAFE
-);
-COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
-	'the union of a column of filters; without any it is empty. NULL filters are skipped';
 
 CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 	SFUNC = bloom_intersection_agg_transfn,
@@ -898,4 +918,4 @@ CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS
-	'the intersection of a column of filters. NULL filters are skipped; NULL without any filter. Errors: as of bloom_intersection';
+	'intersection of filters; NULL is ignored, no filters give NULL';

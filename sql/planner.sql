@@ -23,8 +23,9 @@ $$;
 CREATE FUNCTION rows_expected(query text) RETURNS float8 LANGUAGE sql AS
   $$ SELECT (plan_of(query)->>'Plan Rows')::float8 $$;
 
--- Whether what the planner expects is right within a factor of 2, for a
--- function and both operators alike; if not, both numbers.
+-- Whether the planner's estimate is right within a factor of 2, or high or low
+-- within a factor of 10; if not, both numbers.  A function and both operators
+-- must have the same estimate.
 CREATE FUNCTION judge(relation text, key text, filter text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   query text := format('SELECT FROM %s WHERE ', relation);
@@ -39,6 +40,8 @@ BEGIN
   EXECUTE format('SELECT count(*) FROM %s WHERE (SELECT filter(%L)) @> %s', relation, filter, key) INTO actual;
   IF greatest(expected, 1) BETWEEN greatest(actual, 1) / 2 AND greatest(actual, 1) * 2 THEN
     RETURN 'right';
+  ELSIF greatest(expected, 1) BETWEEN greatest(actual, 1) / 10 AND greatest(actual, 1) * 10 THEN
+    RETURN CASE WHEN expected > actual THEN 'high' ELSE 'low' END;
   END IF;
   RETURN format('%s expected, %s found', expected, actual);
 END
@@ -74,7 +77,7 @@ SELECT 'uniform: ten', bloom_agg(uniform, 0.0001) FROM data WHERE uniform % 50 =
 SELECT 'skewed: the most common', bloom_agg(skewed) FROM data WHERE skewed = 100 UNION ALL
 SELECT 'skewed: all but the common', bloom_agg(skewed) FROM data WHERE skewed > 130 UNION ALL
 SELECT 'skewed: the rare', bloom_agg(skewed) FROM data WHERE skewed > 500 UNION ALL
-SELECT 'skewed: less rare', bloom_agg(skewed) FROM data WHERE skewed BETWEEN 250 AND 330 UNION ALL
+SELECT 'skewed: less rare', bloom_agg(skewed) FROM data WHERE skewed BETWEEN 220 AND 280 UNION ALL
 SELECT 'url: a fifth', bloom_agg(url) FROM data WHERE id % 5 = 1 UNION ALL
 SELECT 'link: common and rare', bloom_agg(link) FROM data WHERE skewed % 3 = 1 UNION ALL
 SELECT 'short: common and rare', bloom_agg(short) FROM data WHERE skewed % 3 = 1 UNION ALL
@@ -94,13 +97,12 @@ SELECT 'rare: all', bloom_agg(rare) FROM data UNION ALL
 SELECT 'list: some', bloom_agg(list) FROM data WHERE list[1] = 2 UNION ALL
 SELECT 'id: none', bloom_empty();
 
--- The bounds of a histogram and no other key: the worst case of a pattern.
-INSERT INTO filters SELECT 'url: bounds', bloom_agg(u)
-  FROM unnest((SELECT histogram_bounds::text::text[] FROM pg_stats WHERE tablename = 'data' AND attname = 'url')) u;
-
+-- The estimate is too high if keys of the filter do not occur in the column.
+-- Of values that are not among the most common, it is too high for those that
+-- are less frequent than the average and too low for those more frequent.
 SELECT name, judge('data', split_part(name, ':', 1), name) FROM filters ORDER BY name COLLATE "C";
 
--- Other types of the same kind, and other expressions with statistics.
+-- Other types with the same key type, and other expressions with statistics.
 SELECT judge('data', 'small', 'id: a run'), judge('data', 'short::text', 'short: common and rare'),
   judge('data', 'code::text', 'code: one'), judge('data', 'url::code', 'url: a fifth');
 CREATE INDEX ON data ((id % 10));
@@ -112,16 +114,6 @@ SELECT judge('data', '(id % 10)', 'digits');
 SELECT rows_expected('SELECT FROM data WHERE NOT bloom_contains({id: every tenth}, id)') BETWEEN 8500 AND 9500 AS negated,
   rows_expected('SELECT FROM data WHERE {id: every tenth} @> id AND uniform <@ {uniform: a fifth}') BETWEEN 100 AND 400 AS both;
 
--- Of a large table ANALYZE reads rows at random, which tells how many of the
--- keys are there at all.
-CREATE TABLE large AS SELECT md5(i::text) AS m FROM generate_series(1, 50000) i;
-ANALYZE large;
-INSERT INTO filters
-SELECT 'm: elsewhere', bloom_agg('x' || m, 0.4) FROM large UNION ALL
-SELECT 'm: half here', bloom_agg(md5((i * 2)::text)) FROM generate_series(1, 50000) i;
-SELECT judge('large', 'm', 'm: elsewhere'), judge('large', 'm', 'm: half here');
-DROP TABLE large;
-
 -- Hashes of keys
 INSERT INTO filters SELECT 'hash: a twentieth', bloom_agg(i, 0.001) FROM generate_series(0, 49) i;
 INSERT INTO filters SELECT 'hash: untyped', bloom_add_hash(bloom_empty(), bloom_hash(5));
@@ -129,8 +121,8 @@ SELECT rows_expected('SELECT FROM data WHERE bloom_contains_hash({hash: a twenti
   rows_expected('SELECT FROM data WHERE bloom_contains_hash({hash: untyped}, hash)') BETWEEN 5 AND 20 AS untyped,
   judge('data', 'uniform', 'hash: untyped');
 
--- citext is not text: its values are looked up as what they are, and not at
--- all where they are seen as text.
+-- citext is not text: its values are looked up as citext, and not at all
+-- where they are relabelled as text.
 CREATE EXTENSION citext;
 CREATE TABLE words AS SELECT (CASE WHEN i % 2 = 0 THEN 'W' ELSE 'w' END || (sqrt(1e8 / i))::int)::citext AS word
   FROM generate_series(1, 10000) i;

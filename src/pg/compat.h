@@ -60,6 +60,14 @@
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* Name and version in the magic block came with 18. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = PGBLOOM_VERSION)
+#else
+#define PGBLOOM_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
 /* The local id of the transaction, the same in all of its statements. */
 #if PG_VERSION_NUM >= 170000
 #define MY_LOCAL_TRANSACTION_ID (MyProc->vxid.lxid)

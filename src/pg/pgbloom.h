@@ -22,6 +22,13 @@
 #include "pg/compat.h"
 #include "core/bf.h"
 
+/* A value of type bloom: a varlena whose data is the image of a filter. */
+typedef struct varlena Bloom;
+
+#define PG_GETARG_BLOOM_PP(n) \
+	((Bloom *) PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(n)))
+#define PG_RETURN_BLOOM_P(x)	PG_RETURN_POINTER(x)
+
 /* Hashes the canonical bytes of a key. */
 typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
 
@@ -57,6 +64,7 @@ typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
 	PgBloomFilterCache *cache;	/* NULL until a filter is probed */
+	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
 /* A filter that is only probed, wherever it is. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * info.c
- *	  What a filter knows about itself, and what one would be like.
+ *	  Statistics of a filter, and the size of one that is to be built.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,15 +13,18 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 
-/* Most keys that bloom_sizing counts with, far beyond any use. */
+/* Upper limit of bloom_sizing, so that no result overflows. */
 #define MAX_SIZING	INT64CONST(1000000000000000)
 
 PG_FUNCTION_INFO_V1(bloom_cardinality);
 PG_FUNCTION_INFO_V1(bloom_fpp);
 PG_FUNCTION_INFO_V1(bloom_info);
 PG_FUNCTION_INFO_V1(bloom_sizing);
-PG_FUNCTION_INFO_V1(bloom_compact);
 
+/*
+ * The cardinality is likely to be read in a PL/pgSQL loop that adds keys, so
+ * it is computed from an expanded filter without flattening it.
+ */
 Datum
 bloom_cardinality(PG_FUNCTION_ARGS)
 {
@@ -43,7 +46,10 @@ bloom_fpp(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(bf_current_fpp(&view));
 }
 
-/* The row type of the result, which SQL declares. */
+/*
+ * Get the row type of the result.  The library may be newer than the SQL
+ * definition, or older.
+ */
 static TupleDesc
 row_type(FunctionCallInfo fcinfo, int ncolumns)
 {
@@ -61,141 +67,131 @@ row_type(FunctionCallInfo fcinfo, int ncolumns)
 	return BlessTupleDesc(descriptor);
 }
 
-/*
- * One row about a filter; the order of columns is that of the declaration in
- * SQL.
- */
-Datum
-bloom_info(PG_FUNCTION_ARGS)
+/* The columns of bloom_info, in the order of its SQL definition. */
+enum
 {
-	enum
-	{
-		KEY_TYPE, FORM, FPP, EXPECTED, SEED, LAYERS, BITS, HASHES, BLOCK_BITS,
-		BITS_SET, FILL, CARDINALITY, CURRENT_FPP, BYTES, OVER_CAPACITY,
-		EXCLUDED, NCOLUMNS
-	};
-	BfView		view;
-	TupleDesc	descriptor;
-	Datum		values[NCOLUMNS];
-	bool		nulls[NCOLUMNS] = {false};
+	INFO_KEY_TYPE, INFO_FORM, INFO_FPP, INFO_EXPECTED, INFO_SEED, INFO_LAYERS,
+	INFO_BITS, INFO_HASHES, INFO_BLOCK_BITS, INFO_BITS_SET, INFO_FILL,
+	INFO_CARDINALITY, INFO_CURRENT_FPP, INFO_BYTES, INFO_OVER_CAPACITY,
+	INFO_EXCLUDED, NINFO
+};
+
+/* Fill in the columns about bits.  They are NULL for a sparse filter. */
+static void
+set_bits_columns(const BfView *view, Datum *values, bool *nulls)
+{
+	const BfGeometry *last;
 	uint64		bits = 0;
 	uint64		bits_set = 0;
 	int			i;
 
-	descriptor = row_type(fcinfo, NCOLUMNS);
+	if (view->nlayers == 0)
+	{
+		nulls[INFO_BITS] = nulls[INFO_HASHES] = nulls[INFO_BLOCK_BITS] = true;
+		nulls[INFO_BITS_SET] = nulls[INFO_FILL] = true;
+		return;
+	}
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		bits += bf_geometry_bits(&view->layers[i].geometry);
+		bits_set += view->layers[i].bits_set;
+	}
+	last = &view->layers[view->nlayers - 1].geometry;
+	values[INFO_BITS] = Int64GetDatum((int64) bits);
+	values[INFO_HASHES] = Int32GetDatum(last->k);
+	values[INFO_BLOCK_BITS] = Int32GetDatum(1 << last->block_log2);
+	values[INFO_BITS_SET] = Int64GetDatum((int64) bits_set);
+	values[INFO_FILL] = Float8GetDatum((double) bits_set / (double) bits);
+}
+
+Datum
+bloom_info(PG_FUNCTION_ARGS)
+{
+	TupleDesc	descriptor = row_type(fcinfo, NINFO);
+	Datum		values[NINFO];
+	bool		nulls[NINFO] = {false};
+	BfView		view;
+	const BfParams *params = &view.params;
+
 	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
-	for (i = 0; i < view.nlayers; i++)
-	{
-		bits += bf_geometry_bits(&view.layers[i].geometry);
-		bits_set += view.layers[i].bits_set;
-	}
-
-	if (view.params.key_type.code == BF_KEY_NONE)
-		nulls[KEY_TYPE] = true;
+	if (params->key_type.code == BF_KEY_NONE)
+		nulls[INFO_KEY_TYPE] = true;
 	else
-		values[KEY_TYPE] =
-			CStringGetTextDatum(pgbloom_key_type_name(&view.params.key_type));
-	values[FORM] = CStringGetTextDatum(view.nlayers > 0 ? "dense" : "sparse");
-	values[FPP] = Float8GetDatum(view.params.fpp);
-	values[EXPECTED] = Int64GetDatum((int64) view.params.expected);
-	nulls[EXPECTED] = view.params.expected == 0;
-	values[SEED] = Int64GetDatum((int64) view.params.seed);
-	values[LAYERS] = Int32GetDatum(view.nlayers);
-	values[CARDINALITY] = Int64GetDatum((int64) rint(bf_cardinality(&view)));
-	values[CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
-	values[BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
-	values[OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
-	values[EXCLUDED] = Int32GetDatum((int32) view.nexclusions);
-
-	if (view.nlayers > 0)
-	{
-		const BfGeometry *last = &view.layers[view.nlayers - 1].geometry;
-
-		values[BITS] = Int64GetDatum((int64) bits);
-		values[HASHES] = Int32GetDatum(last->k);
-		values[BLOCK_BITS] = Int32GetDatum(1 << last->block_log2);
-		values[BITS_SET] = Int64GetDatum((int64) bits_set);
-		values[FILL] = Float8GetDatum((double) bits_set / (double) bits);
-	}
-	else
-		nulls[BITS] = nulls[HASHES] = nulls[BLOCK_BITS] =
-			nulls[BITS_SET] = nulls[FILL] = true;
-
+		values[INFO_KEY_TYPE] =
+			CStringGetTextDatum(pgbloom_key_type_name(&params->key_type));
+	values[INFO_FORM] =
+		CStringGetTextDatum(view.nlayers > 0 ? "dense" : "sparse");
+	values[INFO_FPP] = Float8GetDatum(params->fpp);
+	values[INFO_EXPECTED] = Int64GetDatum((int64) params->expected);
+	nulls[INFO_EXPECTED] = params->expected == 0;
+	values[INFO_SEED] = Int64GetDatum((int64) params->seed);
+	values[INFO_LAYERS] = Int32GetDatum(view.nlayers);
+	set_bits_columns(&view, values, nulls);
+	values[INFO_CARDINALITY] =
+		Int64GetDatum((int64) rint(bf_cardinality(&view)));
+	values[INFO_CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
+	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
+	values[INFO_OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
+	values[INFO_EXCLUDED] = Int32GetDatum((int32) view.nexclusions);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
 }
 
 /*
- * What keys would take, before anything is built: more of them than one
- * filter holds are spread over several of equal size.
+ * Compute the size for a number of keys without building a filter.  More keys
+ * than one filter can hold are distributed over several of equal size.
  */
 Datum
 bloom_sizing(PG_FUNCTION_ARGS)
 {
 	enum
 	{
-		BITS, BYTES, BITS_PER_KEY, HASHES, BLOCK_BITS, FILTERS,
-		STANDARD_BITS, STANDARD_HASHES, NCOLUMNS
+		SIZING_BITS, SIZING_BYTES, SIZING_BITS_PER_KEY, SIZING_HASHES,
+		SIZING_BLOCK_BITS, SIZING_FILTERS, SIZING_STANDARD_BITS,
+		SIZING_STANDARD_HASHES, NSIZING
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
-	double		asked = PG_GETARG_FLOAT8(1);
-	int64		expected;
-	TupleDesc	descriptor = row_type(fcinfo, NCOLUMNS);
-	Datum		values[NCOLUMNS];
-	bool		nulls[NCOLUMNS] = {false};
+	double		nkeys = PG_GETARG_FLOAT8(1);
+	TupleDesc	descriptor = row_type(fcinfo, NSIZING);
+	Datum		values[NSIZING];
+	bool		nulls[NSIZING] = {false};
 	BfParams	params;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
+	int64		expected;
 	int64		filters;
 	int64		bits;
+	int64		header_size;
 
 	pgbloom_init_params(&params, fpp, false, 0, 0);
 
 	/* Written so that NaN fails. */
-	if (!(asked >= 1 && asked <= (double) MAX_SIZING))
+	if (!(nkeys >= 1 && nkeys <= (double) MAX_SIZING))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of expected keys %.16g is out of range",
-						asked),
+						nkeys),
 				 errdetail("The number must be between 1 and %lld.",
 						   (long long) MAX_SIZING)));
-	expected = (int64) ceil(asked);
+	expected = (int64) ceil(nkeys);
 
 	filters = (expected - 1) / (int64) bf_max_keys(fpp) + 1;
 	if (bf_geometry_for(fpp, (expected + filters - 1) / filters,
-					 &geometry) != BF_OK)
-		elog(ERROR, "no shape for one of " INT64_FORMAT " filters", filters);
+						&geometry) != BF_OK)
+		elog(ERROR, "no layer geometry for one of " INT64_FORMAT " filters",
+			 filters);
 	bits = filters * (int64) bf_geometry_bits(&geometry);
+	header_size = (int64) (VARHDRSZ + bf_header_size(&params, 1));
 
-	values[BITS] = Int64GetDatum(bits);
-	values[BYTES] = Int64GetDatum(bits / 8 + filters *
-								  (int64) (VARHDRSZ +
-										   bf_header_size(&params, 1)));
-	values[BITS_PER_KEY] = Float8GetDatum((double) bits / expected);
-	values[HASHES] = Int32GetDatum(geometry.k);
-	values[BLOCK_BITS] = Int32GetDatum(1 << geometry.block_log2);
-	values[FILTERS] = Int32GetDatum((int32) filters);
-	values[STANDARD_BITS] =
+	values[SIZING_BITS] = Int64GetDatum(bits);
+	values[SIZING_BYTES] = Int64GetDatum(bits / 8 + filters * header_size);
+	values[SIZING_BITS_PER_KEY] = Float8GetDatum((double) bits / expected);
+	values[SIZING_HASHES] = Int32GetDatum(geometry.k);
+	values[SIZING_BLOCK_BITS] = Int32GetDatum(1 << geometry.block_log2);
+	values[SIZING_FILTERS] = Int32GetDatum((int32) filters);
+	values[SIZING_STANDARD_BITS] =
 		Int64GetDatum((int64) ceil(expected * bf_standard_bits_per_key(fpp)));
-	values[STANDARD_HASHES] = Int32GetDatum(bf_standard_hashes(fpp));
+	values[SIZING_STANDARD_HASHES] = Int32GetDatum(bf_standard_hashes(fpp));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
 													  nulls)));
-}
-
-/*
- * The smallest filter that keeps the rate asked for.
- */
-Datum
-bloom_compact(PG_FUNCTION_ARGS)
-{
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
-	struct varlena *result;
-	BfView		view;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
-	BfBuilder	builder;
-
-	pgbloom_open(filter, &view);
-	pgbloom_load(&builder, &env, &view);
-	result = pgbloom_result(&builder, true);
-	bf_builder_free(&builder);
-	PG_RETURN_POINTER(result);
 }

@@ -3,8 +3,8 @@
  * io.c
  *	  Text, binary and bytea forms of the type bloom.
  *
- * All three carry the image of doc/FORMAT.md: as base64, as it is, and as it
- * is.  Whatever comes in goes through the one validator of the core.
+ * Text is the image of doc/FORMAT.md in base64; binary and bytea are the
+ * image itself.  All input goes through the validator of the core.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +13,6 @@
 #include "common/base64.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
-
-PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(bloom_in);
 PG_FUNCTION_INFO_V1(bloom_out);
@@ -27,48 +25,51 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 #define MAGIC			"BLMF"
 
 /*
- * Hint for text that is no filter at all.  Most likely it is a key: an
- * untyped literal in place of a filter is read as one.
+ * Hint for text that is not a filter.  It is probably a key: an untyped
+ * literal in place of a filter is parsed as a filter.
  */
 #define ARGUMENT_ORDER \
 	"A filter comes before its keys, as in bloom_contains(filter, key); bloom_add(filter, key) adds a key."
 
 /*
- * Text is coded in chunks of so many characters, between which a query
- * can be cancelled: the largest takes seconds.
+ * Base64 is converted in chunks of this many characters, with a check for
+ * interrupts before each, because the largest filters take seconds.
  */
 #define CHUNK			(256 * 1024)
-#define CHUNK_BYTES	(CHUNK / 4 * 3)
+#define CHUNK_BYTES		(CHUNK / 4 * 3)
 
 /*
- * Copy the next characters of a text that are not white, as many as make a
- * chunk; returns their number.
+ * Copy at most CHUNK characters of *text to chunk, without white space, and
+ * advance *text.  Returns the number of characters copied.
  */
 static int
-skip_white(const char **text, const char *end, char *chunk)
+skip_white_space(const char **text, const char *end, char *chunk)
 {
-	const char *at = *text;
+	const char *next = *text;
 	int			n = 0;
 
-	for (; at < end && n < CHUNK; at++)
+	for (; next < end && n < CHUNK; next++)
 	{
-		if (*at != ' ' && *at != '\t' && *at != '\n' && *at != '\r')
-			chunk[n++] = *at;
+		if (*next != ' ' && *next != '\t' && *next != '\n' && *next != '\r')
+			chunk[n++] = *next;
 	}
-	*text = at;
+	*text = next;
 	return n;
 }
 
 /*
- * Decode base64, which may have white space anywhere, as decode() takes it.
- * Returns the number of bytes, or -1 if it is something else.
+ * Decode base64.  As in decode(), white space may occur anywhere.  Returns
+ * the number of bytes, or -1 if the text is not base64.
+ *
+ * Chunks are decoded in place; only those that contain white space are copied
+ * first.
  */
 static int
 decode_text(const char *text, int length, char *bytes, int room)
 {
 	const char *end = text + length;
 	char	   *chunk = NULL;
-	bool		complete = false;
+	bool		padded = false;
 	int			size = 0;
 
 	while (text < end)
@@ -86,15 +87,15 @@ decode_text(const char *text, int length, char *bytes, int room)
 		{
 			if (chunk == NULL)
 				chunk = palloc(CHUNK);
-			nchars = skip_white(&text, end, chunk);
+			nchars = skip_white_space(&text, end, chunk);
 			nbytes = pg_b64_decode((const void *) chunk, nchars,
 								   (void *) (bytes + size), nroom);
 		}
 
 		/* Nothing may follow a chunk that is padded. */
-		if (nbytes < 0 || (complete && nchars > 0))
+		if (nbytes < 0 || (padded && nchars > 0))
 			return -1;
-		complete = complete || nbytes < nchars / 4 * 3;
+		padded = padded || nbytes < nchars / 4 * 3;
 		size += nbytes;
 	}
 	if (chunk != NULL)
@@ -109,7 +110,7 @@ bloom_in(PG_FUNCTION_ARGS)
 	int			length = (int) strlen(text);
 	int			room;
 	int			size;
-	struct varlena *result;
+	Bloom	   *result;
 
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
@@ -133,13 +134,13 @@ bloom_in(PG_FUNCTION_ARGS)
 						  ERRCODE_INVALID_TEXT_REPRESENTATION,
 						  fcinfo->context))
 		PG_RETURN_NULL();
-	PG_RETURN_POINTER(result);
+	PG_RETURN_BLOOM_P(result);
 }
 
 Datum
 bloom_out(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	Bloom	   *filter = PG_GETARG_BLOOM_PP(0);
 	const char *bytes = VARDATA_ANY(filter);
 	int			size = (int) VARSIZE_ANY_EXHDR(filter);
 	int			room = pg_b64_enc_len(size);
@@ -163,11 +164,11 @@ bloom_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
-/* Copy an image that comes from outside into a value, if it is valid. */
-static struct varlena *
+/* Validate an image from outside and copy it into a new value. */
+static Bloom *
 accept_image(const char *image, size_t size)
 {
-	struct varlena *result;
+	Bloom	   *result;
 
 	pgbloom_validate((const uint8_t *) image, size,
 					 ERRCODE_INVALID_BINARY_REPRESENTATION, NULL);
@@ -183,13 +184,13 @@ bloom_recv(PG_FUNCTION_ARGS)
 	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
 	int			size = buf->len - buf->cursor;
 
-	PG_RETURN_POINTER(accept_image(pq_getmsgbytes(buf, size), size));
+	PG_RETURN_BLOOM_P(accept_image(pq_getmsgbytes(buf, size), size));
 }
 
 Datum
 bloom_send(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter = PG_GETARG_VARLENA_PP(0);
+	Bloom	   *filter = PG_GETARG_BLOOM_PP(0);
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
@@ -202,11 +203,11 @@ bloom_from_bytea(PG_FUNCTION_ARGS)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 
-	PG_RETURN_POINTER(accept_image(VARDATA_ANY(bytes),
+	PG_RETURN_BLOOM_P(accept_image(VARDATA_ANY(bytes),
 								   VARSIZE_ANY_EXHDR(bytes)));
 }
 
-/* The image is the content of both types. */
+/* The data of both types is the image, so the value is returned as it is. */
 Datum
 bloom_to_bytea(PG_FUNCTION_ARGS)
 {

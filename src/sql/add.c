@@ -1,8 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * func.c
- *	  One filter and one key, or the hash of one: to construct, to add, to
- *	  ask.
+ * add.c
+ *	  An empty filter, and functions that add keys.
+ *
+ * A NULL key leaves the filter as it is, and a NULL filter counts as an empty
+ * one.  A filter in a PL/pgSQL variable is changed in place (pg/expanded.c);
+ * any other is copied, once a call.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,23 +13,24 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+
+#include "pg/key_array.h"
 
 PG_FUNCTION_INFO_V1(bloom_empty);
 PG_FUNCTION_INFO_V1(bloom_add);
 PG_FUNCTION_INFO_V1(bloom_try_add);
 PG_FUNCTION_INFO_V1(bloom_add_hash);
-PG_FUNCTION_INFO_V1(bloom_exclude);
-PG_FUNCTION_INFO_V1(bloom_contains);
-PG_FUNCTION_INFO_V1(bloom_contained_by);
-PG_FUNCTION_INFO_V1(bloom_contains_hash);
-PG_FUNCTION_INFO_V1(bloom_hash);
-PG_FUNCTION_INFO_V1(bloom_shard);
+PG_FUNCTION_INFO_V1(bloom_add_all);
 
+/*
+ * bloom_empty(fpp, expected, seed, key_type)
+ */
 Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
@@ -42,28 +46,30 @@ bloom_empty(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(3))
 	{
 		pgbloom_key_type_of(PG_GETARG_OID(3), &key_type);
-		pgbloom_check(bf_builder_set_key_type(&builder, &key_type), &params, NULL);
+		pgbloom_check(bf_builder_set_key_type(&builder, &key_type), &params,
+					  NULL);
 	}
-	PG_RETURN_POINTER(pgbloom_result(&builder, false));
+	PG_RETURN_BLOOM_P(pgbloom_result(&builder, false));
 }
 
 /*
- * The filter with a hash of a key of this key type added: itself, if the hash is
- * in it already.
+ * Add the hash of a key of this type.  Returns the filter itself if it
+ * contains the hash already.
  */
-static struct varlena *
-add_hash(struct varlena *filter, const BfView *view, const BfKeyType *key_type,
+static Bloom *
+add_hash(Bloom *filter, const BfView *view, const BfKeyType *key_type,
 		 uint64 hash)
 {
-	bool		same_key_type = bf_key_type_equal(&view->params.key_type, key_type);
-	struct varlena *result;
+	bool		same_key_type = bf_key_type_equal(&view->params.key_type,
+												  key_type);
+	Bloom	   *result;
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	if (same_key_type && bf_contains(view, hash))
 		return filter;
 
-	/* With room in the bits, a copy of the value is the result. */
+	/* If the last layer is not full, set the bits in a copy of the image. */
 	if (same_key_type && view->nlayers > 0)
 	{
 		result = palloc(VARHDRSZ + view->size);
@@ -87,9 +93,9 @@ Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
 	Datum		base;
-	struct varlena *filter;
+	Bloom	   *filter;
 	BfView		view;
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
@@ -101,27 +107,28 @@ bloom_add(PG_FUNCTION_ARGS)
 
 		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
 								PG_GETARG_DATUM(1),
-								&pgbloom_expanded(writable)->params, &key_type);
+								&pgbloom_expanded(writable)->params,
+								&key_type);
 		return pgbloom_add_hashes(writable, &key_type, &hash, 1);
 	}
 
-	filter = PG_DETOAST_DATUM_PACKED(base);
+	filter = (Bloom *) PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
 	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
 							&view.params, &key_type);
-	PG_RETURN_POINTER(add_hash(filter, &view, &key_type, hash));
+	PG_RETURN_BLOOM_P(add_hash(filter, &view, &key_type, hash));
 }
 
 /*
- * bloom_add that also tells whether the key was new.  For a NULL key this is
- * not known.
+ * bloom_add that also returns whether the key was new, which is NULL for a
+ * NULL key.
  */
 Datum
 bloom_try_add(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter;
+	Bloom	   *filter;
 	BfView		view;
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 	uint64		hash;
 	TupleDesc	descriptor;
 	Datum		values[2];
@@ -134,14 +141,15 @@ bloom_try_add(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 	{
 		values[0] = PG_ARGISNULL(0) ? (Datum) 0 :
-			PointerGetDatum(PG_GETARG_VARLENA_PP(0));
+			PointerGetDatum(PG_GETARG_BLOOM_PP(0));
 		values[1] = (Datum) 0;
 		nulls[0] = PG_ARGISNULL(0);
 		nulls[1] = true;
 	}
 	else
 	{
-		filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
+		filter = (Bloom *)
+			PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
 		pgbloom_open(filter, &view);
 		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
 								PG_GETARG_DATUM(1), &view.params, &key_type);
@@ -152,13 +160,16 @@ bloom_try_add(PG_FUNCTION_ARGS)
 													  nulls)));
 }
 
-/* A hash says nothing of its key's type: the filter's key type stays as it is. */
+/*
+ * A hash does not tell the type of its key, so the key type of the filter is
+ * not changed.
+ */
 Datum
 bloom_add_hash(PG_FUNCTION_ARGS)
 {
 	Datum		base;
 	uint64		hash;
-	struct varlena *filter;
+	Bloom	   *filter;
 	BfView		view;
 
 	if (PG_ARGISNULL(1))
@@ -174,110 +185,74 @@ bloom_add_hash(PG_FUNCTION_ARGS)
 								  &hash, 1);
 	}
 
-	filter = PG_DETOAST_DATUM_PACKED(base);
+	filter = (Bloom *) PG_DETOAST_DATUM_PACKED(base);
 	pgbloom_open(filter, &view);
-	PG_RETURN_POINTER(add_hash(filter, &view, &view.params.key_type, hash));
+	PG_RETURN_BLOOM_P(add_hash(filter, &view, &view.params.key_type, hash));
 }
 
 /*
- * Record a known false positive.
+ * Add all keys of an array to a writable filter.  All keys are hashed before
+ * the first is added, so that an error does not leave some of them added.
+ */
+static Datum
+add_all_in_place(Datum filter, PgBloomKeyInfo *key_info,
+				 const PgBloomKeyArray *keys)
+{
+	Datum		writable = pgbloom_writable(filter);
+	const BfParams *params = &pgbloom_expanded(writable)->params;
+	uint64	   *hashes = palloc(keys->nkeys * sizeof(uint64));
+	BfKeyType	key_type;
+	int			i;
+
+	for (i = 0; i < keys->nkeys; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		hashes[i] = pgbloom_key_hash(key_info, keys->values[i], params,
+									 &key_type);
+	}
+	writable = pgbloom_add_hashes(writable, &key_type, hashes, keys->nkeys);
+	pfree(hashes);
+	return writable;
+}
+
+/*
+ * Add all keys of an array with one copy of the filter.
  */
 Datum
-bloom_exclude(PG_FUNCTION_ARGS)
+bloom_add_all(PG_FUNCTION_ARGS)
 {
-	struct varlena *filter;
-	struct varlena *result;
-	BfView		view;
-	BfKeyType		key_type;
-	uint64		hash;
+	Datum		base;
+	PgBloomKeyInfo *key_info;
+	PgBloomKeyArray keys;
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
+	BfView		view;
+	Bloom	   *result;
+	int			i;
 
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
-	filter = PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
-	pgbloom_open(filter, &view);
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&view.params, &key_type);
-	if (!bf_contains(&view, hash))
-		PG_RETURN_POINTER(filter);
+	base = pgbloom_base_filter(fcinfo);
+	key_info = pgbloom_element_info(fcinfo, 1);
+	pgbloom_get_key_array(fcinfo, 1, &keys);
+	if (keys.nkeys == 0)
+		PG_RETURN_DATUM(base);
+	if (pgbloom_in_place(fcinfo, base))
+		return add_all_in_place(base, key_info, &keys);
 
+	pgbloom_open((Bloom *) PG_DETOAST_DATUM_PACKED(base), &view);
 	pgbloom_load(&builder, &env, &view);
-	pgbloom_check(bf_builder_exclude(&builder, hash), &builder.params, NULL);
+	for (i = 0; i < keys.nkeys; i++)
+	{
+		BfKeyType	key_type;
+		uint64		hash = pgbloom_key_hash(key_info, keys.values[i],
+											&builder.params, &key_type);
+
+		CHECK_FOR_INTERRUPTS();
+		bf_builder_set_key_type(&builder, &key_type);
+		pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
+	}
 	result = pgbloom_result(&builder, false);
 	bf_builder_free(&builder);
-	PG_RETURN_POINTER(result);
-}
-
-static bool
-contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
-{
-	PgBloomKeyInfo *type = pgbloom_key_info(fcinfo, key_argno);
-	PgBloomProbe filter;
-	uint64		hash;
-	bool		found;
-
-	pgbloom_probe_open(fcinfo, filter_argno, &filter);
-	hash = pgbloom_key_hash(type, PG_GETARG_DATUM(key_argno), filter.params,
-							NULL);
-	found = pgbloom_probe_contains(&filter, hash);
-	pgbloom_probe_close(&filter);
-	return found;
-}
-
-Datum
-bloom_contains(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(contains(fcinfo, 0, 1));
-}
-
-/* bloom_contains with its arguments exchanged, for the operator <@ */
-Datum
-bloom_contained_by(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(contains(fcinfo, 1, 0));
-}
-
-Datum
-bloom_contains_hash(PG_FUNCTION_ARGS)
-{
-	PgBloomProbe filter;
-	bool		found;
-
-	pgbloom_probe_open(fcinfo, 0, &filter);
-	found = pgbloom_probe_contains(&filter, (uint64) PG_GETARG_INT64(1));
-	pgbloom_probe_close(&filter);
-	PG_RETURN_BOOL(found);
-}
-
-/* The hash of a key, as a filter with this seed would take it. */
-static uint64
-hash_argument(FunctionCallInfo fcinfo, int64 seed)
-{
-	BfParams	params;
-
-	/* Hashing looks at nothing else. */
-	params.seed = (uint64) seed;
-	params.key_type.code = BF_KEY_NONE;
-	return pgbloom_key_hash(pgbloom_key_info(fcinfo, 0), PG_GETARG_DATUM(0),
-							&params, NULL);
-}
-
-Datum
-bloom_hash(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_INT64((int64) hash_argument(fcinfo, PG_GETARG_INT64(1)));
-}
-
-Datum
-bloom_shard(PG_FUNCTION_ARGS)
-{
-	int32		shards = PG_GETARG_INT32(1);
-
-	if (shards < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("number of shards %d is out of range", shards),
-				 errdetail("The number must be at least 1.")));
-	PG_RETURN_INT32((int32) bf_shard(hash_argument(fcinfo, 0), shards));
+	PG_RETURN_BLOOM_P(result);
 }
