@@ -1,5 +1,5 @@
 -- PostgreSQL's own Bloom filters, contrib/bloom and the bloom operator classes of BRIN, beside a filter of this
--- extension: what doc/REFERENCE.md says about them in "Coming from elsewhere".
+-- extension: what doc/REFERENCE.md says about them in "What others do better".
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 SELECT count(*) = 0 AS missing FROM pg_available_extensions WHERE name = 'bloom' \gset
 \if :missing
