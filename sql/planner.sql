@@ -1,6 +1,6 @@
 --
 -- PLANNER
--- What the planner expects: rows, cost, order of conditions, parallel plans.
+-- Planner estimates: rows, cost, order of conditions, parallel plans.
 --
 
 SET max_parallel_workers_per_gather = 0;
@@ -23,8 +23,8 @@ $$;
 CREATE FUNCTION rows_expected(query text) RETURNS float8 LANGUAGE sql AS
   $$ SELECT (plan_of(query)->>'Plan Rows')::float8 $$;
 
--- Whether what the planner expects is right within a factor of 2, for a
--- function and both operators alike; if not, both numbers.
+-- Whether the estimate is right within a factor of 2, and the same for the
+-- function and both operators; if not, both numbers.
 CREATE FUNCTION judge(relation text, key text, filter text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   query text := format('SELECT FROM %s WHERE ', relation);
@@ -100,7 +100,7 @@ INSERT INTO filters SELECT 'url: bounds', bloom_agg(u)
 
 SELECT name, judge('data', split_part(name, ':', 1), name) FROM filters ORDER BY name COLLATE "C";
 
--- Other types of the same kind, and other expressions with statistics.
+-- Other types of the same key type, and other expressions with statistics.
 SELECT judge('data', 'small', 'id: a run'), judge('data', 'short::text', 'short: common and rare'),
   judge('data', 'code::text', 'code: one'), judge('data', 'url::code', 'url: a fifth');
 CREATE INDEX ON data ((id % 10));
@@ -108,12 +108,12 @@ ANALYZE data;
 INSERT INTO filters SELECT 'digits', bloom_agg(i) FROM generate_series(3, 5) i;
 SELECT judge('data', '(id % 10)', 'digits');
 
--- The rest of the rows, NULLs apart; conditions on several columns.
+-- The other rows, without NULLs; conditions on several columns.
 SELECT rows_expected('SELECT FROM data WHERE NOT bloom_contains({id: every tenth}, id)') BETWEEN 8500 AND 9500 AS negated,
   rows_expected('SELECT FROM data WHERE {id: every tenth} @> id AND uniform <@ {uniform: a fifth}') BETWEEN 100 AND 400 AS both;
 
--- Of a large table ANALYZE reads rows at random, which tells how many of the
--- keys are there at all.
+-- ANALYZE samples the rows of a large table; the sample shows how many of the
+-- keys exist.
 CREATE TABLE large AS SELECT md5(i::text) AS m FROM generate_series(1, 50000) i;
 ANALYZE large;
 INSERT INTO filters
@@ -129,8 +129,8 @@ SELECT rows_expected('SELECT FROM data WHERE bloom_contains_hash({hash: a twenti
   rows_expected('SELECT FROM data WHERE bloom_contains_hash({hash: untyped}, hash)') BETWEEN 5 AND 20 AS untyped,
   judge('data', 'uniform', 'hash: untyped');
 
--- citext is not text: its values are looked up as what they are, and not at
--- all where they are seen as text.
+-- citext is not text: its values are looked up as citext, and not if they are
+-- cast to text.
 CREATE EXTENSION citext;
 CREATE TABLE words AS SELECT (CASE WHEN i % 2 = 0 THEN 'W' ELSE 'w' END || (sqrt(1e8 / i))::int)::citext AS word
   FROM generate_series(1, 10000) i;
@@ -143,8 +143,8 @@ SELECT count(DISTINCT word) AS words, count(*) FILTER (WHERE filter('text') @> w
   bloom_cardinality(filter('text')) AS keys FROM words;
 
 --
--- What is not known: 0.1 of the rows, and the false positives where there are
--- any
+-- Unknown filters and columns: 0.1 of the rows, and the false positives if
+-- there are any
 --
 SELECT round(rows_expected(query)::numeric, -2) AS expected, query FROM (VALUES
   ('SELECT FROM data WHERE (SELECT bloom_agg(id) FROM data) @> id'),
@@ -171,7 +171,7 @@ SELECT round(rows_expected(query)::numeric, -2) AS expected, query FROM (VALUES
   ('SELECT FROM data, (VALUES (1), (2) OFFSET 0) v(i) WHERE {id: a run} @> (id + i)'),
   ('SELECT FROM data, (VALUES (1), (2) OFFSET 0) v(i) WHERE bloom_contains({id: a run}, id + i)')
 ) q(query);
--- The execution does report it.
+-- Execution reports it.
 SELECT FROM data WHERE filter('id: a run') @> url;
 
 -- A column without statistics; without a filter
@@ -183,7 +183,7 @@ SELECT round((rows_expected('SELECT FROM fresh WHERE {id: a run} @> id') / rows_
   rows_expected('SELECT FROM data WHERE bloom_contains({id: a run}, NULL::int)') AS nobody;
 DROP TABLE fresh;
 
--- A damaged constant is for the execution to report, too.
+-- A damaged constant is also reported by execution only.
 CREATE FUNCTION forge(bytea, bytea) RETURNS bloom LANGUAGE internal IMMUTABLE STRICT AS 'byteacat';
 CREATE FUNCTION forged(n int) RETURNS SETOF bloom LANGUAGE sql AS $$
   SELECT forge(b, '') FROM (SELECT f::bytea AS image FROM filters WHERE name = 'id: a run') s,
@@ -246,8 +246,8 @@ SELECT format('CREATE INDEX partial ON data (id) WHERE bloom_contains(%L, unifor
 SELECT plan_of('SELECT id FROM data WHERE bloom_contains({uniform: ten}, uniform) AND id BETWEEN 1000 AND 1010')->>'Index Name' AS index;
 DROP INDEX partial;
 
--- Who may not see a row must not learn of it from estimates: what is common
--- in a column is looked at for those only who may read all of it.
+-- Estimates must not reveal rows that a user cannot read: common values are
+-- used only for users who can read the whole column.
 CREATE ROLE regress_bloomfilter_reader;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM data WHERE id > 0;
 CREATE TABLE guarded AS SELECT * FROM data;
@@ -268,7 +268,7 @@ REVOKE ALL ON filters FROM regress_bloomfilter_reader;
 DROP ROLE regress_bloomfilter_reader;
 
 --
--- Estimators attached to what they are not made for
+-- Estimators attached to other operators and functions
 --
 CREATE SCHEMA strange;
 CREATE DOMAIN strange.filter AS bloom;
@@ -305,7 +305,7 @@ SELECT round(rows_expected('SELECT FROM data WHERE ' || condition)::numeric, -1)
 ) c(condition);
 SELECT rows_expected('SELECT FROM data a JOIN data b ON a.id::int OPERATOR(strange.@@@) b.url') AS joined,
   rows_expected('SELECT FROM data WHERE strange.none()') AS none;
--- What execution refuses is not known to planning.
+-- Planning treats as unknown what execution rejects.
 CREATE TYPE strange.with_class AS (c regclass);
 CREATE TYPE strange.U&"bell\0007" AS ENUM ('x');
 CREATE COLLATION strange.ignoring_case FROM "C";
@@ -322,7 +322,7 @@ RESET client_min_messages;
 --
 
 -- Cheap conditions come first, expensive ones last, and of two filters the
--- one whose probes wait less for memory.
+-- one with fewer cache misses.
 CREATE FUNCTION slow(bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 1000 AS 'BEGIN RETURN $1 > 0; END';
 INSERT INTO filters SELECT 'id: very large', bloom_agg(i, 0.01, 1000000) FROM generate_series(1, 250000) i;
 CREATE FUNCTION order_of(condition text, first text, second text) RETURNS text LANGUAGE plpgsql AS $$
@@ -339,8 +339,8 @@ SELECT order_of('bloom_contains({id: a run}, id) AND uniform > 5', 'uniform', 'b
   order_of('bloom_contains({id: very large}, id) AND bloom_contains({id: a run}, small)', 'small', ', id') AS small_filter,
   order_of('id <@ {id: very large} AND small <@ {id: a run}', 'small', '(id') AS small_operator;
 
--- The size of a constant filter counts: two and four times as much for those
--- that caches do not hold.
+-- The size of a constant filter counts: two and four times the cost for
+-- filters that exceed the CPU caches.
 CREATE FUNCTION cost_of(f bloom) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
   nothing json;
@@ -351,17 +351,17 @@ BEGIN
   RETURN round((plan->0->'Plan'->>'Total Cost')::numeric - (nothing->0->'Plan'->>'Total Cost')::numeric + 25, 0);
 END
 $$;
--- 32 MB and a bit, of which none is set
+-- slightly more than 32 MB, without set bits
 CREATE FUNCTION huge() RETURNS bloom LANGUAGE sql AS $$
   SELECT (decode('424c4d460101010103000000' || repeat('00', 16) || '7b14ae47e17a843f' || repeat('00', 8) ||
     '0010080009060000' || '0100000000000000' || '7b14ae47e17a843f' || repeat('00', 8), 'hex') ||
     decode(repeat('00', x'81000'::int * 64), 'hex'))::bloom
 $$;
 SELECT cost_of(filter('id: a run')::bloom) AS small, cost_of(filter('id: very large')::bloom) AS large, cost_of(huge()) AS huge;
--- There is nothing to know of a filter for each element.
+-- There are no estimates for a different filter in each row.
 SELECT count(*) FROM data WHERE (SELECT f FROM filters WHERE name = 'id: one') @> ANY (ARRAY[id, -id]);
 
--- Parallel plans, where the probes make them worth it
+-- Parallel plans, if the cost of the probes justifies them
 CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE sql AS $$ SELECT plan_of(query)::text LIKE '%"Parallel Aware": true%' $$;
 SET max_parallel_workers_per_gather = 2;
 SET min_parallel_table_scan_size = 0;
