@@ -2,7 +2,7 @@
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 -- Sizes in MiB, compared with a standard Bloom filter
-SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(standard_bits / 8388608.0, 2) AS textbook
+SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(standard_bits / 8388608.0, 2) AS standard
   FROM unnest(ARRAY[1000000, 10000000, 100000000]) n, unnest(ARRAY[1e-4, 1e-7]) fpp, bloom_sizing(fpp, n)
  ORDER BY fpp DESC, n;
 
@@ -26,7 +26,7 @@ DECLARE
 BEGIN
     ASSERT (SELECT max(bytes / (standard_bits / 8)) < 1.06 AND min(bytes / (standard_bits / 8)) >= 1
               FROM unnest(ARRAY[1000000, 10000000, 100000000]) keys, unnest(ARRAY[1e-4, 1e-7]) rate,
-                   bloom_sizing(rate, keys)), 'sizes are within 6 % of the textbook';
+                   bloom_sizing(rate, keys)), 'sizes are within 6 % of a standard filter';
     FOR p IN SELECT * FROM phones LOOP
         ASSERT (SELECT bool_and(p.registered @> phone) FROM subscribers), 'every number is found';
         SELECT count(*) INTO n FROM generate_series(491501000000000, 491501000300000) AS g (phone)

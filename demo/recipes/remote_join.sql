@@ -51,7 +51,7 @@ BEGIN
     ASSERT (SELECT travel.n FROM travel('TABLE plain')) = 59227, 'without a filter, all rows travel';
     SELECT travel.n INTO n FROM travel('TABLE filtered');
     ASSERT n BETWEEN matching AND matching + 0.01 * 59227 * 2, n || ' rows for ' || matching;
-    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is asked there';
+    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is probed there';
     ASSERT matching = (SELECT count(*) FROM filtered), 'no row is missing';
     ASSERT NOT EXISTS (TABLE plain EXCEPT ALL TABLE filtered), 'the result is the same';
 END $$;

@@ -34,5 +34,5 @@ BEGIN
      WHERE f @> address AND NOT spam @> address LIMIT 1;
     UPDATE mail SET spam = bloom_add(spam, innocent);
     ASSERT (SELECT spam @> innocent FROM mail), 'added, it is found';
-    ASSERT (SELECT excluded = n - 1 FROM mail, bloom_info(spam)), 'one exception fewer';
+    ASSERT (SELECT excluded = n - 1 FROM mail, bloom_info(spam)), 'one exclusion fewer';
 END $$;
