@@ -1,5 +1,5 @@
--- bloomfilter at work on 59,227 package descriptions. scripts/demo runs this in a server of its own; in a database
--- of yours: cd demo && psql -X -f demo.sql. It makes tables and a function in the current schema.
+-- Demonstrates bloomfilter on 59,227 package descriptions. scripts/demo runs this in a temporary server. To run it in
+-- your database: cd demo && psql -X -f demo.sql. It creates tables and a function in the current schema.
 \set QUIET on
 \set ON_ERROR_STOP on
 \pset pager off
@@ -25,16 +25,16 @@ END $$;
 \set ECHO queries
 
 \echo
-\echo A Bloom filter answers "have I seen this key?" from about ten bits a key, however long the keys are.
-\echo '"No" is certain; "yes" is wrong at a rate you choose, 1 % unless you say otherwise.'
+\echo A Bloom filter tells whether a key was added, from about ten bits per key, for keys of any length.
+\echo '"No" is certain; "yes" is wrong at a rate that you choose, 1 % by default.'
 \echo
-\echo Each statement is printed before its result. What stands in holds(...) is a claim: the demo stops
+\echo Each statement is printed before its result. The argument of holds(...) is a claim: the demo stops
 \echo with an error if it is not true.
 \echo
 \echo
 \echo :bold'1. A column and its filter':plain
 \echo
-\echo Every package of Debian 12 that names a home page: its name, its section, the URL.
+\echo The packages of Debian 12 that have a home page: name, section, URL.
 \echo
 CREATE TABLE packages (name text, section text, url text);
 \echo '\\copy packages FROM PROGRAM \'gzip -dc debian-packages.tsv.gz\''
@@ -49,7 +49,7 @@ SELECT count(*), count(DISTINCT url) AS urls, count(DISTINCT section) AS section
   FROM packages;
 
 \echo
-\echo One aggregate makes the filter. It counts the distinct keys on its way and fits the size to them.
+\echo An aggregate builds the filter. It counts the distinct keys and sizes the filter for them.
 \echo
 CREATE TABLE filters (urls bloom NOT NULL);
 INSERT INTO filters SELECT bloom_agg(url) FROM packages;
@@ -62,13 +62,13 @@ SELECT (SELECT pg_size_pretty(sum(pg_column_size(url))) FROM packages) AS the_co
   FROM filters;
 
 \echo
-\echo What is inside:
+\echo The properties of the filter:
 \echo
 SELECT (bloom_info(urls)).* FROM filters
 \gx
 
 \echo
-\echo The filter still knows how many distinct keys went in, and it finds every one of them.
+\echo The filter estimates the number of distinct keys, and it finds every one of them.
 \echo
 SELECT bloom_cardinality(f.urls) AS estimated, e.n AS exact,
        round(100.0 * (bloom_cardinality(f.urls) - e.n) / e.n, 2) AS "off by %",
@@ -83,7 +83,7 @@ SELECT count(*) FILTER (WHERE f.urls @> p.url) AS found, count(*) AS of,
 \echo
 \echo :bold'2. Which of these URLs are new?':plain
 \echo
-\echo A crawl list: each URL we know, and for each of them one that nobody has seen yet.
+\echo A crawl list: each known URL, and for each of them one new URL.
 \echo
 CREATE TABLE crawl AS
   SELECT url, true AS known FROM packages GROUP BY url
@@ -97,11 +97,11 @@ SELECT c.known, count(*) AS urls,
  GROUP BY c.known ORDER BY c.known DESC;
 
 \echo
-\echo No known URL was called new, and 99 of 100 new ones never reach the index. The rest are the false
-\echo positives: as many as asked for, give or take four standard deviations of so many draws.
+\echo No known URL is reported as new, and 99 of 100 new ones never reach the index. The rest are false
+\echo positives: no more than requested, within four standard deviations.
 \echo
 SELECT count(*) FILTER (WHERE f.urls @> c.url) AS false_positives,
-       round(avg((f.urls @> c.url)::int), 4) AS rate, 0.01 AS asked_for,
+       round(avg((f.urls @> c.url)::int), 4) AS rate, 0.01 AS requested,
        holds(avg((f.urls @> c.url)::int) <= 0.01 + 4 * sqrt(0.01 * 0.99 / count(*)))
        AS "no more than that"
   FROM crawl c, filters f
@@ -111,7 +111,7 @@ SELECT count(*) FILTER (WHERE f.urls @> c.url) AS false_positives,
 \echo
 \echo :bold'3. A filter ahead of a join':plain
 \echo
-\echo A log of visits to all these pages. Of interest are the home pages of databases, a few hundred.
+\echo A log of visits to all these pages. The query selects the home pages of databases, a few hundred.
 \echo
 CREATE TABLE visits AS SELECT url, visitor FROM crawl, generate_series(1, 10) AS visitor;
 \set ECHO none
@@ -120,7 +120,7 @@ ANALYZE visits;
 \set QUIET off
 \set ECHO queries
 \echo
-\echo The plain query groups the whole log and joins afterwards:
+\echo The plain query groups the whole log, then joins:
 \echo
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF)
 SELECT p.name, v.visits
@@ -129,7 +129,7 @@ SELECT p.name, v.visits
  WHERE p.section = 'database';
 
 \echo
-\echo 'With a filter of the few wanted keys, made on the fly, most of the log is dropped as it is read:'
+\echo 'With a filter of the few wanted keys, built in the query, most of the log is dropped in the scan:'
 \echo
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, BUFFERS OFF)
 SELECT p.name, v.visits
@@ -140,7 +140,7 @@ SELECT p.name, v.visits
  WHERE p.section = 'database';
 
 \echo
-\echo 'The join itself sorts out the false positives, so the result is the same:'
+\echo 'The join removes the false positives, so the result is the same:'
 \echo
 CREATE TEMP TABLE plain AS
 SELECT p.name, v.visits
@@ -163,9 +163,9 @@ SELECT (SELECT count(*) FROM plain) AS plain, (SELECT count(*) FROM filtered) AS
 
 \echo
 \echo
-\echo :bold'4. Filters kept in a table':plain
+\echo :bold'4. Filters stored in a table':plain
 \echo
-\echo 'A filter for each day, all made for 40,000 keys so that they have one shape. The days overlap.'
+\echo 'One filter per day, all sized for 40,000 keys so that they can be ORed. The days overlap.'
 \echo
 CREATE TABLE seen (day date PRIMARY KEY, urls bloom NOT NULL);
 \echo
@@ -175,7 +175,7 @@ SELECT '2025-06-01', bloom_agg(url, 0.01, 40000) FROM packages WHERE name < 'm';
 INSERT INTO seen
 SELECT '2025-06-02', bloom_agg(url, 0.01, 40000) FROM packages WHERE name > 'l';
 \echo
-\echo A union of equal shapes is an OR of bits: no larger than its parts.
+\echo Filters with the same fpp and expected are ORed: the union is no larger than its parts.
 \echo
 SELECT day::text, bloom_cardinality(urls) AS urls, round(bloom_fpp(urls)::numeric, 5) AS rate_now,
        pg_size_pretty(pg_column_size(urls)::bigint) AS size
@@ -186,7 +186,7 @@ SELECT 'both', bloom_cardinality(u), round(bloom_fpp(u)::numeric, 5),
   FROM (SELECT bloom_union_agg(urls) AS u FROM seen) s
  ORDER BY 1;
 \echo
-\echo Neither order nor path matters: both days united are, byte for byte, the filter of all URLs at once.
+\echo The union of both days has the same bytes as a filter built from all URLs.
 \echo
 SELECT holds((a.urls | b.urls) = (SELECT bloom_agg(url, 0.01, 40000) FROM packages))
        AS "same bytes"
@@ -194,7 +194,7 @@ SELECT holds((a.urls | b.urls) = (SELECT bloom_agg(url, 0.01, 40000) FROM packag
  WHERE a.day = '2025-06-01' AND b.day = '2025-06-02';
 
 \echo
-\echo Another key for the second day, and the days on which a URL was seen:
+\echo Add a key to the second day, and look up the days on which a URL was seen:
 \echo
 UPDATE seen SET urls = bloom_add(urls, 'https://www.postgresql.org/docs/')
  WHERE day = '2025-06-02';
@@ -209,7 +209,7 @@ SELECT day, urls @> 'https://www.postgresql.org/docs/' AS docs,
 \echo
 \echo :bold'5. A filter for each group':plain
 \echo
-\echo The hosts of each section: small filters for small groups, all of them in a few pages.
+\echo The hosts of each section: small groups have small filters, all of them in a few pages.
 \echo
 CREATE TABLE hosts (section text, hosts bloom NOT NULL);
 INSERT INTO hosts
@@ -220,12 +220,12 @@ SELECT count(*) AS filters, sum(bloom_cardinality(hosts)) AS keys,
        pg_size_pretty(sum(pg_column_size(hosts))) AS together
   FROM hosts;
 \echo
-\echo Which sections mention this host?
+\echo The sections that contain this host:
 \echo
 SELECT section FROM hosts WHERE hosts @> 'www.w3.org' ORDER BY section;
 \echo
-\echo The table itself says the same, only slower. A false positive would be a section too many, never one
-\echo too few.
+\echo The table gives the same result, only slower. A false positive would add a section; none is ever
+\echo missing.
 \echo
 SELECT DISTINCT section, holds(h.hosts @> 'www.w3.org') AS "in the filter"
   FROM packages JOIN hosts h USING (section)
@@ -233,10 +233,10 @@ SELECT DISTINCT section, holds(h.hosts @> 'www.w3.org') AS "in the filter"
 \echo
 
 \echo
-\echo :bold'6. Was it new? And what do two days have in common?':plain
+\echo :bold'6. New keys, and common keys of two days':plain
 \echo
-\echo A batch of candidates: those that were certainly never seen come back, each once. The filter takes
-\echo all of them in one call.
+\echo A batch of candidates: bloom_new_keys returns those that are certainly new, each once. bloom_add_all
+\echo adds all of them in one call.
 \echo
 CREATE TABLE batch AS
   SELECT array_agg(url ORDER BY url) AS candidates
@@ -248,13 +248,13 @@ SELECT cardinality(candidates) AS candidates,
   FROM batch, filters;
 
 \echo
-\echo One key at a time, the answer comes with the new filter:
+\echo For one key, bloom_try_add returns the new filter and whether the key was new:
 \echo
 SELECT added, filter @> 'https://example.org/' AS known_now
   FROM filters, bloom_try_add(urls, 'https://example.org/');
 
 \echo
-\echo How many URLs did both days see? The filters know it to within a few percent.
+\echo The number of URLs seen on both days; the filters estimate it to within a few percent.
 \echo
 SELECT bloom_intersection_cardinality(a.urls, b.urls) AS estimated,
        (SELECT count(*) FROM (SELECT url FROM packages WHERE name < 'm'
@@ -264,10 +264,10 @@ SELECT bloom_intersection_cardinality(a.urls, b.urls) AS estimated,
  WHERE a.day = '2025-06-01' AND b.day = '2025-06-02';
 
 \echo
-\echo What would ten billion URLs at a rate of 0.0001 take? So many filters, one to a row:
+\echo The space for ten billion URLs at a rate of 0.0001, as a number of filters:
 \echo
 SELECT filters, pg_size_pretty(bytes) AS together, round(bits_per_key::numeric, 2) AS bits_per_key,
-       round(standard_bits / 1e10, 2) AS textbook, bloom_shard('https://example.org/', filters) AS shard
+       round(standard_bits / 1e10, 2) AS standard, bloom_shard('https://example.org/', filters) AS shard
   FROM bloom_sizing(0.0001, 10000000000);
 \echo
 \echo Recipes for whole jobs are in doc/COOKBOOK.md.

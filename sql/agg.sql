@@ -1,9 +1,9 @@
 --
 -- AGG
--- bloom_agg in every way that SQL can run an aggregate.
+-- bloom_agg in every execution mode of aggregates.
 --
 
--- 6,000 rows, 2,000 distinct keys, in an order of their own; some NULL.
+-- 6,000 rows, 2,000 distinct keys, not sorted; some NULL.
 CREATE TABLE items AS
   SELECT i % 7 AS g, i % 3 AS h, CASE WHEN i % 10 > 0 THEN (i * 7919) % 2000 END AS k
   FROM generate_series(1, 6000) i;
@@ -27,7 +27,7 @@ FROM items, (SELECT bloom_agg(k) AS f1, bloom_agg(k, 0.001) AS f2, bloom_agg(k, 
                bloom_agg(k, 0.001, 2000, 5) AS f4 FROM items) f;
 
 --
--- NULL keys are skipped; no key, no filter
+-- NULL keys are skipped; without keys the filter is empty
 --
 SELECT bloom_agg(k) = bloom_empty() AS no_rows FROM items WHERE false;
 SELECT bloom_agg(k) = bloom_empty() AS only_nulls, bloom_agg(k, 0.01, 5, 1) = bloom_empty(0.01, 5, 1) AS four FROM items WHERE g = 7;
@@ -38,7 +38,7 @@ SELECT bloom_cardinality(bloom_agg(v)) AS keys FROM (VALUES (NULL), (1), (NULL),
 
 --
 -- Canonical: the same bytes whatever the plan, the order and the repetitions.
--- Three filters: sparse, dense of the size asked for, and self-sized.
+-- Three filters: sparse, dense with expected, and dense without expected.
 --
 CREATE FUNCTION images(source text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -83,11 +83,11 @@ SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c))
 FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
     bloom_agg(k, 0.01, 100000)::bytea AS c FROM items GROUP BY g) i USING (g);
 RESET enable_hashagg;
--- each group like a query of its own
+-- each group gives the result of a separate query
 SELECT count(*) AS groups, bool_and(f2 IS NOT DISTINCT FROM (SELECT bloom_agg(k, 0.01, 1000)::bytea FROM items i WHERE i.g = o.g)) AS alone
 FROM grouped o;
 
--- Whether a line of a plan matches, where versions plan differently
+-- Whether a line of a plan matches; versions plan differently
 CREATE FUNCTION plan_has(query text, pattern text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 
--- In parallel: workers build parts, which are carried over and united.
+-- In parallel: workers build parts, which are serialized and combined.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -108,7 +108,7 @@ EXPLAIN (COSTS OFF) SELECT bloom_agg(k) FROM items;
 SELECT images('SELECT k FROM items') = :'image' AS parallel;
 SET parallel_leader_participation = off;
 SELECT images('SELECT k FROM items') = :'image' AS by_workers_alone;
--- make it worth while for few rows
+-- make parallel plans cheap for few rows
 SET parallel_tuple_cost = 0.1;
 SET cpu_operator_cost = 0;
 SET enable_sort = off;
@@ -125,10 +125,10 @@ FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000):
 RESET enable_hashagg;
 RESET cpu_operator_cost;
 SET parallel_tuple_cost = 0;
--- workers without a row, and workers with nothing but NULL
+-- workers without rows, and workers with NULL only
 SELECT bloom_agg(k) = bloom_empty() AS no_rows FROM items WHERE g = 8;
 SELECT bloom_agg(k) = bloom_empty() AS only_nulls FROM items WHERE g = 7;
--- keys of other types: by reference, and with a kind that has a name
+-- keys of other types: by reference, and with a key type that has a name
 SELECT bool_and(f @> k::text AND f2 @> ARRAY[k]) AS found, count(*) FROM items,
   (SELECT bloom_agg(k::text) AS f, bloom_agg(ARRAY[k]) AS f2 FROM items WHERE k IS NOT NULL) f WHERE k IS NOT NULL;
 -- errors in workers
@@ -161,7 +161,7 @@ SELECT count(*) AS groups, bool_and((f1, f2, f3) IS NOT DISTINCT FROM (a, b, c))
 FROM grouped JOIN (SELECT g, bloom_agg(k)::bytea AS a, bloom_agg(k, 0.01, 1000)::bytea AS b,
     bloom_agg(k, 0.01, 100000)::bytea AS c FROM parted GROUP BY g) i USING (g);
 SELECT h, bloom_cardinality(bloom_agg(k, 0.01, 100000)) AS keys FROM parted GROUP BY h ORDER BY h;
--- Partitions without a row have no state: all but one of them, or all.
+-- Partitions without rows have no state: all but one of them, or all.
 SELECT plan_has('SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)', 'Partial Aggregate') AS partial;
 SELECT (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (1, 2)) = (SELECT bloom_agg(k) FROM parted_0) AS first,
   (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)) = (SELECT bloom_agg(k) FROM parted_1) AS middle,
@@ -171,7 +171,7 @@ RESET enable_partitionwise_aggregate;
 RESET max_parallel_workers_per_gather;
 
 --
--- GROUPING SETS, ROLLUP, CUBE: each set like a query of its own
+-- GROUPING SETS, ROLLUP, CUBE: each set gives the result of a separate query
 --
 CREATE TABLE few AS SELECT row_number() OVER (ORDER BY g, h, k) AS n, * FROM items WHERE k < 100 OR g = 7;
 CREATE FUNCTION alone(g0 int, h0 int) RETURNS bytea LANGUAGE sql AS $$
@@ -192,7 +192,7 @@ SELECT g, bloom_cardinality(bloom_agg(k, 0.01, 300)) AS keys FROM few GROUP BY g
 HAVING bloom_agg(k) @> (SELECT min(k) FROM few WHERE g = 3) ORDER BY bloom_cardinality(bloom_agg(k, 0.01, 300)), g;
 DROP FUNCTION alone;
 
--- Many groups in little memory
+-- Many groups with little memory
 SET work_mem = '64kB';
 SET enable_sort = off;
 SELECT count(*) AS groups, sum(bloom_cardinality(f)) AS keys, bool_and(f @> 2 * g AND f @> (2 * g + 1)) AS found
@@ -201,8 +201,8 @@ RESET enable_sort;
 RESET work_mem;
 
 --
--- Windows: a frame is like a query of its own, and asking for a result in the
--- middle changes nothing of what comes.
+-- Windows: a frame gives the result of a separate query, and computing an
+-- intermediate result does not change later ones.
 --
 CREATE FUNCTION between_rows(first bigint, last bigint, fpp float8, expected bigint) RETURNS bytea LANGUAGE sql AS $$
   SELECT bloom_agg(k, fpp, expected)::bytea FROM few WHERE n BETWEEN first AND last
@@ -232,7 +232,7 @@ FROM (SELECT n, g, h, bloom_agg(k) OVER (PARTITION BY g ORDER BY h)::bytea AS f,
       FROM few) w;
 SELECT count(*) AS rows, bool_and(f IS NOT DISTINCT FROM (SELECT bloom_agg(k)::bytea FROM few WHERE g = w.g AND k % 2 = 0)) AS filtered
 FROM (SELECT g, bloom_agg(k) FILTER (WHERE k % 2 = 0) OVER (PARTITION BY g)::bytea AS f FROM few) w;
--- beyond what the filter was made for: no key is lost
+-- more keys than expected: no key is lost
 SET client_min_messages = error;
 SELECT count(*) AS rows, count(*) FILTER (WHERE NOT f @> k) AS lost, max((bloom_info(f)).layers) > 1 AS layers,
   count(*) FILTER (WHERE NOT f @> first) AS lost_first
@@ -241,7 +241,7 @@ RESET client_min_messages;
 DROP FUNCTION between_rows;
 
 --
--- More keys than expected: a warning, once a query
+-- More keys than expected: one warning per query
 --
 SELECT (bloom_info(bloom_agg(k, 0.01, 100))).over_capacity FROM generate_series(1, 100) k;
 SELECT (bloom_info(bloom_agg(k, 0.01, 10))).over_capacity FROM generate_series(1, 200) k;
@@ -254,7 +254,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET parallel_leader_participation = off;
--- in parallel the layers, and so the numbers in it, depend on who did what
+-- in parallel the layers, and its numbers, depend on the distribution of rows
 SET client_min_messages = error;
 SELECT (bloom_info(f)).over_capacity, found
 FROM (SELECT bloom_agg(k, 0.01, 10) AS f FROM items) a, LATERAL (SELECT bool_and(f @> k) AS found FROM items) b;
@@ -263,7 +263,7 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET parallel_leader_participation;
--- but not of a filter that sizes itself
+-- no warning without expected
 SELECT (bloom_info(bloom_agg(k))).over_capacity FROM generate_series(1, 10000) k;
 
 --
@@ -299,7 +299,7 @@ DROP AGGREGATE add_all_in_parallel(anyelement);
 DROP AGGREGATE add_labels(bloom_key);
 
 --
--- Aggregates of one's own from our functions, and our functions elsewhere
+-- User-defined aggregates from our functions, and our functions elsewhere
 --
 CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_union_agg_finalfn,
   COMBINEFUNC = bloom_agg_combinefn, SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn, PARALLEL = SAFE);
@@ -320,7 +320,7 @@ CREATE AGGREGATE confused(anynonarray) (SFUNC = array_agg_transfn, STYPE = inter
 SELECT confused(k) FROM generate_series(1, 100) k;
 DROP AGGREGATE confused(anynonarray);
 -- The support functions outside an aggregate: SQL has no value of type
--- internal, so this takes a superuser who makes them something else.
+-- internal, so this requires a superuser who redefines them.
 SELECT current_setting('data_directory') || '/bloomfilter_regress.copy' AS path \gset
 CREATE TABLE received (f bloom);
 COPY (SELECT bloom_empty()) TO :'path' (FORMAT binary);
@@ -340,8 +340,8 @@ COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
 DROP TABLE received;
 
 --
--- A plan that is run anew reads its hash tables of partial states again, where
--- they were not too large for work_mem, as the one that finalizes them is.
+-- A plan that is rescanned reads its hash tables of partial states again if
+-- they fit into work_mem; the one that finalizes them does not fit.
 --
 CREATE TABLE ranges (g int, k int) PARTITION BY RANGE (k);
 DO $$

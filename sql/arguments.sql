@@ -1,6 +1,6 @@
 --
 -- ARGUMENTS
--- Arguments as people write them, and the hints for likely mistakes.
+-- Common ways to write arguments, and the hints for likely mistakes.
 --
 
 -- The number of expected keys is of any numeric type.
@@ -28,7 +28,7 @@ PREPARE sized(float8) AS SELECT (bloom_info(bloom_empty(0.01, $1))).expected;
 EXECUTE sized(12345.6);
 DEALLOCATE sized;
 
--- Rows that differ only by what rounding takes away ask for the same.
+-- Arguments that differ only before rounding are the same.
 SELECT bloom_cardinality(bloom_agg(id, 0.01, 1999 + id / 1000.0)) > 0 AS same FROM words;
 SELECT bloom_agg(id, 0.01, 1999.5 + id / 1000.0) FROM words;
 
@@ -65,8 +65,8 @@ CALL try($$SELECT bloom_sizing(0.01, 'Infinity')$$);
 CALL try('SELECT bloom_sizing(0.01, 0.5)');
 CALL try('SELECT bloom_sizing(0.01, 1.1e15)');
 
--- Swapped: the error names the order.  A rate that is only too large or too
--- small keeps its own hint.
+-- Swapped: the error states the order.  A rate that is merely too large or
+-- too small has another hint.
 CALL try('SELECT bloom_empty(1000, 0.01)');
 CALL try('SELECT bloom_empty(1000)');
 CALL try('SELECT bloom_empty(1)');
@@ -112,7 +112,7 @@ INSERT INTO visits VALUES (1);
 UPDATE visits SET visitors = bloom_add(visitors, 7);
 SELECT day, visitors @> 7::bigint AS found, (bloom_info(visitors)).key_type FROM visits;
 DROP TABLE visits;
--- Types that cannot be keys, and those that are not there
+-- Types that cannot be keys, and types that do not exist
 CALL try($$SELECT bloom_empty(key_type => 'json')$$);
 CALL try($$SELECT bloom_empty(key_type => 'point')$$);
 CALL try($$SELECT bloom_empty(key_type => 'regclass')$$);
@@ -125,8 +125,8 @@ CALL try($$SELECT bloom_empty(key_type => 4294967295::oid)$$);
 CALL try($$SELECT bloom_empty(key_type => 'no_such_type')$$);
 SELECT bloom_empty(fpp => 0, key_type => 'json');
 
--- The key before the filter: an untyped literal is read as a filter.  That it
--- is base64, or of the right length, does not make it one.
+-- The key before the filter: an untyped literal is read as a filter, and
+-- rejected also if it is base64 or has the right length.
 CREATE TABLE filters (f bloom NOT NULL);
 INSERT INTO filters VALUES (bloom_add(bloom_empty(), 'x'));
 CALL try($$SELECT bloom_contains('x', f) FROM filters$$);
@@ -140,11 +140,11 @@ CALL try($$SELECT bloom_add_all('{a,b}', ARRAY[f]) FROM filters$$);
 CALL try($$SELECT f | 'x' FROM filters$$);
 CALL try($$SELECT 'x' @> f FROM filters$$);
 CALL try($$SELECT 'x' <@ f FROM filters$$);
--- A damaged filter is told what is wrong with it instead.
+-- For a damaged filter the error states the damage instead.
 CALL try($$SELECT left(f::text, -4)::bloom FROM filters$$);
 CALL try($$SELECT 'QkxNRgE='::bloom$$);
 CALL try($$SELECT 'QkxNRv8='::bloom$$);
--- Binary input is never typed in.
+-- Binary input is never typed by hand, so it has no hint.
 CALL try($$SELECT 'x'::bytea::bloom$$);
 DROP TABLE filters;
 

@@ -15,12 +15,12 @@ SELECT form,
 	bloom_contains_all(bloom_add_all(filter, ARRAY[1, 2]::bigint[]), ARRAY[1, 2]::smallint[]) AS widths
   FROM forms;
 
--- One call gives what adding the elements one by one gives.
+-- One call has the same result as adding the elements one by one.
 SELECT form, bloom_add_all(filter, ARRAY[7, NULL, 8, 7]) =
 	bloom_add(bloom_add(filter, 7), 8) AS same
   FROM forms;
 
--- Nothing to add: the filter itself, not even the type is recorded.
+-- Nothing to add: the filter is unchanged, and no key type is recorded.
 SELECT form, bloom_add_all(filter, '{}'::int[]) = filter AS empty,
 	bloom_add_all(filter, ARRAY[NULL, NULL]::int[]) = filter AS nulls
   FROM forms;
@@ -46,7 +46,7 @@ SELECT bool_and(f @> t) AS found, count(*)
 	(SELECT repeat('x', i * 100) AS t FROM generate_series(1, 100) i) b;
 SELECT bloom_contains_all(bloom_add_all(bloom_empty(), ARRAY[1.0, 2.50]), ARRAY[1.000, 2.5]) AS numerics;
 
--- What is new comes once each, in order.
+-- New keys are returned once each, in order.
 SELECT bloom_new_keys(f, ARRAY[5, 1, 4, 5, NULL, 2, 4, 6]) AS new,
 	bloom_new_keys(f, ARRAY[1, 2, 3]) AS nothing_new,
 	bloom_new_keys(f, '{}'::int[]) AS of_none,
@@ -54,7 +54,7 @@ SELECT bloom_new_keys(f, ARRAY[5, 1, 4, 5, NULL, 2, 4, 6]) AS new,
   FROM bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]) f;
 SELECT bloom_new_keys(bloom_add(bloom_empty(), 'a'::text), ARRAY['a', 'b', 'b', 'c']);
 
--- The loop of a crawler: only certainly new keys are counted, none twice.
+-- The loop of a crawler: only certainly new keys are counted, each once.
 SELECT count(*) AS rounds, sum(cardinality(new)) >= 970 AS most, sum(cardinality(new)) <= 1000 AS none_twice
   FROM (SELECT bloom_new_keys(f, keys) AS new
 		  FROM (SELECT r, array_agg(i) AS keys,

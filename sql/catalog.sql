@@ -1,10 +1,10 @@
 --
 -- CATALOG
--- What the extension declares, and that every object is declared in full.
+-- The objects of the extension, and checks that each is declared completely.
 --
 
--- All that belongs to the extension.  Array types, which come with their
--- element types, do in some versions of PostgreSQL.
+-- All members of the extension.  Array types are members only in some
+-- versions of PostgreSQL.
 CREATE VIEW members AS
   SELECT classid, objid, pg_describe_object(classid, objid, 0) AS object
   FROM pg_depend
@@ -12,8 +12,8 @@ CREATE VIEW members AS
     refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND
     NOT (classid = 'pg_type'::regclass AND objid IN (SELECT typarray FROM pg_type));
 
--- What is wrong with any of it.  VOLATILE, PARALLEL UNSAFE and, in C, COST 1
--- are what a function gets that says nothing.
+-- Incomplete declarations.  VOLATILE, PARALLEL UNSAFE and, in C, COST 1 are
+-- the defaults of CREATE FUNCTION.
 CREATE VIEW offenders AS
   SELECT object, 'has no comment' AS offence
   FROM members
@@ -72,7 +72,7 @@ CREATE VIEW offenders AS
 
 SELECT * FROM offenders ORDER BY object, offence;
 
--- The view does find what it is meant to find.
+-- The view finds incomplete declarations.
 BEGIN;
 CREATE FUNCTION careless(bloom, bloom) RETURNS bool LANGUAGE sql AS 'SELECT true';
 CREATE FUNCTION careless(bloom) RETURNS int LANGUAGE internal IMMUTABLE PARALLEL SAFE AS 'byteaoctetlen';
@@ -89,7 +89,7 @@ ALTER EXTENSION bloomfilter ADD CAST (bloom AS jsonb);
 SELECT * FROM offenders ORDER BY object COLLATE "C", offence COLLATE "C";
 ROLLBACK;
 
--- The functions, how they take NULL, and what the planner knows of them.
+-- The functions, their NULL handling, and their planner properties.
 SELECT p.oid::regprocedure AS function,
   pg_get_function_result(p.oid) AS result,
   CASE provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' END AS volatility,
@@ -110,7 +110,7 @@ FROM members JOIN pg_proc p ON objid = p.oid, generate_subscripts(proargnames, 1
 WHERE classid = 'pg_proc'::regclass AND proargmodes IS NOT NULL
 ORDER BY p.oid::regprocedure::text COLLATE "C", i;
 
--- Final functions leave the state alone ('r'), which windows rely on.
+-- Final functions do not modify the state ('r'), as windows require.
 SELECT aggfnoid::regprocedure AS aggregate, aggtransfn, aggcombinefn,
   aggserialfn, aggdeserialfn, aggfinalfn, aggfinalmodify AS modify
 FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
@@ -135,17 +135,17 @@ FROM members JOIN pg_type t ON objid = t.oid
 WHERE classid = 'pg_type'::regclass
 ORDER BY typname COLLATE "C";
 
--- Casts only when asked for ('e').
+-- Casts are explicit ('e').
 SELECT castsource::regtype AS source, casttarget::regtype AS target,
   castfunc::regproc AS function, castcontext AS context
 FROM members JOIN pg_cast c ON objid = c.oid
 WHERE classid = 'pg_cast'::regclass
 ORDER BY 1, 2;
 
--- All kinds of objects that there are, so that none escapes the lists above.
+-- All classes of objects, so that the lists above are complete.
 SELECT classid::regclass AS catalog FROM members GROUP BY classid ORDER BY classid::regclass::text COLLATE "C";
 
--- The schema may change, also under functions that are in use.
+-- The schema can change, also while functions are in use.
 CREATE SCHEMA elsewhere;
 CREATE TABLE filters AS SELECT bloom_agg(n) AS numbers, bloom_agg(n::text) AS texts
   FROM generate_series(1, 10) n;
@@ -161,8 +161,8 @@ DEALLOCATE probe;
 DROP SCHEMA elsewhere;
 DROP VIEW offenders, members;
 
--- Nothing is left behind, and an ordinary user who may create objects in the
--- database may create the extension.
+-- DROP EXTENSION removes everything, and an ordinary user with CREATE on the
+-- database can create the extension.
 DROP EXTENSION bloomfilter;
 SELECT count(*) AS left_behind FROM pg_proc WHERE probin LIKE '%bloomfilter%';
 CREATE ROLE regress_bloomfilter_user;

@@ -1,6 +1,6 @@
 --
 -- CONTAINS_EACH
--- An answer for each key of an array.
+-- bloom_contains_each returns a result for each key of an array.
 --
 
 CREATE TABLE filters (form text PRIMARY KEY, f bloom NOT NULL);
@@ -13,10 +13,10 @@ INSERT INTO filters VALUES
 	('layers', (SELECT bloom_add_all(bloom_empty(1e-6, 5000), array_agg(i)) FROM generate_series(1, 60000) i));
 SELECT filters.form, layers, bytes > 14000 AS large FROM filters, bloom_info(f) ORDER BY filters.form;
 
--- One answer a key, in order; NULL for NULL
+-- One result per key, in order; NULL for NULL
 SELECT form, bloom_contains_each(f, ARRAY[3, -1, NULL, 1, 3, -2]) FROM filters ORDER BY form;
 
--- The answers of bloom_contains, however many keys there are
+-- The results of bloom_contains, for any number of keys
 SELECT form, n, bool_and(answers IS NOT DISTINCT FROM (SELECT array_agg(f @> k ORDER BY o) FROM unnest(keys) WITH ORDINALITY u (k, o))) AS same,
 	count(*)
   FROM filters,
@@ -33,13 +33,13 @@ SELECT bloom_contains_each(f, ARRAY[[1, 9001], [NULL, 2]]) AS nested, bloom_cont
   FROM filters WHERE form = 'sparse';
 SELECT bloom_contains_each(bloom_add(bloom_empty(), 'a'), ARRAY['a', 'b', NULL]) AS texts,
 	bloom_contains_each(bloom_add(bloom_empty(), 1.0), ARRAY[1.00, 2]) AS numerics;
--- The null bitmap has 8 elements a byte.
+-- The null bitmap has 8 elements per byte.
 SELECT answers = array_agg(CASE WHEN i % 3 > 0 THEN i <= 3 END ORDER BY i) AS same, cardinality(answers)
   FROM filters, generate_series(1, 41) i,
 	bloom_contains_each(f, (SELECT array_agg(CASE WHEN i % 3 > 0 THEN i END ORDER BY i) FROM generate_series(1, 41) i)) answers
  WHERE form = 'sparse' GROUP BY answers;
 
--- As a join: what is new of a batch
+-- As a join: the new keys of a batch
 SELECT key FROM filters, ROWS FROM (unnest('{5,1,7}'::int[]), unnest(bloom_contains_each(f, '{5,1,7}'::int[]))) AS u (key, known)
  WHERE form = 'sparse' AND NOT known;
 

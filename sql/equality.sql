@@ -17,7 +17,7 @@ SELECT count(*) AS groups, max(n) AS largest FROM (SELECT f, count(*) AS n FROM 
 SELECT count(*) AS united FROM (SELECT f FROM filters UNION SELECT f FROM filters) x;
 SELECT count(*) AS remaining FROM (SELECT f FROM filters EXCEPT SELECT f FROM filters WHERE id <= 3) x;
 
--- by a hash join, also of values kept out of line
+-- by a hash join, also of values stored out of line
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM filters a JOIN filters b ON a.f = b.f;

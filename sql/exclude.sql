@@ -1,5 +1,5 @@
 --
--- Known false positives
+-- Exclusions of known false positives
 --
 CREATE TABLE filters (f bloom);
 INSERT INTO filters SELECT bloom_agg(i, 0.1, 10000) FROM generate_series(1, 10000) i;
@@ -16,7 +16,8 @@ BEGIN
 	RETURN f;
 END $$;
 
--- Excluded keys test negative; members, and other false positives, do not.
+-- Excluded keys are not reported as members; members and other false
+-- positives are.
 CREATE TABLE excluded AS
 SELECT exclude(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) AS e, f FROM filters;
 SELECT (bloom_info(e)).excluded, (bloom_info(f)).excluded AS before, pg_column_size(e) - pg_column_size(f) AS bytes,
@@ -29,12 +30,12 @@ SELECT bloom_contains_hash(e, bloom_hash(i)) AS hash, bloom_contains_any(e, ARRA
 	bloom_new_keys(e, ARRAY[i, 1]) = ARRAY[i] AS new, (bloom_try_add(e, i)).added
   FROM excluded, (SELECT i FROM hits ORDER BY i LIMIT 1) x;
 
--- The order of exclusion does not matter, and twice is once.
+-- The order of exclusions does not matter, and duplicates have no effect.
 SELECT exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i)) =
 	exclude(f, ARRAY(SELECT i FROM hits WHERE i < 10100 ORDER BY i DESC)) AS order,
 	exclude(e, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 10)) = e AS again
   FROM excluded;
--- Many at once are as one after the other, whatever else is among them.
+-- An array has the same result as single calls, also with other keys in it.
 SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) = e AS all,
 	bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000) || NULL ||
 		ARRAY(SELECT i FROM generate_series(-1000, 0) i WHERE NOT f @> i) ||
@@ -44,12 +45,12 @@ SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 1000)) = e
 	bloom_exclude_all(e, '{}'::int[]) = e AS none, bloom_exclude_all(e, ARRAY[NULL, NULL]::int[]) = e AS nulls,
 	bloom_exclude_all(f, '{}'::text[]) = f AS none_of_text
   FROM excluded;
--- A key that does not test positive changes nothing.
+-- A key that is not reported as a member changes nothing.
 SELECT bloom_exclude(f, i) = f AS same FROM filters, generate_series(-1000, 0) i WHERE NOT f @> i LIMIT 1;
 -- Text, binary and bytea forms
 SELECT e::text::bloom = e AS text, e::bytea::bloom = e AS bytea, bloom_compact(e) = e AS compact FROM excluded;
 
--- Adding the key takes the exception away, by any path.
+-- Adding the key removes the exclusion, by any function.
 CREATE TABLE paths (path text, f bloom, key int);
 INSERT INTO paths
 SELECT path, g, i
@@ -67,15 +68,15 @@ SELECT path, g, i
 SELECT path, f @> key AS found,
 	(SELECT count(*) FROM generate_series(1, 10000) i WHERE NOT f @> i) AS lost
   FROM paths;
--- Exceptions that nothing contradicts stay.
+-- Other exclusions remain.
 SELECT (bloom_info(e | e)).excluded, (e | e) = e AS idempotent,
 	(bloom_info(bloom_add(e, 0))).excluded AS other_key,
 	(bloom_info(e | bloom_add(bloom_empty(), 0))).excluded AS other_filter,
 	(bloom_info(e & f)).excluded AS intersection,
 	(SELECT count(*) FROM (SELECT i FROM hits ORDER BY i LIMIT 1000) x WHERE (e & f) @> i) AS still_positive
   FROM excluded;
--- A union of two with different exceptions keeps those that both agree on:
--- the other side has the bits, too, and may have the key.
+-- A union keeps the exclusions that both filters have: a filter without the
+-- exclusion has the bits set and may contain the key.
 SELECT (bloom_info(exclude(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 20)) |
 	exclude(f, ARRAY(SELECT i FROM hits ORDER BY i OFFSET 10 LIMIT 20)))).excluded
   FROM filters;
@@ -95,7 +96,7 @@ SELECT bloom_exclude_all(f, ARRAY['a'::text]) FROM filters;
 SELECT bloom_exclude_all(f, ARRAY['1'::json]) FROM filters;
 SELECT bloom_exclude_all(bloom_empty(), ARRAY['a'::text]) = bloom_empty() AS empty;
 
--- A union has at most 4,096 of them: the others are false positives again.
+-- A union has at most 4,096 exclusions: the others are false positives again.
 CREATE TABLE two AS
 SELECT bloom_exclude_all(f, ARRAY(SELECT i FROM hits ORDER BY i LIMIT 4000)) AS f,
 	bloom_exclude_all(g, ARRAY(SELECT i FROM generate_series(10001, 60000) i WHERE g @> i ORDER BY i LIMIT 4000)) AS g

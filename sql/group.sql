@@ -1,10 +1,10 @@
 --
 -- GROUP
--- A million small filters at once, in the memory that is the default of
--- PostgreSQL.
+-- A million small filters at the same time, with the default memory settings
+-- of PostgreSQL.
 --
 
--- Group g has the keys 5g to 5g + 4; rows of a group come far apart.
+-- Group g has the keys 5g to 5g + 4; rows of a group are far apart.
 SET work_mem = '4MB';
 SELECT count(*) AS groups, sum(bloom_cardinality(f)) AS keys, bool_and(octet_length(f::bytea) = 44 + 5 * 8) AS size,
   count(*) FILTER (WHERE NOT (f @> (5 * g) AND f @> (5 * g + 1) AND f @> (5 * g + 2) AND f @> (5 * g + 3) AND f @> (5 * g + 4))) AS lost,

@@ -2,7 +2,7 @@
 -- Hashes as keys, and shards
 --
 
--- A key and its hash are the same to a filter.
+-- A key and its hash have the same result.
 SELECT bloom_contains_hash(bloom_add(bloom_empty(seed => s), k), bloom_hash(k, s)) AS probe,
 	bloom_contains(bloom_add_hash(bloom_empty(seed => s), bloom_hash(k, s)), k) AS add,
 	bloom_contains_hash(bloom_add(bloom_empty(seed => s), k), bloom_hash(k, s + 1)) AS other_seed
@@ -10,14 +10,14 @@ SELECT bloom_contains_hash(bloom_add(bloom_empty(seed => s), k), bloom_hash(k, s
 SELECT bloom_hash('a') = bloom_hash('a'::varchar) AS literal, bloom_hash(5::int2) = bloom_hash(5::int8) AS widths,
 	bloom_hash(1.0) = bloom_hash(1.00) AS numerics, bloom_hash(5) <> bloom_hash(5, 1) AS seeds,
 	bloom_hash(NULL::text) IS NULL AS null;
--- What the hash function of another type says is hashed like a number.
+-- The value of another type's hash function is hashed like a number.
 SELECT s AS seed, bloom_hash(j, s) = bloom_hash(jsonb_hash_extended(j, s), s) AS jsonb,
 	bloom_hash(a, s) = bloom_hash(hash_array_extended(a, s), s) AS array
   FROM (VALUES (0), (42), (-1)) x (s), (VALUES (jsonb '{"a": 1}', ARRAY[1, 2])) y (j, a);
 -- values that have to stay what they are
 SELECT bloom_hash(''), bloom_hash('bloom'), bloom_hash(1), bloom_hash(-1), bloom_hash(1, 1);
 
--- A filter of hashes takes the kind of the first key that comes with one.
+-- A filter of hashes gets the key type of the first key with a key type.
 SELECT (bloom_info(f)).key_type, bloom_cardinality(f), f @> 1, f @> 'x'
   FROM bloom_add_hash(bloom_empty(), bloom_hash(1)) f;
 SELECT (bloom_info(bloom_add(f, 1))).key_type, bloom_cardinality(bloom_add(f, 1))
@@ -43,7 +43,7 @@ SELECT bloom_shard(1, 0);
 SELECT bloom_shard(1, -5);
 SELECT bloom_hash('1'::json);
 
--- The aggregate of hashes is that of the keys, but for its key type, which is open.
+-- The aggregate of hashes is that of the keys, except that its key type is unset.
 CREATE TABLE hashed AS SELECT i AS k, 'key ' || i AS t FROM generate_series(1, 3000) i;
 INSERT INTO hashed VALUES (NULL, NULL);
 SELECT (bloom_info(h)).key_type IS NULL AS open, h | bloom_empty(key_type => 'int') = f AS integers, h | f = f AS united

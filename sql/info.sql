@@ -1,10 +1,10 @@
 --
 -- INFO
--- What a filter says of itself, against what can be known about it.
+-- The reported properties of a filter, compared with independent values.
 --
 
--- All there is to know of an empty filter, a sparse and a dense one.  The
--- numbers of a filter of 2,000 keys at 0.01 follow from doc/FORMAT.md.
+-- All properties of an empty filter, a sparse and a dense one.  The numbers
+-- for 2,000 keys at 0.01 follow from doc/FORMAT.md.
 \pset null '(null)'
 \x on
 SELECT * FROM bloom_info(bloom_empty());
@@ -15,8 +15,8 @@ SELECT key_type, form, i.fpp, expected, seed, layers, bits, hashes, block_bits, 
 FROM (SELECT bloom_agg(k, 0.01, 2000) AS f FROM generate_series(1, 2000) k) d, bloom_info(f) i;
 \x off
 
--- Each accessor agrees with it, bits_set with the bits, and bytes with what
--- the value takes.
+-- bloom_info agrees with each accessor, bits_set with the bits, and bytes with
+-- the size of the value.
 CREATE TABLE filters (n int, f bloom);
 INSERT INTO filters VALUES (0, bloom_empty()), (0, bloom_empty(0.5, 1));
 INSERT INTO filters SELECT n, bloom_agg(k, fpp, expected)
@@ -41,7 +41,7 @@ FROM filters, bloom_info(f) i;
 DROP TABLE filters;
 
 --
--- Cardinality: exact while sparse, whatever comes twice
+-- Cardinality: exact while sparse, also with duplicates
 --
 SELECT n, bloom_cardinality(f) AS cardinality, (bloom_info(f)).form
 FROM unnest('{0,1,2,10,1000,20000}'::int[]) n,
@@ -49,18 +49,18 @@ FROM unnest('{0,1,2,10,1000,20000}'::int[]) n,
 SELECT n, bloom_cardinality(f) AS cardinality, (bloom_info(f)).form
 FROM unnest('{1,2,10,1000,20000}'::int[]) n,
   LATERAL (SELECT bloom_agg(k % n, 0.01, 1000000) AS f FROM generate_series(1, 3 * n) k) f;
--- as an estimate within 1 % with many keys
+-- an estimate within 1 % for many keys
 SELECT n, p, abs(bloom_cardinality(f) - n) <= 0.01 * n AS within_one_percent, (bloom_info(f)).form
 FROM (VALUES (20000, 0.1), (20000, 0.01), (20000, 1e-6), (100000, 0.01)) v(n, p),
   LATERAL (SELECT bloom_agg(k, p) AS f FROM generate_series(1, n) k) f;
--- and over layers
+-- and for several layers
 SET client_min_messages = error;
 SELECT bloom_cardinality(f) BETWEEN 47500 AND 52500 AS within_five_percent, (bloom_info(f)).layers
 FROM (SELECT bloom_agg(k, 0.01, 1000) AS f FROM generate_series(1, 50000) k) f;
 RESET client_min_messages;
 
--- The rate that a filter has: none when empty, rising with each key, that
--- asked for with the keys expected, at most twice that however many come.
+-- The current rate: 0 when empty, increasing with each key, the requested one
+-- with the expected keys, and at most twice that with any number of keys.
 SELECT bloom_fpp(bloom_empty()) AS empty, bloom_fpp(bloom_empty(0.1, 1000)) AS empty_sized,
   bloom_fpp(bloom_add(bloom_empty(0.1, 1000), 1)) BETWEEN 1e-20 AND 1e-19 AS one_hash;
 SET client_min_messages = error;

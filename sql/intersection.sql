@@ -2,7 +2,7 @@
 -- Intersection
 --
 
--- Every common key is found, in all forms that can be intersected.
+-- Every common key is found, for all forms that can be intersected.
 CREATE TABLE forms (form text, a bloom, b bloom);
 INSERT INTO forms
 SELECT 'sparse, sparse', bloom_add_all(bloom_empty(), a), bloom_add_all(bloom_empty(), b)
@@ -31,7 +31,7 @@ SELECT form, (bloom_info(a)).layers AS layers_a, (bloom_info(b)).layers AS layer
   FROM forms ORDER BY form COLLATE "C";
 SELECT form, bloom_intersection_cardinality(a, b) AS exact FROM forms WHERE form = 'sparse, sparse';
 
--- The aggregate is the operator, however it comes to the filters.
+-- The aggregate agrees with the operator, in all plans.
 SELECT bloom_intersection_agg(f) = (SELECT a & b FROM forms WHERE form = 'sized') AS same
   FROM (SELECT a AS f FROM forms WHERE form = 'sized'
 		UNION ALL SELECT b FROM forms WHERE form = 'sized'
@@ -53,7 +53,7 @@ CREATE TABLE parallel AS SELECT bloom_intersection_agg(f) AS f FROM parts;
 COMMIT;
 SELECT s.f = p.f AS same, (SELECT count(*) FROM generate_series(40, 1000) i WHERE NOT s.f @> i) AS lost
   FROM serial s, parallel p;
--- Partition by partition, whoever reads which
+-- Partition by partition, with any distribution over workers
 CREATE TABLE spread (LIKE parts) PARTITION BY HASH (g);
 CREATE TABLE spread_0 PARTITION OF spread FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE spread_1 PARTITION OF spread FOR VALUES WITH (MODULUS 2, REMAINDER 1);
@@ -87,7 +87,7 @@ SELECT bloom_cardinality(bloom_empty() & a) AS empty, bloom_cardinality(a & bloo
 	(NULL & a) IS NULL AS null_left, (a & NULL) IS NULL AS null_right
   FROM forms WHERE form = 'sized';
 
--- Errors: shapes, layers, kinds, seeds
+-- Errors: layer parameters, number of layers, key types, seeds
 SELECT bloom_agg(i, 0.01, 1000) & bloom_agg(i, 0.01, 2000) FROM generate_series(1, 1000) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i, 0.01, 1000), bloom_agg(i, 0.02, 1000))
   FROM generate_series(1, 1000) i;

@@ -1,12 +1,11 @@
 --
 -- IO
--- Text, binary and bytea carry the same image; whatever comes in from outside
--- is checked.
+-- Text, binary and bytea forms have the same image; all input is checked.
 --
 
 SET bytea_output = hex;
 
--- Filters of every form, many of which hold the key 'k1'.
+-- Filters of every form, many of which contain the key 'k1'.
 CREATE TYPE weekday AS ENUM ('Mo', 'Tu', 'We', 'Th', 'Fr', 'Sa', 'Su');
 CREATE TABLE filters (name text, f bloom);
 INSERT INTO filters VALUES
@@ -26,7 +25,7 @@ INSERT INTO filters
 SET client_min_messages = error;
 INSERT INTO filters SELECT 'layers', bloom_agg('k' || i, 0.01, 20) FROM generate_series(1, 500) i;
 RESET client_min_messages;
--- Two keys that test positive, though they were never added, are excluded.
+-- Two false positives are excluded.
 INSERT INTO filters
   SELECT 'exclusions', bloom_exclude(bloom_exclude(f, keys[1]), keys[2])
   FROM filters, LATERAL (SELECT array_agg('k' || i) AS keys FROM generate_series(101, 20000) i WHERE f @> ('k' || i)) k
@@ -46,7 +45,7 @@ SELECT count(*) AS filters,
   bool_and(f::text !~ '[^A-Za-z0-9+/=]') AS alphabet
 FROM filters;
 
--- COPY in both formats, through a file beside the server's own.
+-- COPY in both formats, through a file in the data directory.
 SELECT current_setting('data_directory') || '/bloomfilter_regress.copy' AS path \gset
 CREATE TABLE copies (name text, f bloom);
 COPY filters TO :'path';
@@ -59,7 +58,7 @@ SELECT count(*), bool_and(c.f::bytea = o.f::bytea) AS equal FROM filters o JOIN 
 SELECT name, bloom_contains(f, 'k1') AS k1, bloom_contains(f, '') AS empty_string
 FROM copies WHERE name !~ 'foreign|numbers|labels' ORDER BY name COLLATE "C";
 
--- As part of other values, by text and by binary.
+-- As part of other values, in text and binary format.
 CREATE DOMAIN sparse_bloom AS bloom CHECK ((bloom_info(VALUE)).form = 'sparse');
 CREATE TYPE labelled AS (label text, filter bloom);
 CREATE TABLE containers (a bloom[], c labelled, d sparse_bloom);
@@ -79,7 +78,7 @@ DROP TABLE containers, container_copies;
 DROP TYPE labelled;
 DROP DOMAIN sparse_bloom;
 
--- Casts from and to bytea take place only when asked for, others do not exist.
+-- Casts from and to bytea are explicit; there are no others.
 CREATE TABLE assigned (b bytea, f bloom);
 INSERT INTO assigned (b) SELECT f FROM filters;
 INSERT INTO assigned (f) SELECT f::bytea FROM filters;
@@ -87,7 +86,7 @@ SELECT f::jsonb FROM filters;
 DROP TABLE assigned;
 
 --
--- What is not a filter
+-- Invalid input
 --
 
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
@@ -115,12 +114,12 @@ CALL try($$SELECT 'QkxN'::bloom$$);
 CALL try($$SELECT 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='::bloom$$);
 CALL try($$SELECT repeat('A', 1000000)::bloom$$);
 CALL try($$SELECT repeat('=', 1000)::bloom$$);
--- base64 with line breaks and other white space, as encode() and people write it
+-- base64 with line breaks and other white space, as encode() writes it
 SELECT count(*) AS filters, bool_and(encode(f::bytea, 'base64')::bloom::text = f::text) AS encoded,
   bool_and(regexp_replace(f::text, '(.)', E' \\1\t\r\n', 'g')::bloom::text = f::text) AS spaced
 FROM filters;
 CALL try($$SELECT replace(f::text, 'A', E'A\u00a0')::bloom FROM filters WHERE name = 'dense'$$);
--- text longer than what is decoded at a time; something after the padding, in what comes next
+-- text longer than one decoded chunk; data after the padding, in the next chunk
 CREATE TEMP TABLE long AS SELECT bloom_agg(i, 0.01, 300000) AS f FROM generate_series(1, 60000) i;
 SELECT length(f::text) > 262144 AS long, f::text = replace(encode(f::bytea, 'base64'), E'\n', '') AS text,
   f::text::bloom = f AS read, encode(f::bytea, 'base64')::bloom = f AS read_encoded
@@ -130,7 +129,7 @@ CALL try($$SELECT (left(f::text, 262142) || '==' || E' \n')::bloom FROM long$$);
 CALL try($$SELECT (left(f::text, 262144) || '=')::bloom FROM long$$);
 CALL try($$SELECT (f::text || ' %')::bloom FROM long$$);
 DROP TABLE long;
--- base64 of a filter with another end
+-- base64 of a filter with a different end
 CALL try($$SELECT left(f::text, -1)::bloom FROM filters WHERE name = 'empty'$$);
 CALL try($$SELECT left(f::text, -4)::bloom FROM filters WHERE name = 'empty'$$);
 CALL try($$SELECT (f::text || 'AAAA')::bloom FROM filters WHERE name = 'dense'$$);
@@ -140,7 +139,7 @@ CALL try($$SELECT 'hello'::bytea::bloom$$);
 -- a gigabyte of zeros would be the next step
 CALL try($$SELECT decode(repeat('00', 10000000), 'hex')::bloom$$);
 
--- From PostgreSQL 16 on, an input function can also say no without an error.
+-- From PostgreSQL 16 on, input functions can report soft errors.
 DO $$
 DECLARE
   ok bool;
@@ -265,21 +264,21 @@ ORDER BY n;
 SELECT refusal(overlay(f::bytea PLACING substr(f::bytea, 45, 8) FROM 53)) AS equal_hashes
 FROM filters WHERE name = 'sparse';
 
--- A few bytes that declare half a gigabyte: no memory is taken for it.
+-- A few bytes that declare half a gigabyte: no memory is allocated for it.
 SELECT refusal(substr(f::bytea, 1, 44) ||
   '\x000080000906000001000000000000007b14ae47e17a843f0000000000000000') AS short_of_half_a_gigabyte
 FROM filters WHERE name = 'dense';
 
 --
--- Images that are damaged systematically.  Each is refused with 22P03, or it
--- is a filter with which everything works.
+-- Images that are damaged systematically.  Each is rejected with 22P03, or it
+-- is a filter with which all functions work.
 --
 
 CREATE TABLE damage (name text, how text, outcome text);
 
--- What becomes of an image: the SQLSTATE with which the cast refuses it, or
--- all that can be done with the filter.  Its keys may have become keys of
--- another kind; then 42804 is the right answer to a probe.
+-- The SQLSTATE with which the cast rejects an image, or the results of all
+-- functions on the filter.  The damage may have changed the key type; then
+-- 42804 is the right result of a probe.
 CREATE FUNCTION outcome_of(image bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   f bloom;
@@ -320,7 +319,7 @@ INSERT INTO damage
   SELECT name, 'truncated', outcome_of(substr(f::bytea, 1, n))
   FROM filters, generate_series(0, octet_length(f::bytea) - 1) n
   WHERE name IN ('empty', 'sparse', 'dense', 'layers', 'labels', 'exclusions');
--- Something behind the end.
+-- Data after the end.
 INSERT INTO damage
   SELECT name, 'extended', outcome_of(f::bytea || bytes)
   FROM filters, unnest('{"\\x00","\\xff","\\x0000000000000000",
@@ -337,12 +336,12 @@ INSERT INTO damage
     outcome_of(set_bit(f::bytea, n, 1 - get_bit(f::bytea, n)))
   FROM filters, generate_series(0, octet_length(f::bytea) * 8 - 1) n
   WHERE name IN ('sparse', 'dense', 'labels', 'exclusions');
--- Where the hashes depend on the machine, those of header and name.
+-- For hashes that depend on the machine, the bits of header and name.
 INSERT INTO damage
   SELECT name, 'bit of header or name', outcome_of(set_bit(f::bytea, n, 1 - get_bit(f::bytea, n)))
   FROM filters, generate_series(0, 52 * 8 - 1) n
   WHERE name = 'foreign kind';
--- Every byte of header and directory at its extremes.
+-- Every byte of header and directory set to its extremes.
 INSERT INTO damage
   SELECT name, 'byte of header or directory', outcome_of(set_byte(f::bytea, n, byte))
   FROM filters, generate_series(0, 75) n, unnest('{0,1,127,128,255}'::int[]) byte
@@ -350,7 +349,7 @@ INSERT INTO damage
 SELECT how, name, outcome, count(*) FROM damage
 GROUP BY name, how, outcome ORDER BY how COLLATE "C", name COLLATE "C", outcome COLLATE "C";
 
--- The same bytes through the binary protocol: COPY writes bytea as it is,
+-- The same bytes through the binary protocol: COPY writes bytea unchanged,
 -- and reads the file as filters.
 CREATE FUNCTION receive(path text, image bytea) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -370,10 +369,10 @@ SELECT receive(:'path', set_byte(f::bytea, 4, 2)) AS outcome, count(*) FROM filt
 SELECT count(*) FROM copies;
 
 --
--- Stored values that have been damaged since: XX001 wherever they are used.
+-- Stored values that are damaged: XX001 in every function.
 --
 
--- A function of PostgreSQL that gives back its first argument as a filter.
+-- A function of PostgreSQL that returns its first argument as a filter.
 CREATE FUNCTION forge(bytea, bytea DEFAULT '') RETURNS bloom
   LANGUAGE internal IMMUTABLE STRICT AS 'byteacat';
 SELECT bloom_contains(forge(f::bytea), 'k1') AS found FROM filters WHERE name = 'sparse';
@@ -392,8 +391,8 @@ CALL try($$SELECT bloom_cardinality(f) FROM damaged WHERE name = 'length'$$);
 CALL try($$SELECT bloom_fpp(f) FROM damaged WHERE name = 'length'$$);
 CALL try($$SELECT bloom_info(f) FROM damaged WHERE name = 'length'$$);
 
--- Damage to the content goes unnoticed at each use, but does no harm: no
--- crash here, and an error when the value is written out and read in again.
+-- Damage to the content is not detected at each use, but is harmless: no
+-- crash here, and an error when the value is dumped and restored.
 SELECT f @> 'k1' IS NOT NULL AS contains, bloom_cardinality(f) >= 0 AS cardinality,
   bloom_fpp(f) >= 0 AS fpp, (f | f) @> 'k1' IS NOT NULL AS union, bloom_add(f, 'z') @> 'z' AS add
 FROM (SELECT forge(overlay(f::bytea PLACING '\xffffffffffffffff' FROM 45)) AS f FROM filters WHERE name = 'sparse'
@@ -404,7 +403,7 @@ FROM (SELECT forge(overlay(f::bytea PLACING '\xffffffffffffffff' FROM 45)) AS f 
       UNION ALL
       SELECT forge(overlay(f::bytea PLACING '\x0000000000000000' FROM 69)) FROM filters WHERE name = 'dense') f;
 
--- The session lives on, and so does every filter.
+-- The session and all filters remain usable.
 SELECT count(*) FROM filters WHERE bloom_cardinality(f) >= 0;
 
 COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';

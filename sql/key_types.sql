@@ -1,8 +1,8 @@
 --
 -- KEY TYPES
--- Types of one key type hash alike; all others are told apart, whatever their
--- names and schemas.  The extension's own types are recognized whatever
--- happens to its functions and its schema.
+-- Types of one key type have equal hashes; all others are distinguished,
+-- independent of their names and schemas.  The extension's own types are
+-- recognized after changes of its functions and its schema.
 --
 
 SET client_min_messages = warning;
@@ -29,11 +29,11 @@ CREATE FUNCTION recorded(f bloom) RETURNS bytea LANGUAGE sql AS
   'SELECT substr(f::bytea, 9, 4) || substr(f::bytea, 45, get_byte(f::bytea, 9))';
 
 --
--- Every type in the catalog that can be a key.  Of those that record the same,
--- a key of one is found by the others, so they must hash alike.
+-- Every type in the catalog that can be a key.  Types with the same recorded
+-- key type find each other's keys, so their hashes must be equal.
 --
 
--- The first of these literals that is a value of the type and can be a key.
+-- The first of these literals that is a valid value of the type and a key.
 CREATE FUNCTION recorded_for(type regtype) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
   literal text;
@@ -61,14 +61,14 @@ ORDER BY min(type::text COLLATE "C");
 DROP TABLE key_types;
 DROP FUNCTION recorded_for;
 
--- An oidvector is not an array of oid, which hashes in another way.
+-- An oidvector is not an array of oid, which has other hashes.
 SELECT outcome($$bloom_agg('1 2'::oidvector) @> '{1,2}'::oid[]$$);
 SELECT outcome($$bloom_agg('{1,2}'::oid[]) @> '1 2'::oidvector$$);
 SELECT outcome($$bloom_agg('1 2'::oidvector) @> '1 2'::oidvector$$);
 
 --
 -- Types of one name in two schemas, and types that change.  The schema is not
--- recorded, so that a type may move; what a type consists of is.
+-- recorded, so that a type can move; the components of a type are.
 --
 
 CREATE SCHEMA a;
@@ -78,7 +78,7 @@ CREATE TYPE b.pair AS (x int, z text);
 CREATE TYPE b.other AS (x int);
 CREATE TABLE pairs AS SELECT bloom_agg(ROW(1, 'a')::a.pair) AS f, bloom_agg(ARRAY[ROW(1, 'a')::a.pair]) AS arrays;
 SELECT (bloom_info(f)).key_type AS composite, (bloom_info(arrays)).key_type AS array FROM pairs;
--- alike but for the name of an attribute, which does not matter
+-- equal except for the name of an attribute, which does not matter
 SELECT outcome($$f @> ROW(1, 'a')::b.pair FROM pairs$$);
 -- another type in another schema
 DROP TYPE b.pair;
@@ -95,7 +95,7 @@ ALTER TYPE pair DROP ATTRIBUTE more;
 SELECT outcome($$f @> ROW(1, 'a')::pair FROM pairs$$);
 ALTER TYPE pair ALTER ATTRIBUTE x TYPE numeric;
 SELECT outcome($$f @> ROW(1, 'a')::pair FROM pairs$$);
--- what is inside counts at any depth
+-- nested components count at any depth
 CREATE TYPE a.outer AS (r b.other, s int4range[]);
 CREATE TABLE nested AS SELECT bloom_agg(ROW(ROW(1), '{"[1,2)"}')::a.outer) AS f;
 SELECT outcome($$f @> ROW(ROW(1), '{"[1,2)"}')::a.outer FROM nested$$);
@@ -112,7 +112,7 @@ SELECT outcome($$bloom_agg('[1,2)'::a.span) @> '[1,2)'::a.span$$);
 SELECT outcome($$bloom_agg('[1,2)'::a.span) @> '[1,2)'::b.span$$);
 SELECT outcome($$bloom_agg('{[1,2)}'::a.span_multirange) @> '{[1,2)}'::b.span_multirange$$);
 SELECT outcome($$bloom_agg('[1,2)'::int4range) @> '[1,2)'::b.int4range$$);
--- no name is taken for that of another type with what it consists of
+-- no name equals that of another type with its components
 CREATE TYPE a."#x" AS (x int);
 CREATE TYPE a."##x" AS (x int);
 SELECT outcome($$bloom_agg(ROW(1)::a."#x") @> ROW(1)::a."##x"$$);
@@ -125,7 +125,7 @@ CREATE TYPE b.state AS ENUM ('done', 'new');
 SELECT outcome($$bloom_agg('new'::a.state) @> 'new'::b.state$$) AS found,
   outcome($$bloom_agg('new'::a.state) @> 'done'::b.state$$) AS not_found;
 
--- A base type that has a namesake with another hash function is rejected.
+-- A base type is rejected if a type of the same name has another hash function.
 SET client_min_messages = warning;
 CREATE TYPE a.tag;
 CREATE FUNCTION a.tag_in(cstring) RETURNS a.tag LANGUAGE internal IMMUTABLE STRICT AS 'textin';
@@ -188,9 +188,9 @@ SELECT outcome($$bloom_union_agg(f) FROM (VALUES (bloom_add(bloom_empty(), 1)), 
 SELECT outcome($$bloom_intersection_cardinality(bloom_agg(1), bloom_agg(ARRAY[1]))$$);
 
 --
--- Renamed labels of an enum.  What was hashed under the old label is not found
--- by the new one: in a filter, in an index on bloom_hash and in a generated
--- column, until these are rebuilt.
+-- Renamed labels of an enum.  Lookups of the new label do not find the hash of
+-- the old one in a filter, in an index on bloom_hash and in a generated column
+-- until these are rebuilt.
 --
 
 CREATE TYPE size AS ENUM ('small', 'large');
@@ -221,14 +221,14 @@ DROP TABLE shirts, sizes;
 DROP TYPE size;
 
 --
--- The extension's types are recognized by what they are.
+-- The extension's types are recognized by their properties.
 --
 
--- A setting of a function puts another function in front of it.
+-- A function with a SET clause is called through a wrapper.
 CREATE TABLE words AS SELECT 'w' || i % 1000 AS word FROM generate_series(1, 10000) i;
 ANALYZE words;
--- Is the filter, which lets 130 rows pass, compared with statistics?  The
--- default estimate is 1000 rows.
+-- Is the filter, which 130 rows pass, compared with statistics?  The default
+-- estimate is 1000 rows.
 CREATE FUNCTION is_estimated(f text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -248,7 +248,7 @@ SELECT outcome(format('%L::bloom @> %L', :'f', 'w1')) AS literal,
 ALTER FUNCTION bloom_key_in(cstring) RESET ALL;
 ALTER FUNCTION bloom_in(cstring) RESET ALL;
 
--- The extension moves, under prepared statements too.
+-- The extension changes its schema, also with prepared statements.
 CREATE SCHEMA elsewhere;
 PREPARE probe(text) AS SELECT $1::bloom @> 'w1' AS found;
 EXECUTE probe(:'f');
@@ -266,7 +266,7 @@ SELECT :'f'::bloom @> 'w1' AS found, is_estimated(:'f') AS estimated;
 DEALLOCATE probe;
 DROP SCHEMA elsewhere;
 
--- It goes and comes back.
+-- It is dropped and created again.
 DROP FUNCTION recorded;
 DROP EXTENSION bloomfilter;
 CREATE TYPE bloom_key AS ENUM ('w1');

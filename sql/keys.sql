@@ -1,6 +1,6 @@
 --
 -- KEYS
--- Equal keys are the same key, keys of another type are an error.
+-- Equal keys are the same key; keys of another key type are an error.
 --
 
 SET client_min_messages = warning;
@@ -18,8 +18,8 @@ CREATE DOMAIN mail AS citext;
 CREATE DOMAIN weather AS mood;
 CREATE DOMAIN ints AS int[];
 
--- Run a query that gives one value, and show this or the error in full, but
--- for what the machine and the database have to do with it.
+-- Run a query that returns one value; return the value or the full error,
+-- without details of the machine and the database.
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -48,8 +48,8 @@ END
 $$;
 
 --
--- Pairs of values that SQL calls equal, across the types of one hash operator
--- family and across the forms of one value.  Each is found by the other, by
+-- Pairs of values that are equal in SQL, across the types of a hash operator
+-- family and across the forms of a value.  Each is found by the other, by
 -- function and by operator, after bloom_add and after bloom_agg.
 --
 
@@ -215,7 +215,7 @@ SELECT outcome(format('(%s) = (%s)', a, b)) AS equal,
 FROM pairs GROUP BY 1, 2 ORDER BY 1, 2;
 DROP TABLE pairs;
 
--- intervals without end, from PostgreSQL 17 on
+-- infinite intervals, from PostgreSQL 17 on
 DO $$
 BEGIN
   IF current_setting('server_version_num')::int >= 170000 AND
@@ -226,12 +226,12 @@ END
 $$;
 
 --
--- Keys as long and short as they may be, and in every form of storage.  Their
+-- Keys of minimum and maximum length, and in every form of storage.  The
 -- filter is built from one form and probed with the others.
 --
 
 CREATE TABLE stored (n int, plain text, packed text, external text, bytes bytea);
--- from 19 on, the default is lz4, which compresses otherwise
+-- from 19 on, the default is lz4, which compresses differently
 ALTER TABLE stored ALTER packed SET COMPRESSION pglz;
 ALTER TABLE stored ALTER plain SET STORAGE plain, ALTER packed SET STORAGE extended,
   ALTER external SET STORAGE external, ALTER bytes SET STORAGE external;
@@ -239,7 +239,7 @@ INSERT INTO stored
   SELECT length, CASE WHEN length < 3000 THEN key END, key, key, key::bytea
   FROM unnest('{0,1,15,16,17,125,126,127,128,129,240,241,255,256,1000,2999,10000,1000000}'::int[]) length,
     LATERAL (SELECT left(repeat(md5(length::text), length / 32 + 1), length) AS key) k;
--- what does not compress, uncompressed out of line
+-- incompressible values, uncompressed out of line
 INSERT INTO stored
   SELECT -length, NULL, key, key, key::bytea
   FROM unnest('{5000,20000}'::int[]) length,
@@ -285,7 +285,7 @@ DROP TABLE stored;
 
 --
 -- Literals, and parameters without a type, are read as the filter's key type,
--- as text where it has none; more of this in untyped.sql.
+-- as text if it has none; see also untyped.sql.
 --
 
 SELECT bloom_add(bloom_empty(), 'a') @> 'a' AS found,
@@ -306,7 +306,7 @@ SELECT bloom_contains(bloom_agg(c), 'ABC') AS upper, bloom_agg(c) @> 'abc' AS lo
   bloom_agg(c) @> 'abcd' AS none
 FROM unnest('{Abc,Def}'::citext[]) c;
 
--- One call site meets filters of several kinds.
+-- One call site gets filters of several key types.
 CREATE TABLE mixed (n int, f bloom);
 INSERT INTO mixed VALUES
   (1, bloom_add(bloom_empty(), 'ok'::text)), (2, bloom_add(bloom_empty(), 'ok'::mood)),
@@ -337,7 +337,7 @@ EXECUTE add('new');
 EXECUTE agg('ok', 0.01, 10, 1);
 EXECUTE typed('AB');
 EXECUTE typed('Cd');
--- More often than it takes PostgreSQL to turn to a generic plan.
+-- Often enough for PostgreSQL to switch to a generic plan.
 SET plan_cache_mode = force_generic_plan;
 EXECUTE op('ok');
 EXECUTE add('new');
@@ -366,7 +366,7 @@ SELECT bloom_add(:'f', 'bored'::mood) @> 'bored' AS found;
 CREATE DOMAIN weather AS mood;
 
 --
--- Keys of another kind: every pair of these types, by every function.
+-- Keys of another key type: every pair of these types, by every function.
 --
 
 CREATE TABLE kinds (n serial, type text, value text);
@@ -394,7 +394,7 @@ CREATE TABLE probes AS
 -- Either all of them find the key, or each is an error.
 SELECT contains, contained, add, "union", union_agg, count(*) FROM probes
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5;
--- Which types are of one kind.
+-- The types of each key type.
 SELECT filter, string_agg(key, ', ' ORDER BY m) AS finds FROM probes WHERE contains = 'true'
 GROUP BY n, filter HAVING count(*) > 1 ORDER BY n;
 -- Literals
@@ -403,8 +403,8 @@ FROM kinds, LATERAL outcome(format('bloom_agg(%s::%s) @> %L', value, type, trim(
 GROUP BY literal ORDER BY literal;
 DROP TABLE kinds, probes;
 
--- A type is known by its bare name, so it may change its schema.  A literal
--- finds it wherever it is, whatever the search path, and whatever else has
+-- A type is identified by its name without schema, so it can change its
+-- schema.  A literal finds it with any search path and with other types of
 -- that name.
 CREATE SCHEMA hidden;
 CREATE TABLE moved AS SELECT bloom_agg('abc'::citext) AS f;
@@ -433,8 +433,8 @@ CALL try($$SELECT bloom_agg('x'::"odd ""type"" name") @> 1$$);
 SELECT key_type FROM bloom_info((SELECT bloom_agg('x'::"odd ""type"" name")));
 DROP TYPE "odd ""type"" name";
 
--- Where hashes depend on the machine, those of another one are an error too.
--- Bytes 10 and 11 of an image are byte order and encoding.
+-- Hashes that depend on the machine are an error on another machine.  Bytes
+-- 10 and 11 of an image are byte order and encoding.
 CREATE FUNCTION at_byte(f bloom, at int, value int) RETURNS bloom LANGUAGE sql AS
   'SELECT set_byte(f::bytea, at, CASE WHEN get_byte(f::bytea, at) = value THEN 1 ELSE value END)::bloom';
 CREATE FUNCTION anywhere(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -457,7 +457,7 @@ SELECT anywhere('SELECT at_byte(bloom_agg(ARRAY[1]), 10, 2) | bloom_agg(ARRAY[1]
 DROP FUNCTION at_byte, anywhere;
 
 --
--- What cannot be a key
+-- Types that cannot be keys
 --
 
 CREATE TYPE with_mood AS (n int, m mood);
@@ -477,7 +477,7 @@ CALL try($$SELECT bloom_agg(ROW(1, 'a'))$$);
 CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'a'), ROW(2, 'b')])$$);
 CALL try($$SELECT bloom_agg(ARRAY['{}'::json])$$);
 CALL try($$SELECT bloom_agg(ROW(1, '{}')::with_json)$$);
--- hashes by object identifiers, at any depth
+-- hashes of object identifiers, at any depth
 CALL try($$SELECT bloom_agg('pg_class'::regclass)$$);
 CALL try($$SELECT bloom_agg('int4'::regtype)$$);
 CALL try($$SELECT bloom_agg('{sad,ok}'::mood[])$$);
@@ -487,10 +487,10 @@ CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'ok')::with_mood])$$);
 CALL try($$SELECT bloom_agg(ROW(1, 'pg_class')::with_class)$$);
 CALL try($$SELECT bloom_agg('[ok,sad]'::moodrange)$$);
 CALL try($$SELECT bloom_agg('{[ok,sad]}'::moodmultirange)$$);
--- while the same without them is fine
+-- the same types without them are accepted
 CALL try($$SELECT bloom_agg(ROW(1, '[1,2]')::with_range) @> ROW(1, '[1,3)')::with_range$$);
 
--- A column that was dropped is no obstacle.
+-- A dropped column is ignored.
 CREATE TABLE rows (a int, gone mood, b text);
 INSERT INTO rows VALUES (1, 'ok', 'x'), (2, 'sad', 'y');
 CALL try($$SELECT bloom_agg(rows) FROM rows$$);
@@ -498,7 +498,7 @@ ALTER TABLE rows DROP gone;
 CALL try($$SELECT bloom_agg(rows) @> ROW(2, 'y')::rows FROM rows$$);
 DROP TABLE rows;
 
--- A type of one's own: its hash operator class decides, and has to be there.
+-- A user-defined type: its hash operator class decides, and must exist.
 SET client_min_messages = warning;
 CREATE TYPE tag;
 CREATE FUNCTION tag_in(cstring) RETURNS tag LANGUAGE internal IMMUTABLE STRICT AS 'textin';
@@ -534,11 +534,11 @@ DROP TYPE tag CASCADE;
 RESET client_min_messages;
 
 --
--- Collations: what is equal has to have equal bytes.
+-- Collations: equal text must have equal bytes.
 --
 
--- A nondeterministic collation, for which PostgreSQL needs ICU.  Without it
--- a collation that merely says so does for these tests.
+-- A nondeterministic collation, which requires ICU.  Without ICU these tests
+-- use a collation that is only declared nondeterministic.
 DO $$
 BEGIN
   CREATE COLLATION ignoring_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
@@ -565,7 +565,7 @@ CALL try($$SELECT bloom_contains(bloom_empty(), k) FROM folded$$);
 CALL try($$SELECT bloom_add(bloom_empty(), 'a') @> k FROM folded$$);
 CALL try($$SELECT k <@ bloom_add(bloom_empty(), 'a') FROM folded$$);
 CALL try($$SELECT bloom_add(bloom_empty(), 'b'::text COLLATE ignoring_case)$$);
--- the way out
+-- the workaround
 CALL try($$SELECT bloom_agg(k COLLATE "C") @> 'a' FROM folded$$);
 CALL try($$SELECT bloom_add(bloom_empty(), 'a') @> (k COLLATE "C") FROM folded$$);
 CALL try($$SELECT bloom_agg(c COLLATE "default") @> 'a'::text FROM folded$$);
@@ -580,7 +580,7 @@ DROP COLLATION ignoring_case;
 
 --
 -- Types like citext hash by the locale of the database, which their filters
--- therefore record.  Here that changes for the length of a transaction.
+-- therefore record.  Here it changes during a transaction.
 --
 
 CREATE TYPE citextrange AS RANGE (subtype = citext);
@@ -642,7 +642,7 @@ CALL set_locale('aa_AA.UTF-8@bb');
 CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
 CALL set_locale('aa_AA.LATIN1');
 CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
--- no type takes the name of another one with its locale
+-- no type name equals that of another type with its locale
 CALL set_locale('C');
 UPDATE localized SET f = bloom_add(bloom_empty(), 'a'::citext) WHERE n = 1;
 CALL try($$SELECT f @> ROW(1)::"citext@C" FROM localized WHERE n = 1$$);
@@ -675,7 +675,7 @@ DROP FUNCTION found;
 DROP PROCEDURE set_locale;
 DROP TYPE citextrange, nested, tagged, "t@g", "t@", t, "citext@C", plain;
 
--- Nor does one take that of arrays of another type.
+-- Nor that of arrays of another type.
 CREATE TYPE "int4[]" AS (n int);
 CREATE TYPE "a[[]@@b" AS (n int);
 CALL try($$SELECT bloom_agg('{1}'::int4[]) @> ROW(1)::"int4[]"$$);
@@ -684,7 +684,7 @@ CALL try($$SELECT bloom_agg(ROW(1)::"int4[]") @> ROW(1)::"int4[]"$$);
 CALL try($$SELECT bloom_agg(ARRAY[ROW(1)::"a[[]@@b"]) @> ROW(1)::"a[[]@@b"$$);
 DROP TYPE "int4[]", "a[[]@@b";
 
--- The names of types stand in messages, so they have no control characters.
+-- Names of types appear in messages, so control characters are rejected.
 CREATE TYPE U&"bell\0007" AS ENUM ('x');
 CREATE TYPE U&"\007F" AS (x int);
 SELECT outcome($$bloom_agg('x'::U&"bell\0007")$$) AS enum, outcome($$bloom_agg(ROW(1)::U&"\007F")$$) AS composite;
@@ -697,7 +697,7 @@ SELECT pg_column_compression(c) IS NOT NULL AND pg_column_compression(t) IS NOT 
   bloom_hash(c) = bloom_hash('abc') AS padded, bloom_hash(t) = bloom_hash(repeat('abc ', 1000)) AS text FROM long;
 DROP TABLE long;
 
--- A value that no label belongs to
+-- A value without a label
 CREATE FUNCTION forge(int) RETURNS mood LANGUAGE internal IMMUTABLE STRICT AS 'int4up';
 SELECT outcome('bloom_hash(forge(1))') AS unknown;
 DROP FUNCTION forge;

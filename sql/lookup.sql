@@ -1,9 +1,9 @@
 --
 -- LOOKUP
--- Questions to one filter, and adding to it: NULLs, forms, storage, contexts.
+-- Lookups in one filter, and adding to it: NULLs, forms, storage, contexts.
 --
 
--- Filters of every form, with what is in them: the numbers 1 to n.
+-- Filters of every form with the numbers 1 to n.
 CREATE TABLE filters (form text, n int, f bloom);
 INSERT INTO filters VALUES ('empty', 0, bloom_empty()), ('empty, sized', 0, bloom_empty(0.001, 1000));
 INSERT INTO filters SELECT 'one', 1, bloom_agg(i) FROM generate_series(1, 1) i;
@@ -18,8 +18,8 @@ INSERT INTO filters SELECT 'layers', 3000, bloom_agg(i, 0.001, 100) FROM generat
 RESET client_min_messages;
 SELECT i.form, layers, block_bits, hashes, f.form AS filter FROM filters f, bloom_info(f) i ORDER BY n, f.form COLLATE "C";
 
--- Every key is found, by each of the three ways to ask, and of the next 1,000
--- the few that a rate of 0.01 allows.
+-- Every key is found, by each of the three lookup forms, and of the next 1,000
+-- no more than a rate of 0.01 allows.
 SELECT form, count(*) AS keys,
   count(*) FILTER (WHERE bloom_contains(f, k)) AS contains,
   count(*) FILTER (WHERE f @> k) AS operator,
@@ -38,7 +38,7 @@ SELECT bloom_contains(f, NULL::int) AS key, bloom_contains(NULL, 1) AS filter, b
 FROM filters WHERE form = 'dense';
 SELECT bloom_cardinality(NULL) AS cardinality, bloom_fpp(NULL) AS fpp, bloom_info(NULL) IS NULL AS info,
   NULL::bloom::text AS text, NULL::bloom::bytea AS bytea, NULL::bytea::bloom AS bloom, bloom_send(NULL) AS send;
--- A row that does not know passes neither the condition nor its negation.
+-- A row with a NULL result passes neither the condition nor its negation.
 SELECT count(*) FILTER (WHERE f @> k) AS in, count(*) FILTER (WHERE NOT f @> k) AS not_in, count(*)
 FROM filters, (VALUES (1), (NULL)) v(k) WHERE form = 'dense';
 
@@ -46,8 +46,8 @@ FROM filters, (VALUES (1), (NULL)) v(k) WHERE form = 'dense';
 -- Adding
 --
 
--- What is added is found, what was there before, too, and the filter that it
--- was added to stays as it is.
+-- Added keys and earlier keys are found, and the argument of the function is
+-- unchanged.
 SELECT form, count(*) AS added,
   count(*) FILTER (WHERE bloom_add(f, k) @> k) AS found,
   count(*) FILTER (WHERE n = 0 OR bloom_add(f, k) @> n AND bloom_add(f, k) @> 1) AS others,
@@ -56,8 +56,8 @@ FROM filters, generate_series(n + 1, n + 1000) k GROUP BY form, n ORDER BY n, fo
 SELECT form, count(*) AS added_again, bool_and(bloom_add(f, k)::bytea = f::bytea) AS unchanged
 FROM filters, generate_series(1, n) k GROUP BY form, n HAVING n > 0 ORDER BY n, form COLLATE "C";
 
--- One by one from empty to several layers: no key is ever lost, each form is
--- passed through, and the numbers that the filter gives grow with it.
+-- One by one from empty to several layers: no key is lost, each form occurs,
+-- and the reported numbers increase.
 CREATE FUNCTION grow(fpp float8, expected bigint, n int,
   OUT lost int, OUT forms text, OUT shrinks int, OUT valid bool) LANGUAGE plpgsql AS $$
 DECLARE
@@ -77,7 +77,7 @@ BEGIN
     END IF;
     IF (i.form, i.layers) <> (last.form, last.layers) THEN
       forms := forms || format(' %s%s', i.form, NULLIF(i.layers, 0));
-      -- what was not made by an aggregate is valid all the same
+      -- filters that were not built by an aggregate are valid, too
       valid := valid AND f::text::bloom::bytea = f::bytea;
     END IF;
     last := i;
@@ -162,7 +162,7 @@ CREATE TABLE numbers AS SELECT k FROM generate_series(-999, 9000) k;
 ANALYZE numbers;
 CREATE VIEW known AS SELECT f FROM filters WHERE form = 'dense';
 CREATE FUNCTION is_known(k int) RETURNS bool LANGUAGE sql STABLE AS 'SELECT f @> k FROM known';
--- how many there are, false positives included
+-- their number, including false positives
 SELECT count(*) AS n FROM numbers, known WHERE f @> k \gset
 SELECT :n BETWEEN 1000 AND 1020 AS within_rate;
 SELECT count(*) - :n AS subquery FROM numbers WHERE (SELECT f FROM known) @> k;
@@ -197,7 +197,7 @@ BEGIN
   END IF;
 END
 $$;
--- indexes on what a filter says
+-- indexes on lookups
 CREATE INDEX partial ON numbers (k) WHERE bloom_contains('QkxNRgEAAQAAAAAAAAAAAAAAAAAAAAAAAAAAAHsUrkfheoQ/AAAAAAAAAAA=', k);
 CREATE INDEX expression ON numbers ((bloom_add(bloom_empty(), 5) @> k));
 SELECT count(*) FROM numbers WHERE bloom_add(bloom_empty(), 5) @> k;

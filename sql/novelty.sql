@@ -1,12 +1,12 @@
 --
--- Was it new?
+-- bloom_try_add
 --
 SELECT added, filter @> 'a' AS contains FROM bloom_try_add(bloom_empty(), 'a');
 SELECT added, filter = f AS unchanged
   FROM (SELECT bloom_add(bloom_empty(), 1) AS f) x, bloom_try_add(f, 1::bigint);
 SELECT bloom_try_add(bloom_add(bloom_empty(), 1), 'a'::text);
 
--- in a loop: every new key is told to be new, but for false positives
+-- in a loop: every new key is reported as new, except false positives
 DO $$
 DECLARE
 	f bloom := bloom_empty(0.001, 3000);

@@ -1,7 +1,7 @@
 --
 -- NULLS
--- Functions that add or unite ignore NULL, so that no UPDATE wipes a filter.
--- Functions that ask return NULL for NULL.
+-- Functions that add or combine ignore NULL, so that no UPDATE erases a
+-- filter.  Lookup functions return NULL for NULL.
 --
 
 CREATE TABLE filters (form text PRIMARY KEY, f bloom NOT NULL);
@@ -33,7 +33,7 @@ SELECT bloom_add(NULL, 1) = bloom_add(bloom_empty(), 1) AS key,
 SELECT t.filter = bloom_add(bloom_empty(), 1) AS key, t.added, u.filter = bloom_add(bloom_empty(), 'a') AS untyped, u.added
   FROM bloom_try_add(NULL, 1) t, bloom_try_add(NULL, 'a') u;
 
--- The arguments of a call site may be constants, which are set up once.
+-- The arguments of a call can be constants, which are set up once.
 SELECT i, bloom_add(NULL, i) = bloom_add(bloom_empty(), i) AS filter, bloom_add(f, CASE WHEN i > 1 THEN i END) @> 2 AS key
   FROM bloom_empty() f, generate_series(1, 3) i;
 
@@ -49,12 +49,12 @@ SELECT bloom_add(NULL, NULL::int) IS NULL AS key, bloom_add(NULL, NULL) IS NULL 
 SELECT form, bloom_union(f, NULL) = f AS "right", bloom_union(NULL, f) = f AS "left", f | NULL = f AS op_right, NULL | f = f AS op_left
   FROM filters ORDER BY form;
 
--- The type of a NULL key does not matter, that of any other does.
+-- The type of a NULL key is ignored, that of any other key is not.
 SELECT bloom_add(f, NULL::text) = f AS text, bloom_add_all(f, NULL::text[]) = f AS texts, bloom_add(f, NULL::json) = f AS json
   FROM filters WHERE form = 'sparse';
 SELECT bloom_add(NULL, '{}'::json);
 
--- No statement wipes a filter that is NOT NULL.
+-- No statement erases a filter that is NOT NULL.
 BEGIN;
 CREATE TEMP TABLE queue (key int);
 UPDATE filters SET f = f | (SELECT bloom_agg(key) FROM queue);
@@ -65,7 +65,7 @@ INSERT INTO filters VALUES ('sparse', bloom_empty())
 	ON CONFLICT (form) DO UPDATE SET f = filters.f | (SELECT q.f FROM filters q WHERE q.form = 'no such');
 SELECT form, bloom_cardinality(f) > 0 AS kept FROM filters ORDER BY form;
 
--- A nullable column fills all the same.
+-- A nullable column is filled, too.
 CREATE TEMP TABLE days (day int, f bloom);
 INSERT INTO days VALUES (1, NULL), (2, NULL), (3, bloom_empty(0.001));
 UPDATE days SET f = bloom_add(f, day) WHERE day <> 2;
@@ -103,7 +103,7 @@ BEGIN
 	RAISE INFO 'last: % %', bloom_cardinality(f), f @> 101;
 END $$;
 
--- As transition functions: of aggregates with and without a first state
+-- As transition functions: of aggregates with and without initial state
 CREATE AGGREGATE collect(int) (SFUNC = bloom_add, STYPE = bloom);
 CREATE AGGREGATE unite(bloom) (SFUNC = bloom_union, STYPE = bloom, COMBINEFUNC = bloom_union);
 SELECT collect(i) = bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]) AS collect, collect(NULL) IS NULL AS nothing
@@ -112,7 +112,7 @@ SELECT bloom_cardinality(unite(f)) AS unite FROM (SELECT f FROM filters WHERE fo
 DROP AGGREGATE collect(int);
 DROP AGGREGATE unite(bloom);
 
--- Functions that ask, and the intersection
+-- Lookup functions, and the intersection
 SELECT bloom_contains(f, NULL::int) AS key, bloom_contains(NULL, 1) AS filter, f @> NULL AS op, NULL <@ f AS commuted,
 	bloom_contains_any(f, NULL::int[]) AS "any", bloom_contains_all(NULL, ARRAY[1]) AS "all", bloom_new_keys(NULL, ARRAY[1]) AS new,
 	bloom_contains_hash(f, NULL) AS hash, bloom_cardinality(NULL) AS cardinality, bloom_fpp(NULL) AS fpp,

@@ -10,7 +10,7 @@ CREATE FUNCTION lost(f bloom) RETURNS bigint LANGUAGE sql AS
 CREATE FUNCTION rate(f bloom) RETURNS float8 LANGUAGE sql AS
   'SELECT count(*) / 200000.0::float8 FROM (SELECT $1 AS f OFFSET 0) x, generate_series(-200000, -1) k WHERE f @> k';
 
--- What a filter tells about itself: its rate, and its number of keys
+-- The reported rate and number of keys
 CREATE FUNCTION report(f bloom, asked float8, OUT lost bigint, OUT within_two boolean, OUT rate_is_told boolean,
   OUT keys_are_told boolean, OUT at_most_32_layers boolean) LANGUAGE sql AS $$
   SELECT lost(f), rate(f) <= 2.05 * asked, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.0005,
@@ -26,7 +26,7 @@ SELECT r.* FROM serial, report(tenth, 0.01) r;
 SELECT r.* FROM serial, report(lax, 0.3) r;
 SELECT r.* FROM serial, report(least, 0.5) r;
 
--- In parallel plans the rate is the same, however many processes take part.
+-- In parallel plans the rate is the same with any number of processes.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -52,11 +52,11 @@ $$;
 SELECT workers, r.* FROM unnest(ARRAY[1, 2, 4, 8]) workers, by_workers(workers, 0.01, 10) f, report(f, 0.01) r;
 SELECT workers, r.* FROM unnest(ARRAY[1, 2, 4, 8]) workers, by_workers(workers, 0.01, 20000) f, report(f, 0.01) r;
 SELECT workers, r.* FROM unnest(ARRAY[2, 8]) workers, by_workers(workers, 0.3, 1000) f, report(f, 0.3) r;
--- what is within capacity is the same to the byte
+-- within capacity the bytes are the same
 SELECT workers, by_workers(workers, 0.01, 200000) = enough AS same FROM serial, unnest(ARRAY[1, 2, 4, 8]) workers;
 
--- Rows that ask for different filters are an error also where each process
--- sees those that ask for the same.
+-- Rows with different parameters are an error, also if each process sees rows
+-- with the same parameters only.
 CREATE TABLE halves (k int, p float8, n float8) PARTITION BY LIST (n);
 CREATE TABLE halves_1 PARTITION OF halves FOR VALUES IN (1000);
 CREATE TABLE halves_2 PARTITION OF halves FOR VALUES IN (2000);
@@ -82,19 +82,19 @@ RESET enable_partitionwise_aggregate;
 RESET max_parallel_workers_per_gather;
 RESET client_min_messages;
 
--- A union tells when its rate is more than twice the largest asked for.
+-- A union warns if its rate is more than twice the largest requested one.
 SELECT bloom_fpp(bloom_union_agg(f)) > 0.02 AS more FROM (SELECT bloom_agg(k, 0.01, 2500) AS f FROM many_keys WHERE k <= 10000 GROUP BY k % 4) x;
 SELECT bloom_fpp(bloom_union_agg(f)) > 0.02 AS more FROM (SELECT bloom_agg(k, 0.01, 10000) AS f FROM many_keys WHERE k <= 10000 GROUP BY k % 4) x;
 SELECT bloom_fpp(bloom_union_agg(f)) > 0.02 AS more FROM (VALUES ((SELECT bloom_agg(k, 0.1) FROM many_keys WHERE k <= 1000)),
   ((SELECT bloom_agg(k, 0.01) FROM many_keys WHERE k > 199000))) v (f);
--- once a query
+-- once per query
 SELECT count(u) FROM (SELECT bloom_union_agg(f) AS u FROM
   (SELECT part, bloom_agg(k, 0.01, 500) AS f FROM many_keys WHERE k <= 8000 GROUP BY part, k % 16) x GROUP BY part) y;
 -- self-sized filters of many days
 SELECT (bloom_info(u)).layers, lost(u | (SELECT tenth FROM serial)) AS lost, abs(bloom_fpp(u) - rate(u)) < 0.05 * rate(u) AS told
 FROM (SELECT bloom_union_agg(f) AS u FROM (SELECT bloom_agg(k) AS f FROM many_keys WHERE k <= 40 * 50 GROUP BY k / 40) x) y;
 
--- A union of filters with related rates is no growth.
+-- A union of filters with related rates is not growth.
 SELECT abs(bloom_cardinality(a | b) - 20000) < 600 AS keys
 FROM (SELECT bloom_agg(k, 0.5, 10000) FILTER (WHERE k <= 10000) AS a, bloom_agg(k, 0.25, 10000) FILTER (WHERE k > 190000) AS b FROM many_keys) x;
 

@@ -1,10 +1,10 @@
 --
 -- PARAMS
--- What a filter may be asked to be, and what is refused: with SQLSTATE, the
--- value given, the limit and a way out.
+-- Valid parameters, and the errors for invalid ones: SQLSTATE, the value
+-- given, the limit and a workaround.
 --
 
--- Run a query that gives one value, and show this or the error in full.
+-- Run a query that returns one value; return the value or the full error.
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -59,8 +59,7 @@ CALL try('SELECT bloom_empty(0.01, 500000000)');
 CALL try('SELECT bloom_empty(1e-9, 430000000)');
 CALL try('SELECT bloom_empty(0.5, 4294967296)');
 
--- The largest there are.  A filter takes memory as keys come, so these stay
--- tiny.
+-- The maximum.  A filter takes memory as keys are added, so these are small.
 CREATE TABLE limits (fpp float8, expected bigint);
 INSERT INTO limits VALUES
   (0.5, 2900000000), (0.1, 880000000), (0.01, 430000000), (0.0001, 215000000),
@@ -74,12 +73,12 @@ SELECT count(*) AS limits, count(f) AS made, max(octet_length(f::bytea)) AS byte
 FROM (SELECT bloom_agg(k, fpp, expected) AS f
       FROM limits, generate_series(1, 10) k GROUP BY fpp, expected) agg;
 
--- The seed: any number there is.
+-- The seed: any number.
 CALL try('SELECT seed FROM bloom_info(bloom_empty(seed => 9223372036854775807))');
 CALL try('SELECT seed FROM bloom_info(bloom_empty(seed => -9223372036854775808))');
 CALL try('SELECT bloom_empty(seed => NULL)');
 
--- Every seed hashes its own way, in itself consistent.
+-- Hashes differ between seeds and are consistent for one seed.
 SELECT count(DISTINCT f::text) AS filters, count(*) AS seeds, bool_and(f @> 'key' AND NOT f @> 'other') AS right
 FROM (SELECT bloom_add(bloom_empty(seed => s), 'key') AS f
       FROM unnest('{0,1,-1,2,4294967296,9223372036854775807,-9223372036854775808}'::bigint[]) s) seeded;
@@ -98,7 +97,7 @@ CALL try($$SELECT bloom_agg('literal', 2) FROM generate_series(1, 3) k$$);
 CALL try('SELECT expected FROM bloom_info((SELECT bloom_agg(k, 0.01, NULL) FROM generate_series(1, 3) k))');
 CALL try('SELECT seed FROM bloom_info((SELECT bloom_agg(k, 0.01, 10, -3) FROM generate_series(1, 3) k))');
 
--- Without a key, nothing is built and nothing is asked for.
+-- Without a key, no filter is built and no memory is allocated.
 CALL try('SELECT bloom_agg(k, 0) FROM generate_series(1, 0) k');
 
 -- Parameters that differ from row to row.
@@ -111,14 +110,14 @@ CALL try('SELECT bloom_agg(k, 0.1, CASE WHEN k = 3 THEN 10 END) FROM generate_se
 CALL try('SELECT bloom_agg(k, 0.1, 10, CASE WHEN k < 3 THEN 1 END) FROM generate_series(1, 3) k');
 CALL try($$SELECT bloom_agg(k, CASE WHEN k < 3 THEN 0.1 ELSE 'NaN' END) FROM generate_series(1, 3) k$$);
 
--- They may well differ from group to group.
+-- They can differ between groups.
 SELECT k % 3 AS g, i.fpp, i.expected, i.seed
 FROM (SELECT bloom_agg(k, 0.1 / (1 + k % 3), 10 * (1 + k % 3), k % 3) AS f, min(k) AS k
       FROM generate_series(1, 30) k GROUP BY k % 3) groups, bloom_info(f) i
 ORDER BY g;
 
--- A filter of 64 MB that is full but for its last block, and was made for as
--- many keys as it has bits: what it needs next is more than there may be.
+-- A filter of 64 MB that is full except for its last block, with expected
+-- equal to its number of bits: its next layer exceeds the maximum.
 CREATE TABLE full_up AS SELECT (decode('424c4d460101010100000000' || repeat('00', 16) || '7b14ae47e17a843f' || repeat('00', 8) ||
     '0000100009060000' || '0000002000000000' || 'ac43d2d15d72323c' || '00feff1f00000000', 'hex') ||
     decode(repeat('ff', (x'100000'::int - 1) * 64) || repeat('00', 64), 'hex'))::bloom AS f;
@@ -126,7 +125,7 @@ SELECT bloom_contains_hash(f, 1) AS first, bloom_contains_hash(f, -1) AS last FR
 CALL try('SELECT bloom_contains_hash(bloom_add_hash(f, -1), -1) FROM full_up');
 DROP TABLE full_up;
 
--- The session lives on.
+-- The session remains usable.
 SELECT bloom_empty() @> 1 AS found;
 
 DROP TABLE limits;

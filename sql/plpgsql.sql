@@ -1,9 +1,9 @@
 --
--- Variables of PL/pgSQL: from PostgreSQL 18 on, what is added to one is added
--- in place. Nothing but the speed may tell.
+-- Variables of PL/pgSQL: from PostgreSQL 18 on, keys are added to them in
+-- place. Only the speed may differ.
 --
 
--- What bloom_add makes of values in rows, which it always copies.
+-- The results of bloom_add for values in rows, which it always copies.
 CREATE FUNCTION copied(filter bloom, keys int[]) RETURNS bloom LANGUAGE sql AS $$
 	WITH RECURSIVE steps (i, f) AS (
 		SELECT 0, filter
@@ -51,8 +51,9 @@ BEGIN
 	RETURN f;
 END $$;
 
--- Every way makes the same bytes: as a list of hashes, while it turns dense,
--- in one layer, in several, with exceptions, and with layers side by side.
+-- All functions produce the same bytes: as a list of hashes, during
+-- conversion to dense, in one or several layers, with exclusions, and with
+-- separate layers of a union.
 CREATE TEMP TABLE starts (name text, f bloom);
 INSERT INTO starts VALUES
 	('unsized', bloom_add(bloom_empty(0.01, NULL, 42), 0)),
@@ -76,12 +77,12 @@ SELECT name, (bloom_info(expected)).layers, in_loop(f, keys) = expected AS in_lo
   FROM (SELECT name, f, keys, copied(f, keys) AS expected
 		  FROM starts, (SELECT array_agg(i * 7 % 1999) AS keys FROM generate_series(1, 2500) i) k) x
  ORDER BY name;
--- In an empty filter, the first key decides on the kind.
+-- In an empty filter, the first key sets the key type.
 SELECT in_loop(bloom_empty(), '{3,1,2,3}') = copied(bloom_empty(), '{3,1,2,3}') AS in_loop,
 	by_tens(bloom_empty(), '{3,1,2,3}') = copied(bloom_empty(), '{3,1,2,3}') AS by_tens,
 	(bloom_info(by_hash(bloom_empty(0.01, NULL, 42), '{3,1,2,3}'))).key_type;
 
--- A copy is a copy.
+-- A copy is independent.
 DO $$
 DECLARE
 	f bloom := bloom_empty();
@@ -145,7 +146,7 @@ BEGIN
 	RAISE INFO '% keys', bloom_cardinality(f);
 END $$;
 
--- Errors leave the filter as it was, and so does what catches them.
+-- Errors leave the filter unchanged, also if they are caught.
 CREATE FUNCTION failing(i int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
 	IF i > 2 THEN
@@ -198,7 +199,7 @@ BEGIN
 	RAISE INFO 'used on: % %', f @> 1001, f @> 500;
 END $$;
 
--- All that takes a filter takes this one, between one change and the next.
+-- All functions accept the variable between two changes.
 DO $$
 DECLARE
 	f bloom := bloom_empty(0.01, 100);
@@ -315,7 +316,7 @@ BEGIN
 END $$;
 SELECT bloom_cardinality(f), f @> 100 AS hundred FROM stages(bloom_empty()) f;
 
--- What a function returns is changed by one of its users alone.
+-- The result of a function is changed by one of its users only.
 SELECT bloom_cardinality(f), bloom_cardinality(bloom_add(f, 3)) AS one_more,
 	bloom_cardinality(bloom_add_all(bloom_add(f, 4), ARRAY[5, 6])) AS three_more, bloom_cardinality(f) AS same
   FROM (SELECT in_loop(bloom_empty(), ARRAY[1, 2]) AS f OFFSET 0) x;

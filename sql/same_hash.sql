@@ -1,10 +1,10 @@
 --
 -- SAME_HASH
--- Different keys of equal hashes: bloom_new_keys tells them apart by the
--- equality of their type.
+-- Different keys with equal hashes: bloom_new_keys distinguishes them by the
+-- equality operator of their type.
 --
 
--- A type whose hash function is constant, equal but for case
+-- A type whose hash function is constant, with case-insensitive equality
 SET client_min_messages = warning;
 CREATE TYPE tag;
 CREATE FUNCTION tag_in(cstring) RETURNS tag LANGUAGE internal IMMUTABLE STRICT AS 'textin';
@@ -27,7 +27,7 @@ SELECT bloom_new_keys(bloom_empty(), '{a,b,A,c,NULL,b,B}'::tag[]) AS tags,
 	bloom_new_keys(bloom_empty(), '{{x,y},{X,NULL}}'::tag[]) AS nested,
 	bloom_new_keys(bloom_empty(), '{a,b,A}'::tag[] COLLATE "C") AS collated,
 	bloom_new_keys(bloom_add(bloom_empty(), 'z'::tag), '{a,b,z}'::tag[]) AS positive;
--- Nothing is lost by a loop that counts new keys before it adds them.
+-- A loop that counts new keys before it adds them loses none.
 SELECT cardinality(bloom_new_keys(bloom_empty(), array_agg(('t' || i)::tag))) AS new FROM generate_series(1, 200) i;
 
 -- Composite types hash and compare by their columns.

@@ -1,14 +1,14 @@
 --
 -- STORED
--- Filters in tables are asked by slices or kept by the call site: the same
--- answers as from a filter in memory, never an old one, for few buffers.
+-- Filters in tables are probed by slices or cached by the call site: the same
+-- results as from a filter in memory, never stale ones, with few buffers.
 --
 
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '4MB';
 
--- Filters of all forms and block sizes, from nothing to some hundred chunks,
--- with the numbers 1 to n in them.  Each is stored in every way there is.
+-- Filters of all forms and block sizes, from empty to some hundred chunks,
+-- with the numbers 1 to n.  Each is stored with every storage option.
 CREATE TABLE filters (form text, n int, f bloom);
 INSERT INTO filters VALUES ('empty', 0, bloom_empty());
 INSERT INTO filters SELECT 'one', 1, bloom_agg(i) FROM generate_series(1, 1) i;
@@ -21,7 +21,7 @@ INSERT INTO filters SELECT format('dense, %s', fpp), n, bloom_agg(i, fpp, n)
     generate_series(1, n) i GROUP BY fpp, n;
 INSERT INTO filters SELECT 'layers', 60000, bloom_agg(i, 0.01, 1000) FROM generate_series(1, 60000) i;
 RESET client_min_messages;
--- with most of the false positives among the keys asked below excluded
+-- with exclusions of most false positives among the keys probed below
 CREATE FUNCTION exclude_all(f bloom, keys int[]) RETURNS bloom LANGUAGE plpgsql AS $$
 DECLARE
   k int;
@@ -39,7 +39,7 @@ CREATE TABLE s_extended (LIKE stored); ALTER TABLE s_extended ALTER f SET STORAG
 CREATE TABLE s_external (LIKE stored); ALTER TABLE s_external ALTER f SET STORAGE external;
 INSERT INTO s_main SELECT form, n, 'main', f FROM filters;
 INSERT INTO s_extended SELECT form, n, 'extended', f FROM filters;
--- filters that compress: made for far more keys than they hold
+-- compressible filters: sized for far more keys than they hold
 INSERT INTO s_extended SELECT 'hardly filled', 100, 'extended', bloom_agg(i, 0.1, 60000) | bloom_agg(i) FILTER (WHERE i <= 100)
   FROM generate_series(1, 6000) i;
 INSERT INTO s_main SELECT format('emptied, %s', e), 0, 'main', bloom_agg(i, 0.1, e) & bloom_agg(-i, 0.1, e)
@@ -58,8 +58,8 @@ FROM every GROUP BY storage ORDER BY storage;
 
 --
 -- The fast path and the simple path: the right side of each comparison is a
--- plain filter in memory, a CTE without TOAST pointers.  By slices, then
--- across the point where the whole is read, and from what is kept then.
+-- filter in memory, a CTE without TOAST pointers.  By slices, then across the
+-- point where the whole filter is read, and from the cache.
 --
 CREATE TABLE answers AS
   WITH plain AS MATERIALIZED (SELECT form, n, storage, f::bytea::bloom AS f FROM every)
@@ -70,7 +70,7 @@ CREATE INDEX ON answers (form, storage, k);
 VACUUM ANALYZE answers;
 SELECT count(*) AS asked, count(*) FILTER (WHERE NOT yes AND k > 0) AS lost, count(*) FILTER (WHERE yes AND k < 0) > 500 AS some_false,
   count(*) FILTER (WHERE yes <> by_hash) AS by_hash_differs FROM answers;
--- The call site sees one filter after the other, many keys each...
+-- The call site gets one filter after the other, with many keys each...
 SELECT storage, count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ,
   count(*) FILTER (WHERE bloom_contained_by(k, f) <> yes) AS commuted, count(*) FILTER (WHERE bloom_contains_hash(f, bloom_hash(k)) <> yes) AS by_hash
 FROM (SELECT storage, f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY storage, form, n, octet_length(f::bytea), k OFFSET 0) a
@@ -82,12 +82,12 @@ FROM (SELECT f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY
 SET work_mem = '64kB';
 SELECT count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY k, form, storage OFFSET 0) a;
--- ... in no order at all, some of them plain...
+-- ... in random order, some of them inline...
 SELECT count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT CASE WHEN hashint4(k) % 3 = 0 THEN bloom_union(f, f) ELSE f END AS f, k, yes
   FROM every JOIN answers USING (form, storage, n) WHERE k % 29 = 0 ORDER BY hashtext(k || storage || form) OFFSET 0) a;
 RESET work_mem;
--- ... or just one key each time.
+-- ... or one key each time.
 CREATE FUNCTION ask_once(form text, storage text, n int, k int) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   result bool;
@@ -98,7 +98,7 @@ END $$;
 SELECT count(*) AS asked, count(*) FILTER (WHERE ask_once(form, storage, n, k) <> yes) AS differ
 FROM (SELECT form, storage, n, k, bool_and(yes) AS yes FROM answers WHERE k % 41 = 0 GROUP BY form, storage, n, k) a;
 
--- Arrays, from one key to more than it takes to read the whole
+-- Arrays, from one key to enough keys to read the whole filter
 SELECT size, count(*) AS arrays, count(*) FILTER (WHERE bloom_contains_any(f, keys) <> any_yes) AS "any",
   count(*) FILTER (WHERE bloom_contains_all(f, keys) <> all_yes) AS "all",
   count(*) FILTER (WHERE bloom_new_keys(f, keys || keys) <> new_keys) AS new_keys
@@ -113,13 +113,13 @@ SELECT bloom_contains_any(f, '{}'::int[]) AS "any", bloom_contains_all(f, '{}'::
   bloom_contains_any(f, '{NULL}'::int[]) AS any_null
 FROM s_external WHERE form = 'dense, 0.01';
 
--- What the front tells
+-- Functions that read the header
 WITH plain AS MATERIALIZED (SELECT form, n, storage, f::bytea::bloom AS f FROM every)
 SELECT count(*) AS filters, count(*) FILTER (WHERE bloom_info(e.f) = bloom_info(p.f) AND bloom_fpp(e.f) = bloom_fpp(p.f)
     AND bloom_cardinality(e.f) = bloom_cardinality(p.f)) AS agree
 FROM every e JOIN plain p USING (form, n, storage);
 
--- Values in memory that come to lie where another one lay
+-- Values in memory at the address of an earlier value
 SELECT count(*) AS asked, count(*) FILTER (WHERE bloom_add(bloom_empty(0.01, NULL, i % 3), i) @> i) AS found FROM generate_series(1, 1000) i;
 
 -- Values compressed to the same size, one after the other
@@ -133,8 +133,8 @@ SELECT count(*) AS filters, count(DISTINCT pg_column_size(f)) < 60 AS of_equal_s
 SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM (
   SELECT f, s * 100 + i AS k FROM alike, generate_series(1, 20) i ORDER BY i, pg_column_size(f), s OFFSET 0) a;
 
--- Filters of another seed or kind at one call site, and keys that are not of
--- the filter's kind
+-- Filters of another seed or key type at one call site, and keys of another
+-- key type
 CREATE TABLE kinds (id int, f bloom);
 INSERT INTO kinds SELECT 1, bloom_agg(i, 0.01, 50000, 1) FROM generate_series(1, 50000) i;
 INSERT INTO kinds SELECT 2, bloom_agg(i, 0.01, 50000, 2) FROM generate_series(1, 50000) i;
@@ -145,7 +145,7 @@ SELECT bloom_new_keys(f, ARRAY['1', '50000', 'x']) FROM kinds WHERE id = 3;
 SELECT bloom_contains_any(f, ARRAY[1]) FROM kinds WHERE id = 3;
 
 --
--- Few buffers, of bits, of a list and of bits with exceptions
+-- Few buffers, for bits, for a list and for bits with exclusions
 --
 CREATE TABLE big (id int PRIMARY KEY, f bloom);
 INSERT INTO big SELECT 1, bloom_agg(i, 0.01, 1000000) FROM generate_series(1, 200000) i;
@@ -165,7 +165,7 @@ BEGIN
   plan := plan -> 0 -> 'Plan';
   RETURN (plan ->> 'Shared Hit Blocks')::int + (plan ->> 'Shared Read Blocks')::int;
 END $$;
--- A chunk takes a descent of the index and a page, four of them at most.
+-- A chunk takes an index descent and a page; four chunks at most.
 SELECT id, buffers(format('SELECT bloom_contains(f, 1) FROM big WHERE id = %s', id)) <= CASE id WHEN 1 THEN 20 WHEN 2 THEN 30 ELSE 40 END AS present,
   buffers(format('SELECT f @> -1 FROM big WHERE id = %s', id)) <= CASE id WHEN 1 THEN 20 WHEN 2 THEN 30 ELSE 40 END AS absent,
   buffers(format('SELECT bloom_contains_all(f, ARRAY[1, 2, 3]) FROM big WHERE id = %s', id)) <= 80 AS three,
@@ -173,7 +173,7 @@ SELECT id, buffers(format('SELECT bloom_contains(f, 1) FROM big WHERE id = %s', 
   buffers(format('SELECT bloom_fpp(f) FROM big WHERE id = %s', id)) <= 10 AS fpp,
   buffers(format('SELECT bloom_info(f) FROM big WHERE id = %s', id)) <= 10 AS info
 FROM big ORDER BY id;
--- Many keys read the whole once, not once a key, nor a slice for each key.
+-- Many keys read the whole filter once, not once per key, nor slice by slice.
 SELECT buffers('SELECT count(*) FROM big, generate_series(1, 20000) k WHERE id = 1 AND f @> k') < 5000 AS whole_once,
   buffers('SELECT count(*) FROM generate_series(1, 20000) k WHERE (SELECT f FROM big WHERE id = 1) @> k') < 5000 AS initplan,
   buffers('SELECT bloom_contains_all(f, (SELECT array_agg(k) FROM generate_series(1, 20000) k)) FROM big WHERE id = 1') < 2500 AS array,
@@ -183,8 +183,8 @@ SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS comp
   buffers($$SELECT count(*) FROM s_extended, generate_series(1, 5000) k WHERE form = 'hardly filled' AND f @> k$$) < 200 AS whole_once
   FROM s_extended WHERE form = 'hardly filled';
 
--- What many filters took is given back when they make room: two that are
--- asked in turn after them, for some keys each time, stay in memory.
+-- The memory of many filters is released when they are evicted: two that are
+-- probed alternately after them, for some keys each time, stay cached.
 CREATE TABLE sixty AS SELECT g AS id, bloom_add(f, -g) AS f
   FROM (SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i) base, generate_series(1, 60) g;
 VACUUM ANALYZE sixty;
@@ -195,7 +195,7 @@ SELECT buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_serie
   buffers('SELECT count(*) FROM (SELECT f, id, k FROM sixty, generate_series(1, 40) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 9000 AS all_in_turn;
 RESET work_mem;
 
--- One that takes just as much memory as there is stays as long as it is asked.
+-- A filter that takes exactly the available memory stays cached while probed.
 SET work_mem = '64kB';
 CREATE TABLE fits AS SELECT bloom_add_all(bloom_empty(), array_agg(i)) AS f FROM generate_series(1, 8186) i;
 VACUUM ANALYZE fits;
@@ -205,7 +205,7 @@ SELECT buffers('SELECT count(*) FROM fits, generate_series(1, 8186) k WHERE f @>
 RESET work_mem;
 
 --
--- Never an old answer
+-- Never a stale result
 --
 
 -- In PL/pgSQL, a simple expression is one call site in all statements of a
@@ -270,7 +270,7 @@ SELECT * FROM changes(1);
 SELECT * FROM changes(1000);
 
 -- The same across transactions, by a prepared statement and by a procedure,
--- with the table written anew in between
+-- with the table rewritten in between
 SET plan_cache_mode = force_generic_plan;
 INSERT INTO changing VALUES (1, numbers(1, 20000));
 PREPARE ask AS SELECT count(*) FILTER (WHERE f @> k) AS old, count(*) FILTER (WHERE f @> k + 100000) AS new FROM changing, generate_series(1, 1000) k;
@@ -311,7 +311,7 @@ BEGIN
 END $$;
 CALL across();
 
--- In parallel, each worker for itself
+-- In parallel, each worker separately
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -335,8 +335,8 @@ RESET min_parallel_table_scan_size;
 SET max_parallel_workers_per_gather = 0;
 
 --
--- Stored values that are damaged: a function that returns bytea as it is,
--- declared to return a filter, makes them.
+-- Stored values that are damaged: built by a function that returns bytea
+-- unchanged and is declared to return a filter.
 --
 CREATE FUNCTION forge(bytea) RETURNS bloom LANGUAGE internal IMMUTABLE STRICT AS 'byteasend';
 CREATE FUNCTION sqlstate_of(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -362,8 +362,8 @@ SELECT damage, sqlstate_of(format('SELECT f @> 1 FROM %s WHERE damage = %L', "ta
   sqlstate_of(format('SELECT bloom_new_keys(f, ARRAY[1, 2]) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS new_keys,
   sqlstate_of(format('SELECT bloom_info(f) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS info
 FROM (SELECT damage, 'forged' AS "table" FROM forged UNION ALL SELECT damage, 'forged_small' FROM forged_small) d ORDER BY damage;
--- A call site that met damage goes on with the next filter, and meets it
--- again.
+-- After an error a call site continues with the next filter, and reports the
+-- damage again.
 CREATE FUNCTION survive(f bloom, k int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   RETURN f @> k;

@@ -4,9 +4,9 @@
 -- the order does not matter.
 --
 
--- Filters of the keys lo to hi, in all the ways there are to ask for one.
--- Those made by bloom_add_all without a size keep their hashes, those made by
--- bloom_agg without a size have just the size they need.
+-- Filters of the keys lo to hi, with all combinations of parameters.  Those
+-- built by bloom_add_all without expected keep their hashes; those built by
+-- bloom_agg without expected have the size they need.
 CREATE TABLE filters (n serial, family text, lo int, hi int, f bloom);
 CREATE FUNCTION keep(family text, lo int, hi int, fpp float8, expected bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO filters (family, lo, hi, f)
@@ -22,7 +22,7 @@ FROM (VALUES (1, 0), (1, 40), (30, 120), (500, 500), (101, 400), (351, 650), (60
 -- no size, as hashes
 SELECT count(keep_hashes('hashes', lo, hi))
 FROM (VALUES (1, 0), (1, 1), (1, 40), (30, 120), (500, 1000)) v(lo, hi);
--- no size asked for, each as large as it has to be
+-- no size, each as large as necessary
 SELECT count(keep('self-sized', lo, hi, 0.01, NULL))
 FROM (VALUES (1, 0), (1, 10), (1, 100), (90, 500), (1001, 2000), (1, 2000), (5001, 9000)) v(lo, hi);
 -- various sizes and rates
@@ -37,15 +37,15 @@ SELECT family, count(*) AS filters, count(*) FILTER (WHERE form = 'sparse') AS s
   count(*) FILTER (WHERE layers = 1) AS one_layer, count(*) FILTER (WHERE layers > 1) AS more_layers
 FROM filters, bloom_info(f) GROUP BY family ORDER BY min(n);
 
--- The keys that a filter ought to have and does not; a stored filter is read
+-- The keys that a filter should contain but does not; a stored filter is read
 -- only once.
 CREATE FUNCTION lost(f bloom, lo int, hi int) RETURNS bigint LANGUAGE sql AS $$
   SELECT count(*) FROM (SELECT f::bytea::bloom AS g OFFSET 0) x, generate_series(lo, hi) k WHERE NOT g @> k
 $$;
 
 --
--- Every pair: no key is lost, whichever comes first; what the union says of
--- itself agrees with what it is made from.
+-- Every pair: no key is lost, in either order; the properties of the union
+-- agree with those of its parts.
 --
 CREATE TABLE unions AS
   SELECT a.n, b.n AS m, a.family = b.family AS alike, a.f | b.f AS u, bloom_union(b.f, a.f) AS v, a.f AS a, b.f AS b,
@@ -62,20 +62,20 @@ SELECT count(*) AS unions,
   bool_and(i.key_type IS NOT DISTINCT FROM COALESCE(a.key_type, b.key_type)) AS type,
   bool_and(i.cardinality <= 1.05 * (a.cardinality + b.cardinality) + 2) AS at_most_both,
   bool_and(i.cardinality >= 0.95 * GREATEST(a.cardinality, b.cardinality) - 2) AS at_least_either,
-  -- hashes may take a layer in addition to full ones
+  -- hashes can take a layer in addition to full ones
   max(i.layers - a.layers - b.layers) AS more_layers
 FROM unions, bloom_info(u) i, bloom_info(unions.a) a, bloom_info(unions.b) b;
--- the rate is that of both together, or within what was asked for
+-- the rate is the sum of both, or within the requested one
 SELECT count(*) AS unions,
   bool_and(bloom_fpp(u) <= GREATEST(1.02 * (bloom_fpp(a) + bloom_fpp(b)), 2 * (bloom_info(u)).fpp)) AS not_worse,
   bool_and(bloom_fpp(u) >= 0.9999 * GREATEST(bloom_fpp(a), bloom_fpp(b))) AS not_better
 FROM unions WHERE (bloom_info(a)).form = 'dense' AND (bloom_info(b)).form = 'dense';
--- a layer beside a layer: the rates of absent keys add up
+-- separate layers: the false-positive rates add up
 SELECT count(*) AS side_by_side, bool_and(abs(bloom_fpp(u) - (1 - (1 - bloom_fpp(a)) * (1 - bloom_fpp(b)))) < 1e-12) AS sum
 FROM unions WHERE (bloom_info(u)).layers = (bloom_info(a)).layers + (bloom_info(b)).layers AND
   LEAST((bloom_info(a)).layers, (bloom_info(b)).layers) > 0;
 
--- With itself, with a part of itself, with nothing: to the byte the same.
+-- With itself, a part of itself, an empty filter: the same bytes.
 SELECT count(*) AS filters,
   count(*) FILTER (WHERE (f | f)::bytea = f::bytea) AS idempotent,
   count(*) FILTER (WHERE (f | (f | f))::bytea = f::bytea) AS again,
@@ -85,7 +85,7 @@ SELECT count(*) AS unions, count(*) FILTER (WHERE (u | a)::bytea = u::bytea AND 
 FROM unions;
 
 --
--- Filters of one size and rate are within it what bloom_agg makes of all keys.
+-- With equal parameters, a union within expected equals bloom_agg of all keys.
 --
 SELECT count(*) AS unions, count(*) FILTER (WHERE alike AND m > n) > 0 AS pairs,
   bool_and(u::bytea = (SELECT COALESCE(bloom_agg(k, 0.01, 1000), bloom_empty(0.01, 1000))::bytea
@@ -95,14 +95,14 @@ SELECT family, count(*) AS triples, bool_and(((a.f | b.f) | c.f)::bytea = (a.f |
   bool_and(((a.f | b.f) | c.f)::bytea = ((c.f | a.f) | b.f)::bytea) AS in_any_order
 FROM filters a JOIN filters b USING (family) JOIN filters c USING (family)
 WHERE family IN ('sized', 'hashes') GROUP BY family ORDER BY family DESC;
--- Others keep all keys, however they are put together.
+-- Other unions keep all keys, in any combination.
 SELECT count(*) AS triples, sum(lost(u, a.lo, a.hi) + lost(u, b.lo, b.hi) + lost(u, c.lo, c.hi) +
     lost(v, a.lo, a.hi) + lost(v, b.lo, b.hi) + lost(v, c.lo, c.hi)) AS lost
 FROM filters a, filters b, filters c, LATERAL (SELECT (a.f | b.f) | c.f AS u, a.f | (b.f | c.f) AS v OFFSET 0) x
 WHERE a.n % 4 = 1 AND b.n % 4 = 2 AND c.n % 4 = 3;
 
--- More than one layer of that size holds: they stand side by side, and every
--- further key still finds room.
+-- More keys than one layer holds: there are several layers, and further keys
+-- can be added.
 SELECT (bloom_info(u)).layers, lost(u, 1, 3000) AS lost, bloom_fpp(u) < 0.02 AS rate,
   lost(bloom_add_all(u, ARRAY(SELECT generate_series(3001, 4000))), 1, 4000) AS lost_later
 FROM (SELECT bloom_agg(k, 0.01, 1500) | (SELECT bloom_agg(k, 0.01, 1500) FROM generate_series(1501, 3000) k) AS u
@@ -127,7 +127,7 @@ SELECT count(*) AS filters, bloom_union_agg(f)::bytea = (SELECT bloom_agg(k, 0.0
 FROM filters WHERE family = 'sized';
 DROP AGGREGATE repeated(bloom);
 
--- NULL is skipped; of nothing comes nothing; of one filter, that one.
+-- NULL is skipped; no filters give an empty one; one filter gives that one.
 SELECT bloom_union_agg(f) = bloom_empty() AS no_rows FROM filters WHERE false;
 SELECT bloom_union_agg(NULL) = bloom_empty() AS nulls FROM filters;
 SELECT bloom_union_agg(f)::bytea = bloom_union_agg(CASE WHEN i = 1 THEN f END)::bytea AS skipped
@@ -170,7 +170,7 @@ SELECT lo = 1 AS from_one, count(*) AS filters, bloom_union_agg(f) @> 1 AS has_o
 WHERE family = 'sized' GROUP BY lo = 1 ORDER BY lo = 1;
 
 --
--- What cannot be united
+-- Filters that cannot be united
 --
 SELECT bloom_empty(seed => 1) | bloom_empty(seed => 2);
 SELECT bloom_union(bloom_agg(k, 0.01, 100, 1), bloom_agg(k, 0.01, 100, -1)) FROM generate_series(1, 100) k;
@@ -178,7 +178,7 @@ SELECT bloom_union_agg(bloom_empty(seed => k)) FROM generate_series(1, 2) k;
 SELECT bloom_agg(k) | bloom_agg(k::text) FROM generate_series(1, 3) k;
 SELECT bloom_agg(k, 0.01, 100) | bloom_agg(k::float8, 0.01, 100) FROM generate_series(1, 100) k;
 SELECT bloom_union_agg(f) FROM (SELECT bloom_agg('a'::text) UNION ALL SELECT bloom_agg('a'::bytea)) v(f);
--- an empty filter has no kind yet, but a seed
+-- an empty filter has no key type yet, but a seed
 SELECT (bloom_info(bloom_empty() | bloom_agg('x'))).key_type;
 SELECT bloom_empty(seed => 1) | bloom_agg('x');
 
@@ -195,13 +195,13 @@ FROM (SELECT (SELECT bloom_union_agg(f) FROM many WHERE d <= 32) | f AS u FROM m
 -- a filter with 32 layers takes further keys
 SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost, lost(u, 1, 2000) AS new_lost
 FROM (SELECT bloom_add_all(bloom_union_agg(f), ARRAY(SELECT generate_series(1, 2000))) AS u FROM many OFFSET 0) u;
--- the way out that the hint names
+-- the workaround in the hint
 SELECT (bloom_info(u)).layers FROM (SELECT bloom_union_agg(f) AS u
   FROM (SELECT bloom_agg(d * 10000 + k, 0.01, 60000) AS f FROM generate_series(1, 33) d, generate_series(1, 100 * d) k GROUP BY d) f) u;
 
 --
--- A filter for which nothing was asked is neutral: its union with any other
--- filter is the other one to the byte, whatever its parameters.
+-- bloom_empty() with default parameters is neutral: its union with any other
+-- filter has the bytes of the other one, whatever its parameters.
 --
 CREATE TABLE others AS
   SELECT 'seed' AS what, bloom_agg(i, 0.01, NULL, 7) AS f FROM generate_series(1, 100) i
@@ -215,9 +215,9 @@ SELECT what, bloom_empty() | f = f AS left, f | bloom_empty() = f AS right,
   (SELECT bloom_union_agg(g) FROM (VALUES (1, bloom_empty()), (2, f), (3, bloom_empty())) v (n, g)) = f AS aggregate,
   (SELECT bloom_union_agg(g) FROM (VALUES (1, f), (2, bloom_empty())) v (n, g)) = f AS first
 FROM others;
--- what an aggregate over no row returns does not change a filter
+-- the result of an aggregate over no rows does not change a filter
 SELECT what, f | (SELECT bloom_agg(1, 0.5, 10) WHERE false) = f AS no_row FROM others;
--- one that was asked for with something is not neutral
+-- an empty filter with other parameters is not neutral
 SELECT bloom_agg(1) | bloom_empty(0.001) = bloom_agg(1) AS rate, bloom_agg(1) | bloom_empty(expected => 50) = bloom_agg(1) AS expected;
 SELECT bloom_agg(1) | bloom_empty(seed => 42);
 DROP TABLE others;

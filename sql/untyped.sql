@@ -63,7 +63,7 @@ SELECT type, value,
 FROM keys ORDER BY n;
 DROP TABLE keys;
 
--- Types whose text means different things to different sessions are not read.
+-- Types whose text depends on session settings are rejected.
 SELECT type, outcome(format('bloom_agg(%1$L::%2$s) @> %1$L', value, type)) AS key,
   outcome(format('bloom_contains_any(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[value])) AS keys
 FROM (VALUES (1, '2020-01-01', 'date'), (2, '2020-01-01', 'timestamp'), (3, '2020-01-01', 'timestamptz'),
@@ -71,7 +71,7 @@ FROM (VALUES (1, '2020-01-01', 'date'), (2, '2020-01-01', 'timestamp'), (3, '202
   (8, '[1,2)', 'int4range'), (9, '{[1,2)}', 'int4multirange')) v(n, value, type)
 ORDER BY n;
 
--- Text that is no value of the type is an error of its input function.
+-- Invalid text is an error of the type's input function.
 SELECT outcome($$bloom_agg(1) @> 'one'$$);
 SELECT outcome($$bloom_agg(1) @> '99999999999999999999'$$);
 SELECT outcome($$bloom_agg(1) @> ''$$);
@@ -90,7 +90,7 @@ SELECT outcome($$bloom_agg('3.4028235e38'::float4) @> '3.4028235e38'$$);
 SELECT outcome($$bloom_agg(1e-300::float8) @> '1e-300'$$);
 SELECT outcome($$bloom_contains_any(bloom_agg(0.5::float8), '{0.25,0.1}')$$);
 
--- A filter without a key type takes text, and so does a hash.
+-- A filter without a key type reads text, and so does bloom_hash.
 SELECT key_type FROM bloom_info(bloom_add(bloom_empty(), '5'));
 SELECT key_type FROM bloom_info(bloom_add_all(bloom_empty(), '{5,6}'));
 SELECT outcome($$bloom_empty() @> '5'$$) AS one, outcome($$bloom_contains_any(bloom_empty(), '{5}')$$) AS "any";
@@ -129,7 +129,7 @@ SELECT outcome($$bloom_agg('a'::text) @> '{a}'::text[]$$);
 SELECT outcome($$bloom_add(bloom_agg(1), ARRAY[1,2])$$);
 SELECT outcome($$bloom_agg(1) @> '{1,2}'$$);
 SELECT outcome($$bloom_agg(1.5) @> '{1,2}'$$);
--- not where the filter holds arrays, or where it is text
+-- not if the filter holds arrays, or if it holds text
 SELECT outcome($$bloom_agg('{1}'::int8[]) @> ARRAY[1,2]$$);
 SELECT outcome($$bloom_agg('{1}'::int8[]) @> 1$$);
 SELECT outcome($$bloom_agg('a'::text) @> '{1,2}'$$);
@@ -181,7 +181,7 @@ EXECUTE one(' 5', ' k5');
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
--- One call site meets filters of several key types.
+-- One call site gets filters of several key types.
 CREATE TABLE mixed AS SELECT n, f FROM (VALUES (1, bloom_add(bloom_empty(), 5)), (2, bloom_add(bloom_empty(), '5'::text)),
   (3, bloom_empty()), (4, bloom_add(bloom_empty(), 5.00)), (5, bloom_add(bloom_empty(), '5'::jsonb)),
   (6, bloom_add(bloom_empty(), 5::float4)), (7, bloom_add(bloom_empty(), '5'::citext)), (8, bloom_add(bloom_empty(), 5))) v(n, f);
@@ -192,7 +192,7 @@ SELECT n, f @> '5' AS key FROM mixed ORDER BY n DESC;
 SELECT count(*) AS long FROM (SELECT bloom_agg(i) AS f FROM generate_series(1, 1000) i) x, generate_series(1, 1000) i
   WHERE bloom_contains_any(f, ARRAY[i, i + 1]::text::bloom_keys);
 
--- A type by name is found in any schema.
+-- A type is found by name in any schema.
 CREATE SCHEMA hidden;
 ALTER EXTENSION citext SET SCHEMA hidden;
 SELECT f @> '5' AS found FROM mixed WHERE n = 7;

@@ -1,9 +1,9 @@
 --
 -- VOLUME
--- A million keys of each of five types: not one is lost, on whatever way they
--- came into the filter; and the rate of false positives is that asked for.
--- What else takes millions of keys is here, too, so that a slow server can do
--- without.
+-- A million keys of each of five types: none is lost, with any function that
+-- adds keys, and the false-positive rate is the requested one.  Other tests
+-- with millions of keys are here, too, so that they can be skipped on slow
+-- servers.
 --
 
 CREATE UNLOGGED TABLE volume AS
@@ -36,7 +36,7 @@ SELECT count(*) AS tested,
   count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(z) FROM self_sized) @> z) AS lost_timestamptz
 FROM volume;
 
--- By parallel aggregate: the same filters to the byte
+-- By parallel aggregate: the same bytes
 RESET max_parallel_workers_per_gather;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
@@ -79,7 +79,7 @@ SELECT count(*) AS tested, count(*) FILTER (WHERE NOT a.t @> v.t) AS lost_text, 
   count(*) FILTER (WHERE NOT a.z @> v.z) AS lost_timestamptz
 FROM volume v JOIN filters a ON (v.n - 1) / 1000 = a.part;
 RESET work_mem;
--- the aggregate of a part has made the same of it
+-- the aggregate of a part has the same result
 SELECT count(*) AS parts, bool_and(a.t::bytea = g.t::bytea AND a.b::bytea = g.b::bytea) AS equal
 FROM added a JOIN (SELECT (n - 1) / 1000 AS part, bloom_agg(t, 0.01, 1000) AS t, bloom_agg(b, 0.01, 1000) AS b FROM volume
   WHERE n <= 100000 GROUP BY (n - 1) / 1000) g USING (part);
@@ -87,9 +87,9 @@ DROP AGGREGATE add_all(anyelement);
 DROP TABLE volume, serial, self_sized, parts, added;
 
 --
--- The rate: keys that were never added and test positive are at most 1.1
--- times as many as asked for and three standard deviations, and not much
--- fewer either, which would be a waste of bits.
+-- The rate: false positives are at most 1.1 times as many as requested plus
+-- three standard deviations, and not much fewer, which would be a waste of
+-- bits.
 --
 CREATE FUNCTION hits(p float8, n int, expected bigint, probes int) RETURNS bigint LANGUAGE sql AS $$
   SELECT count(*) FROM generate_series(-probes, -1) k
@@ -100,7 +100,7 @@ SELECT p, n, expected, probes, hits <= 1.1 * p * probes + 3 * sqrt(1.1 * p * pro
 FROM (VALUES (0.1, 1000, 1000, 100000), (0.1, 100000, NULL, 100000), (0.01, 1000, NULL, 200000), (0.01, 100000, 100000, 200000),
   (0.01, 1000000, 1000000, 1000000), (0.001, 100000, NULL, 1000000), (0.001, 1000000, 1000000, 1000000),
   (1e-4, 100000, 100000, 2000000)) v(p, n, expected, probes), hits(p, n, expected, probes);
--- few keys are kept as they are
+-- few keys are stored as hashes
 SELECT p, hits(p, 10, expected, 100000) FROM (VALUES (0.1, 10), (0.01, NULL), (0.001, 10)) v(p, expected);
 -- ten times as many keys as expected: at most 2.2 times the rate
 SET client_min_messages = error;
@@ -111,10 +111,9 @@ RESET client_min_messages;
 DROP FUNCTION hits;
 
 --
--- One million keys: size, estimates and the rate as the filter sees it, for
--- every rate asked for; sized and self-sized.  The textbook takes
--- -ln p / (ln 2)^2 bits a key, and header and all of ours at most 1.06 times
--- that.
+-- One million keys: size, estimates and the reported rate for every requested
+-- rate, with and without expected.  A standard filter takes -ln p / (ln 2)^2
+-- bits per key, and ours, including the header, at most 1.06 times as many.
 --
 CREATE TABLE made AS
   SELECT bloom_agg(k, 0.1, 1000000) AS p1, bloom_agg(k, 0.01, 1000000) AS p2, bloom_agg(k, 0.001, 1000000) AS p3,
@@ -138,7 +137,7 @@ SELECT n, abs(n - 100000) <= 5000 AS close
 			(SELECT bloom_agg(i, 0.001, 1000000) FROM generate_series(900001, 1900000) i)) AS n) x;
 
 --
--- A million keys in one call are what the aggregate makes of them.
+-- A million keys in one call have the same result as the aggregate.
 --
 SELECT bloom_add_all(bloom_empty(0.01, 1000000), array_agg(i)) =
 	bloom_agg(i, 0.01, 1000000) AS same

@@ -1,5 +1,5 @@
 /*
- * What doc/REFERENCE.md says about DuckDB in "Coming from elsewhere", tried:
+ * What doc/REFERENCE.md says about DuckDB in "What others do better", tried:
  *
  *     npm install @duckdb/node-api
  *     node demo/elsewhere/duckdb.js

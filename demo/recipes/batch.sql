@@ -1,4 +1,4 @@
--- The new rows of a batch, exactly, and the batch into the filter: on the home pages of Debian's packages.
+-- Finds the new rows of a batch exactly and adds the batch to the filter; data: the home pages of Debian's packages.
 -- doc/COOKBOOK.md explains it. Run in demo/.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 SET max_parallel_workers_per_gather = 0;
@@ -40,11 +40,11 @@ BEGIN
     ASSERT EXISTS (SELECT FROM plan('TABLE with_or') line WHERE line ~ 'OR \(NOT .*SubPlan'), 'a subplan';
     ASSERT NOT EXISTS (SELECT FROM plan('TABLE with_or') line WHERE line ~ 'Anti Join|hashed'),
         'neither joined nor hashed';
-    -- UNION ALL: it is joined
+    -- UNION ALL: the subquery is joined
     ASSERT EXISTS (SELECT FROM plan('TABLE in_two_parts') line WHERE line ~ 'Anti Join'), 'an anti join';
     ASSERT NOT EXISTS (SELECT FROM plan('TABLE in_two_parts') line WHERE line ~ 'SubPlan'), 'no subplan';
 
-    -- Both parts together are what is new, and the first one is nearly all of it.
+    -- Both parts together are the new rows; the first part has nearly all of them.
     ASSERT (SELECT count(*) = new FROM in_two_parts), 'as many as there are';
     ASSERT NOT EXISTS (TABLE in_two_parts INTERSECT TABLE visited), 'none was visited';
     ASSERT unseen BETWEEN 0.98 * new AND new, unseen || ' of ' || new;

@@ -1,4 +1,4 @@
--- A crawler that fetches no page twice: only what the filter cannot rule out is looked up among the visited pages.
+-- A crawler that fetches no page twice: only URLs that the filter cannot rule out are looked up in the visited pages.
 -- doc/COOKBOOK.md explains it. Run in demo/, where the URLs are.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
@@ -7,7 +7,7 @@ CREATE TABLE frontier (url text PRIMARY KEY);
 CREATE TABLE crawler (known bloom NOT NULL);            -- one row: visited and frontier
 INSERT INTO crawler VALUES (bloom_empty(0.01, 40000));
 
--- Puts the unknown of these URLs into the frontier; tells how many there were and how many had to be looked up.
+-- Adds the unknown ones of these URLs to the frontier; returns the numbers of URLs added and looked up.
 CREATE FUNCTION enqueue(candidates text[], OUT added int, OUT looked_up int) LANGUAGE plpgsql AS $$
 DECLARE
     filter bloom;
@@ -34,8 +34,7 @@ CREATE TABLE packages (name text, section text, url text);
 \copy packages FROM PROGRAM 'gzip -dc debian-packages.tsv.gz'
 ANALYZE packages;
 
--- Every package's home page in batches of 1,000 by name, as a crawler would come across them. Half of each batch
--- is fetched before the next comes.
+-- Every package's home page in batches of 1,000 by name. Half of each batch is fetched before the next batch.
 CREATE TABLE batches AS
 SELECT n / 1000 AS batch, array_agg(url) AS urls
   FROM (SELECT url, row_number() OVER (ORDER BY name) - 1 AS n FROM packages) p
@@ -67,7 +66,7 @@ BEGIN
     ASSERT urls = (SELECT sum(added) FROM log), 'as many as were added';
     ASSERT (SELECT bool_and(known @> url) FROM packages, crawler), 'all of them known';
     ASSERT (SELECT count(*) FROM visited) BETWEEN 10000 AND 20000, 'half of them visited';
-    -- New URLs were looked up at no more than the rate of a full filter, and four standard deviations.
+    -- New URLs were looked up at no more than the rate of a full filter plus four standard deviations.
     SELECT sum(looked_up) - (sum(candidates) - sum(added)) INTO n FROM log;
     ASSERT n <= 0.01 * urls + 4 * sqrt(0.01 * urls), n || ' new URLs were looked up';
     ASSERT (SELECT sum(looked_up) < 0.5 * sum(candidates) FROM log), 'lookups were saved';

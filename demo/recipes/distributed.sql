@@ -1,4 +1,4 @@
--- One filter of a table that lies on several servers: each makes one of its part, they travel, and are united.
+-- One filter of a table distributed over several servers: each builds a filter of its part, and these are united.
 -- doc/COOKBOOK.md explains it. Here a server is a schema; test/tap/013_fdw.pl has three servers. Run in demo/.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
@@ -11,7 +11,7 @@ CREATE TABLE parts (server int PRIMARY KEY, urls bloom NOT NULL);
 INSERT INTO parts
 SELECT bloom_shard(name, 4), bloom_agg(url, 0.01, 40000) FROM packages GROUP BY 1;
 
--- There and here by COPY, as text or binary; a driver that fetches and sends the column does the same.
+-- Transfer by COPY, as text or binary; a driver that fetches and sends the column does the same.
 CREATE TABLE arrived (LIKE parts);
 \copy parts TO PROGRAM 'gzip >"${TMPDIR:-/tmp}/bloomfilter_parts.$PPID.gz"' (FORMAT binary)
 \copy arrived FROM PROGRAM 'f="${TMPDIR:-/tmp}/bloomfilter_parts.$PPID.gz"; gzip -dc <"$f"; rm "$f"' (FORMAT binary)
@@ -22,7 +22,7 @@ SELECT bloom_cardinality(urls) AS urls, bloom_fpp(urls)::numeric(6, 5) AS rate,
        pg_size_pretty(pg_column_size(urls)::bigint) AS size
   FROM united;
 
--- A state of the aggregate, serialized as a distributed PostgreSQL would carry it, is the image of a filter.
+-- A serialized state of the aggregate, as a distributed PostgreSQL passes it, is the image of a filter.
 CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
     SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
 

@@ -1,14 +1,14 @@
--- Keys cannot be taken out of a filter; whole filters can. One a day, and the union of the last seven.
+-- Keys cannot be deleted from a filter, but whole filters can: one filter per day, and the union of the last seven.
 -- doc/COOKBOOK.md explains it.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
--- All made for a week's keys: filters of one shape unite by OR, and the union is no larger than one of them.
+-- All sized for a week's keys: filters with the same parameters are ORed, and the union is as large as one of them.
 CREATE TABLE seen (day date PRIMARY KEY, visitors bloom NOT NULL);
 INSERT INTO seen
 SELECT date '2025-06-01' + day, bloom_agg(10000 * day + i, 0.001, 7 * 2000)
   FROM generate_series(0, 9) day, generate_series(1, 2000) i GROUP BY day;
 
--- The union is kept, and made anew when a day has ended.
+-- The union is stored, and computed again at the end of each day.
 CREATE TABLE last_week (until date NOT NULL, visitors bloom NOT NULL);
 INSERT INTO last_week
 SELECT max(day), bloom_union_agg(visitors) FROM seen WHERE day > date '2025-06-10' - 7;
@@ -33,8 +33,8 @@ BEGIN
               FROM last_week, bloom_info(visitors) i, bloom_sizing(0.001, 14000) z), 'the union has one layer';
     ASSERT (SELECT abs(bloom_cardinality(visitors) - 14000) < 300 FROM last_week), 'and counts the week';
 
-    -- What not to do: exclude what is to be deleted. Few can be, and a union with any filter that has the key
-    -- takes it back.
+    -- Do not exclude keys to delete them: the number of exclusions is limited, and a union with any filter that has
+    -- the key removes its exclusion.
     SELECT bloom_exclude(visitors, 90001) INTO f FROM last_week;
     ASSERT NOT f @> 90001, 'hidden';
     ASSERT (SELECT (f | visitors) @> 90001 FROM seen WHERE day = '2025-06-10'), 'and back again';

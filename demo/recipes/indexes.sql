@@ -1,21 +1,21 @@
--- PostgreSQL's own Bloom filters, contrib/bloom and the bloom operator classes of BRIN, beside a filter of this
--- extension: what doc/REFERENCE.md says about them in "Coming from elsewhere".
+-- PostgreSQL's Bloom filters, contrib/bloom and the bloom operator classes of BRIN, compared with a filter of this
+-- extension: verifies the statements of doc/REFERENCE.md, "What others do better".
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 SELECT count(*) = 0 AS missing FROM pg_available_extensions WHERE name = 'bloom' \gset
 \if :missing
-\echo this server comes without contrib/bloom
+\echo contrib/bloom is not installed
 \quit
 \endif
 CREATE EXTENSION bloom;
 SET max_parallel_workers_per_gather = 0;
 SET jit = off;
 
--- Columns that are not sorted, and one that is
+-- Unsorted columns, and one sorted column
 CREATE TABLE events (id int NOT NULL, day int NOT NULL, kind int NOT NULL, visitor text NOT NULL);
 INSERT INTO events SELECT i, i / 10000, i % 1000, md5(i::text) FROM generate_series(1, 200000) i;
 ANALYZE events;
 
--- The nodes of a plan: what they are, with which index, and how many blocks they read
+-- The nodes of a plan: type, index, and number of blocks read
 CREATE FUNCTION nodes(query text, OUT node text, OUT index text, OUT blocks bigint) RETURNS SETOF record
     LANGUAGE plpgsql AS $$
 DECLARE
@@ -55,7 +55,7 @@ BEGIN
               FROM pg_opclass o JOIN pg_am a ON a.oid = opcmethod JOIN pg_type t ON t.oid = opcintype
              WHERE amname = 'bloom'), 'of the types that it comes with';
 
-    -- A new row is in the index at once; the filter does not have it.
+    -- A new row is in the index immediately; it is not in the filter.
     INSERT INTO events VALUES (0, 0, 0, 'new');
     ASSERT (SELECT count(*) = 1 FROM events WHERE id = 0 AND visitor = 'new'), 'the index is kept up to date';
     ASSERT (SELECT NOT f @> 'new' FROM visitors), 'the filter is not';
@@ -83,7 +83,7 @@ BEGIN
     ASSERT NOT EXISTS (SELECT FROM nodes('SELECT FROM events WHERE visitor < ''0''') WHERE index IS NOT NULL),
         'but no comparison other than equality';
 
-    -- A value in every range skips nothing.
+    -- No range is skipped for a value that occurs in all of them.
     ASSERT NOT EXISTS (SELECT FROM nodes('SELECT FROM events WHERE kind = 5') WHERE index IS NOT NULL), 'no index';
     CREATE INDEX everywhere ON events USING brin (kind int4_bloom_ops) WITH (pages_per_range = 16);
     SET LOCAL enable_seqscan = off;

@@ -1,6 +1,6 @@
--- Requests for ids that do not exist are answered without the big table: a filter of all ids, and beside it an
--- insert-only delta of those that came since. doc/COOKBOOK.md explains it; test/tap/012_swap.pl runs this file and
--- then works on its tables with many sessions.
+-- Requests for ids that do not exist do not read the large table: a filter has all ids, and an insert-only delta has
+-- those inserted since. doc/COOKBOOK.md explains it; test/tap/012_swap.pl runs this file and then uses its tables in
+-- many sessions.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 CREATE TABLE items (id bigint PRIMARY KEY, body text);
@@ -12,7 +12,7 @@ CREATE TABLE item_delta (id bigint NOT NULL) WITH (vacuum_truncate = off);
 CREATE INDEX ON item_delta (id);
 INSERT INTO item_delta SELECT generate_series(1, 5000); -- pages that stay, which makes the planner use the index
 
--- Whoever writes an item leaves its id in the delta, in the same transaction.
+-- Writing an item adds its id to the delta in the same transaction.
 CREATE FUNCTION note_item() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO item_delta VALUES (NEW.id);
@@ -22,7 +22,7 @@ CREATE TRIGGER note_item AFTER INSERT OR UPDATE OF id ON items
     FOR EACH ROW EXECUTE FUNCTION note_item();
 ALTER TABLE items ENABLE ALWAYS TRIGGER note_item;      -- also what replication writes
 
--- One statement, hence one snapshot, looks at filter, delta and table.
+-- One statement, hence one snapshot, reads filter, delta and table.
 CREATE FUNCTION find_item(wanted bigint) RETURNS SETOF items LANGUAGE sql STABLE AS $$
     SELECT * FROM items
      WHERE id = wanted
@@ -30,7 +30,7 @@ CREATE FUNCTION find_item(wanted bigint) RETURNS SETOF items LANGUAGE sql STABLE
             OR EXISTS (SELECT FROM item_delta WHERE id = wanted))
 $$;
 
--- Every minute: what is deleted from the delta, and only that, goes to the filter.
+-- Every minute: move the rows of the delta, and only those deleted from it, to the filter.
 CREATE FUNCTION merge_items() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     LOCK TABLE item_filter IN SHARE ROW EXCLUSIVE MODE; -- one job at a time; lookups go on
@@ -39,7 +39,7 @@ BEGIN
      WHERE EXISTS (SELECT FROM gone);
 END $$;
 
--- Every night: a filter of the ids that there are, without those that were deleted.
+-- Every night: rebuild the filter from the existing ids, without deleted ones.
 CREATE FUNCTION rebuild_items(expected bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     LOCK TABLE item_filter IN SHARE ROW EXCLUSIVE MODE;
@@ -50,7 +50,7 @@ END $$;
 
 SELECT rebuild_items(30000);
 
--- Whether looking up an id would touch the table items
+-- Whether looking up an id would read the table items
 CREATE FUNCTION touches_items(wanted bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -67,7 +67,7 @@ DECLARE
 BEGIN
     ASSERT (SELECT bool_and(EXISTS (SELECT FROM find_item(id))) FROM items), 'every item is found';
     ASSERT touches_items(7), 'an item is read';
-    -- 20 would be expected at the full size of the filter, and four standard deviations are 18
+    -- 20 are expected if the filter is full; four standard deviations are 18
     SELECT count(*) INTO n FROM generate_series(1, 140000) id, item_filter WHERE id % 7 <> 0 AND filter @> id;
     ASSERT n <= 120 + 4 * sqrt(120), n || ' of 120000 missing ids pass';
     SELECT count(*) INTO n FROM generate_series(1, 200) id WHERE id % 7 <> 0 AND touches_items(id);
@@ -86,7 +86,7 @@ BEGIN
     PERFORM merge_items();
     ASSERT (SELECT filter @> -501 FROM item_filter), 'merging nothing keeps the filter';
 
-    -- rebuilding forgets what was deleted
+    -- a rebuild drops deleted ids
     DELETE FROM items WHERE id > 70000;
     SELECT count(*) INTO n FROM generate_series(70007, 140000, 7) id, item_filter WHERE filter @> id;
     ASSERT n = 10000, 'deleted ids stay in the filter';
@@ -98,7 +98,7 @@ BEGIN
     ASSERT NOT EXISTS (SELECT FROM item_delta), 'the delta is empty again';
 END $$;
 
--- Also an empty delta is asked by its index: a prepared lookup keeps its plan while the delta grows.
+-- Lookups use the index of the delta even if it is empty: a prepared lookup keeps its plan while the delta grows.
 VACUUM item_delta;
 DO $$
 DECLARE

@@ -1,12 +1,12 @@
 -- Is this phone number registered? Has this user taken part in this sale? doc/COOKBOOK.md explains it.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
--- Sizes in MiB, beside the fewest bits there can be
-SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(standard_bits / 8388608.0, 2) AS textbook
+-- Sizes in MiB, compared with a standard Bloom filter
+SELECT n, fpp, round(bytes / 1048576.0, 2) AS size, round(standard_bits / 8388608.0, 2) AS standard
   FROM unnest(ARRAY[1000000, 10000000, 100000000]) n, unnest(ARRAY[1e-4, 1e-7]) fpp, bloom_sizing(fpp, n)
  ORDER BY fpp DESC, n;
 
--- Phone numbers as integers, +49 150 1xxxxxxx: each third of them is registered.
+-- Phone numbers as integers, +49 150 1xxxxxxx: every third one is registered.
 CREATE TABLE subscribers (phone bigint PRIMARY KEY);
 INSERT INTO subscribers SELECT 491501000000000 + 3 * i FROM generate_series(1, 50000) i;
 CREATE TABLE phones (fpp float8, registered bloom NOT NULL);
@@ -26,7 +26,7 @@ DECLARE
 BEGIN
     ASSERT (SELECT max(bytes / (standard_bits / 8)) < 1.06 AND min(bytes / (standard_bits / 8)) >= 1
               FROM unnest(ARRAY[1000000, 10000000, 100000000]) keys, unnest(ARRAY[1e-4, 1e-7]) rate,
-                   bloom_sizing(rate, keys)), 'sizes are within 6 % of the textbook';
+                   bloom_sizing(rate, keys)), 'sizes are within 6 % of a standard filter';
     FOR p IN SELECT * FROM phones LOOP
         ASSERT (SELECT bool_and(p.registered @> phone) FROM subscribers), 'every number is found';
         SELECT count(*) INTO n FROM generate_series(491501000000000, 491501000300000) AS g (phone)
@@ -35,11 +35,11 @@ BEGIN
     END LOOP;
 END $$;
 
--- A sale and who has taken part in it: one filter a campaign.
+-- Participants of a sale: one filter per campaign.
 CREATE TABLE campaigns (id int PRIMARY KEY, taken bloom NOT NULL) WITH (fillfactor = 50);
 INSERT INTO campaigns SELECT i, bloom_empty(1e-6) FROM generate_series(1, 1000) i;
 
--- True for a user who certainly has not taken part, and who from now on has.
+-- Returns true if the user certainly has not taken part, and adds the user.
 CREATE FUNCTION take_part(campaign int, who bigint) RETURNS boolean LANGUAGE sql AS $$
     WITH first AS (
         UPDATE campaigns SET taken = bloom_add(taken, who) WHERE id = campaign AND NOT taken @> who RETURNING 1)

@@ -1,9 +1,9 @@
--- A join with a table on another server, of which only the rows that pass a filter travel. doc/COOKBOOK.md explains
--- it. Here both servers are this one, under another name; test/tap/013_fdw.pl has three. Run in demo/.
+-- A join with a table on another server that transfers only the rows that pass a filter. doc/COOKBOOK.md explains
+-- it. Here both servers are the same one; test/tap/013_fdw.pl has three servers. Run in demo/.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 SELECT count(*) = 0 AS missing FROM pg_available_extensions WHERE name = 'postgres_fdw' \gset
 \if :missing
-\echo this server comes without postgres_fdw
+\echo postgres_fdw is not installed
 \quit
 \endif
 CREATE EXTENSION IF NOT EXISTS postgres_fdw;
@@ -31,7 +31,7 @@ SELECT a.name, url FROM archived a JOIN watched USING (url)
 
 EXPLAIN (VERBOSE, COSTS OFF) TABLE filtered;
 
--- Rows that come from the other server, and what it is asked
+-- The rows received from the other server, and the remote query
 CREATE FUNCTION travel(query text, OUT n bigint, OUT asked text) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -51,7 +51,7 @@ BEGIN
     ASSERT (SELECT travel.n FROM travel('TABLE plain')) = 59227, 'without a filter, all rows travel';
     SELECT travel.n INTO n FROM travel('TABLE filtered');
     ASSERT n BETWEEN matching AND matching + 0.01 * 59227 * 2, n || ' rows for ' || matching;
-    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is asked there';
+    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is probed there';
     ASSERT matching = (SELECT count(*) FROM filtered), 'no row is missing';
     ASSERT NOT EXISTS (TABLE plain EXCEPT ALL TABLE filtered), 'the result is the same';
 END $$;

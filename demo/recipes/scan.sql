@@ -28,7 +28,7 @@ SELECT calls.id
   FROM calls JOIN clients ON clients.id = calls.client, (SELECT f FROM filters WHERE name = 'vip' OFFSET 0) vip
  WHERE clients.vip AND f @> calls.client;
 
--- A plan without costs, a line a row
+-- A plan without costs, one row per line
 CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
@@ -37,7 +37,7 @@ END $$;
 SELECT plan('TABLE subquery') AS "a scalar subquery";
 SELECT plan('TABLE from_list') AS "a table in FROM";
 
--- The rows that the scan of calls passes on
+-- The number of rows that the scan of calls returns
 CREATE FUNCTION scanned(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -66,7 +66,7 @@ BEGIN
         'so is a CTE';
     ASSERT EXISTS (SELECT FROM plan('TABLE from_subquery') line WHERE line ~ 'Join Filter'), 'and a subquery in FROM';
 
-    -- What they do
+    -- The rows that they process
     ASSERT scanned('TABLE from_list') = 200000, 'every row reaches the join';
     ASSERT scanned('TABLE subquery') BETWEEN 2000 AND 2000 + 0.02 * 200000, scanned('TABLE subquery') || ' rows';
     ASSERT NOT EXISTS (TABLE unfiltered EXCEPT ALL TABLE subquery)

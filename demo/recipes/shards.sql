@@ -1,8 +1,8 @@
--- A blacklist of more URLs than one filter may hold, in shards; here at small size. doc/COOKBOOK.md explains it.
+-- A sharded blacklist for more URLs than one filter can hold, at small size. doc/COOKBOOK.md explains it.
 -- Run in demo/, where the URLs are.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
--- The layout for ten billion URLs at 0.01 %: this many filters at least, below 26 GB in all.
+-- The layout for ten billion URLs at 0.01 %: the minimum number of filters, less than 26 GB in total.
 SELECT filters, pg_size_pretty(bytes) AS size, round(bits_per_key::numeric, 2) AS bits_per_key
   FROM bloom_sizing(0.0001, 10000000000);
 
@@ -14,12 +14,12 @@ BEGIN
     SELECT * INTO s FROM bloom_sizing(0.0001, 10000000000);
     ASSERT s.bytes < 26e9, s.bytes || ' bytes';
     ASSERT s.filters BETWEEN 47 AND 64, s.filters || ' filters';
-    -- Shards are not equally full: with 64, each is made for four standard deviations more.
+    -- Shards are not equally full: with 64 shards, each is sized for four standard deviations more than the mean.
     SELECT * INTO shard FROM bloom_sizing(0.0001, (1e10 / 64 + 4 * sqrt(1e10 / 64))::bigint);
     ASSERT shard.filters = 1 AND 64 * shard.bytes < 26e9, 64 * shard.bytes || ' bytes in 64 shards';
 END $$;
 
--- Eight shards in four partitions; a partition may as well be a foreign table on another server.
+-- Eight shards in four partitions; a partition can also be a foreign table.
 CREATE TABLE blacklist (shard int NOT NULL, urls bloom NOT NULL) PARTITION BY HASH (shard);
 CREATE TABLE blacklist_0 PARTITION OF blacklist FOR VALUES WITH (MODULUS 4, REMAINDER 0);
 CREATE TABLE blacklist_1 PARTITION OF blacklist FOR VALUES WITH (MODULUS 4, REMAINDER 1);
@@ -31,7 +31,7 @@ CREATE TABLE packages (name text, section text, url text);
 \copy packages FROM PROGRAM 'gzip -dc debian-packages.tsv.gz'
 ANALYZE packages;
 
--- 30,088 URLs over 8 shards; "expected" is the share of one and four standard deviations.
+-- 30,088 URLs over 8 shards; "expected" is the mean of a shard plus four standard deviations.
 INSERT INTO blacklist
 SELECT bloom_shard(url, 8), bloom_agg(url, 0.0001, 4100) FROM packages GROUP BY 1;
 
@@ -39,7 +39,7 @@ CREATE FUNCTION blacklisted(url text) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT urls @> url FROM blacklist WHERE shard = bloom_shard(url, 8)), false)
 $$;
 
--- A list of new ones, each shard by one call
+-- Add a list of new URLs, with one call per shard
 CREATE FUNCTION blacklist(new text[]) RETURNS void LANGUAGE sql AS $$
     UPDATE blacklist b SET urls = bloom_add_all(b.urls, n.urls)
       FROM (SELECT bloom_shard(url, 8) AS shard, array_agg(url) AS urls FROM unnest(new) url GROUP BY 1) n

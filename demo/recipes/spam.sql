@@ -1,4 +1,4 @@
--- Senders of spam, and those that must not be taken for one. doc/COOKBOOK.md explains it.
+-- A filter of spam senders that excludes known customers. doc/COOKBOOK.md explains it.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 CREATE TABLE spammers AS
@@ -7,7 +7,7 @@ CREATE TABLE customers AS
 SELECT 'user' || i || '@customer' || i % 89 || '.example' AS address FROM generate_series(1, 20000) i;
 INSERT INTO customers VALUES ('user5@spam5.example');   -- a customer who does send spam
 
--- The false positives among those we know, by the exact list where it is: excluded.
+-- Finds the false positives among known customers by the exact list, and excludes them.
 CREATE FUNCTION spam_filter() RETURNS bloom LANGUAGE sql AS $$
     SELECT bloom_exclude_all(f, ARRAY(
                SELECT address FROM customers c
@@ -28,11 +28,11 @@ BEGIN
     ASSERT (SELECT count(*) = 1 FROM customers, mail WHERE spam @> address), 'one customer is, and rightly';
     SELECT excluded INTO n FROM mail, bloom_info(spam);
     ASSERT n BETWEEN 1 AND 20 + 4 * sqrt(20), n || ' exceptions';
-    -- A customer who turns to spam is found, exception or not, when the address is added.
+    -- Adding the address of a customer who sends spam removes its exclusion.
     SELECT address INTO innocent
       FROM customers, (SELECT bloom_agg(address, 0.001, 25000) AS f FROM spammers) x, mail
      WHERE f @> address AND NOT spam @> address LIMIT 1;
     UPDATE mail SET spam = bloom_add(spam, innocent);
     ASSERT (SELECT spam @> innocent FROM mail), 'added, it is found';
-    ASSERT (SELECT excluded = n - 1 FROM mail, bloom_info(spam)), 'one exception fewer';
+    ASSERT (SELECT excluded = n - 1 FROM mail, bloom_info(spam)), 'one exclusion fewer';
 END $$;

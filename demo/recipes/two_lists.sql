@@ -11,9 +11,9 @@ SELECT 'https://www.example.org/' || md5(i::text) || lpad(to_hex(i), 8, '0') AS 
   FROM generate_series(:n - :n / 10 + 1, 2 * :n - :n / 10) i;
 ANALYZE list_a, list_b;
 
--- What of b may be in a; and of that, what of a may be in it. The join is exact, over a tenth of the rows. The second
--- filter has another seed, since what it is made of was chosen by the first one: keys that passed it by chance share
--- bits with keys of a, which would pass the second by chance more often.
+-- The rows of b that may be in a, then the rows of a that may be in these. The join is exact, over a tenth of the
+-- rows. The second filter has another seed, because its keys have passed the first filter: those that are false
+-- positives share bits with keys of a, which would then pass the second filter more often.
 CREATE UNLOGGED TABLE filter_a AS SELECT bloom_agg(url, 0.01, :n) AS f FROM list_a;
 ALTER TABLE filter_a ALTER f SET NOT NULL;
 CREATE UNLOGGED TABLE left_b AS SELECT url FROM list_b WHERE (SELECT f FROM filter_a) @> url;

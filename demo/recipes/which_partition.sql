@@ -1,4 +1,4 @@
--- Which day may hold this key? Asked of a filter a day, so that only those partitions are scanned.
+-- Which day may contain this key? One filter per day is probed, so that only matching partitions are scanned.
 -- doc/COOKBOOK.md explains it.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
@@ -16,13 +16,13 @@ INSERT INTO events
 SELECT day, 'regular', 'visit' FROM unnest(ARRAY[date '2025-06-03', date '2025-06-17', date '2025-06-30']) day;
 ANALYZE events;
 
--- One filter a partition; a day that is over does not change any more.
+-- One filter per partition; past days do not change.
 CREATE TABLE event_days AS
 SELECT day, bloom_agg(visitor, 0.001) AS visitors FROM events GROUP BY day;
 ALTER TABLE event_days ADD PRIMARY KEY (day), ALTER visitors SET NOT NULL;
 ANALYZE event_days;
 
--- The key is hashed once. OFFSET 0 keeps the scan inside the loop over the days, where all others are pruned.
+-- The key is hashed once. OFFSET 0 keeps the scan inside the loop over the days, where other days are pruned.
 CREATE FUNCTION events_of(who text) RETURNS SETOF events LANGUAGE sql STABLE AS $$
     SELECT e.*
       FROM (SELECT day FROM event_days, bloom_hash(who) hash WHERE bloom_contains_hash(visitors, hash)) d,
@@ -32,7 +32,7 @@ $$;
 SELECT count(*), pg_size_pretty(sum(pg_column_size(visitors))) AS size FROM event_days;
 SELECT day, what FROM events_of('regular') ORDER BY day;
 
--- How many partitions such a query scans
+-- The number of partitions that such a query scans
 CREATE FUNCTION partitions_scanned(who text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
