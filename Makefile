@@ -39,8 +39,10 @@ OBJS = $(CORE_OBJS) \
 # A comma that functions of make do not see.
 , := ,
 
-# A name that postgres exports, too, must not be bound to postgres.
-SHLIB_LINK += -Wl,-Bsymbolic -lm
+# A name that postgres exports, too, must not be bound to postgres.  The linkers
+# of these systems bind symbols like that anyway and do not know the option.
+# PORTNAME comes from PGXS, so it is known only when the library is linked.
+SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
 # For test/tap/010_out_of_memory.pl, allocations that can be made to fail; for
 # 015_indirect.pl, indirect TOAST pointers.
