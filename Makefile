@@ -6,7 +6,7 @@
 # scripts/check runs all tests against a throwaway server.
 
 EXTENSION = bloomfilter
-DATA = bloomfilter--1.0.sql
+DATA = $(wildcard bloomfilter--*.sql)
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
