@@ -24,7 +24,7 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE owner LOGIN');
 
 # What a version of the extension consists of: its objects with all that
-# catalogs say about them, except OIDs and owners, and the members of its
+# catalogs say about them, except OIDs, schema and owner, and the members of its
 # operator families.
 my $objects = q{
 SELECT pg_describe_object(d.classid, d.objid, 0),
@@ -37,7 +37,8 @@ SELECT pg_describe_object(d.classid, d.objid, 0),
 	to_jsonb(o) - ARRAY['oid', 'oprnamespace', 'oprowner', 'oprleft',
 		'oprright', 'oprresult', 'oprcom', 'oprnegate'],
 	o.oprcom::regoperator, o.oprnegate::regoperator, o.oprresult::regtype,
-	to_jsonb(t) - ARRAY['oid', 'typnamespace', 'typowner', 'typarray'],
+	to_jsonb(t) - ARRAY['oid', 'typnamespace', 'typowner', 'typelem',
+		'typarray'],
 	c.castcontext, c.castmethod, c.castfunc::regprocedure
 FROM pg_depend d
 LEFT JOIN pg_proc p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
@@ -56,6 +57,22 @@ WHERE e.deptype = 'e' AND e.classid IN ('pg_opclass'::regclass, 'pg_opfamily'::r
 	AND e.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
 	AND m.classid IN ('pg_amop'::regclass, 'pg_amproc'::regclass)
 ORDER BY 1};
+
+# Check that two databases have the same objects, and else show those that
+# differ, one a line.
+sub same_objects
+{
+	my ($got, $expected, $name) = @_;
+	my %got = map { $_ => 1 } split /\n/, $got;
+	my %expected = map { $_ => 1 } split /\n/, $expected;
+
+	is( join("\n",
+			(map { "not expected: $_" } grep { !$expected{$_} } sort keys %got),
+			(map { "missing: $_" } grep { !$got{$_} } sort keys %expected)),
+		'',
+		$name);
+	return;
+}
 
 # What is left of anything that was made after initdb
 my $remains = join ' UNION ALL ',
@@ -128,7 +145,7 @@ foreach my $old (@versions)
 
 	$node->safe_psql($app, 'ALTER EXTENSION bloomfilter UPDATE');
 	is($node->safe_psql($app, $version), 'next', "$old: updated");
-	is($node->safe_psql($app, $objects),
+	same_objects($node->safe_psql($app, $objects),
 		$fresh, "$old: objects are those of a fresh installation");
 	is($node->safe_psql($app, 'SELECT fingerprint()'),
 		$fingerprint, "$old: filters are the same");
@@ -159,7 +176,7 @@ foreach my $old (@versions)
 				"$dumps/$dump.sql"
 			],
 			"$old: the dump $dump is restored");
-		is($node->safe_psql('restored', $objects),
+		same_objects($node->safe_psql('restored', $objects),
 			$fresh, "$old: with the objects of the newest version");
 		is($node->safe_psql('restored', 'SELECT fingerprint()'),
 			$fingerprint, "$old: with the same filters");
