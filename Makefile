@@ -6,7 +6,7 @@
 # scripts/check runs all tests against a throwaway server.
 
 EXTENSION = bloomfilter
-DATA = bloomfilter--1.0.sql
+DATA = $(wildcard bloomfilter--*.sql)
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
@@ -20,8 +20,10 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 # A comma that functions of make do not see.
 , := ,
 
-# A name that postgres exports, too, must not be bound to postgres.
-SHLIB_LINK += -Wl,-Bsymbolic -lm
+# A name that postgres exports, too, must not be bound to postgres.  The linkers
+# of these systems bind symbols like that anyway and do not know the option.
+# PORTNAME comes from PGXS, so it is known only when the library is linked.
+SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
 # For test/tap/010_out_of_memory.pl, allocations that can be made to fail; for
 # 015_indirect.pl, indirect TOAST pointers.

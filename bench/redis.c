@@ -33,11 +33,11 @@
 	"local m = tonumber(ARGV[2]) " \
 	"for i = 1, 14 do " body " end return " result
 
-static const char *const check_script =
-	SCRIPT("if redis.call('GETBIT', KEYS[1], (x + i * y) % m) == 0 "
-		   "then return 0 end", "1");
-static const char *const add_script =
-	SCRIPT("redis.call('SETBIT', KEYS[1], (x + i * y) % m, 1)", "1");
+#define CHECK_SCRIPT \
+	SCRIPT("if redis.call('GETBIT', KEYS[1], (x + i * y) % m) == 0 " \
+		   "then return 0 end", "1")
+#define ADD_SCRIPT \
+	SCRIPT("redis.call('SETBIT', KEYS[1], (x + i * y) % m, 1)", "1")
 
 static redisContext *connections[MAX_ADDRESSES];
 static char check_sha[64];
@@ -178,8 +178,8 @@ main(int argc, char **argv)
 	snprintf(bits, sizeof(bits), "%.0f", ceil((double) nkeys * 14 / log(2)));
 	for (i = 2; i < argc; i++)
 		connections[i - 2] = connect_to(argv[i]);
-	load(connections[0], check_script, check_sha);
-	load(connections[0], add_script, add_sha);
+	load(connections[0], CHECK_SCRIPT, check_sha);
+	load(connections[0], ADD_SCRIPT, add_sha);
 	fill(connections[0]);
 	printf("ready\n");
 	fflush(stdout);

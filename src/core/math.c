@@ -48,6 +48,23 @@
  */
 #define SLACK			4
 
+/*
+ * Variables of one thread.  C11 has them under this name, unless it says that
+ * it has no threads, and compilers had them before under names of their own.
+ * Where there are none, the core must be called by one thread only, as a
+ * PostgreSQL backend does.
+ */
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && \
+	!defined(__STDC_NO_THREADS__)
+#define THREAD_LOCAL	_Thread_local
+#elif defined(__GNUC__)
+#define THREAD_LOCAL	__thread
+#elif defined(_MSC_VER)
+#define THREAD_LOCAL	__declspec(thread)
+#else
+#define THREAD_LOCAL
+#endif
+
 typedef struct Design
 {
 	double		fpp;
@@ -234,8 +251,8 @@ fewest_bits(double fpp, unsigned block_log2, unsigned k,
 static const Design *
 design_for(double fpp)
 {
-	static _Thread_local Design known[8];
-	static _Thread_local unsigned next = 0;
+	static THREAD_LOCAL Design known[8];
+	static THREAD_LOCAL unsigned next = 0;
 	double		standard = bf_standard_bits_per_key(fpp);
 	unsigned	max_k = bf_standard_hashes(fpp) + 1;
 	unsigned	least_k = max_k > 8 ? max_k - 8 : 1;

@@ -109,7 +109,7 @@ hash_bytea_key(Datum key, uint64 seed)
 static uint64
 hash_text_key(Datum key, uint64 seed)
 {
-	text	   *string = DatumGetTextPP(key);
+	struct varlena *string = DatumGetTextPP(key);
 	uint64		hash = hash_string(VARDATA_ANY(string),
 								   VARSIZE_ANY_EXHDR(string), seed);
 
@@ -313,12 +313,14 @@ pgbloom_hash_enum(Datum key, uint64 seed)
 }
 
 /* The last type of each key type can represent the values of all of them. */
-static const struct
+typedef struct CanonicalType
 {
 	Oid			type;
 	BfKeyTypeCode	key_type;
 	PgBloomHashFunction hash;
-}			canonical_types[] =
+} CanonicalType;
+
+static const CanonicalType canonical_types[] =
 {
 	{NAMEOID, BF_KEY_TEXT, hash_name_key},
 	{BPCHAROID, BF_KEY_TEXT, hash_bpchar_key},

@@ -43,7 +43,8 @@ tap_agree(void)
 __attribute__((format(printf, 3, 4)))
 #endif
 static inline bool
-tap_complain(int line, const char *condition, const char *format,...)
+tap_complain(int line, const char *condition, const char *format,
+			 ...)
 {
 	va_list		args;
 
