@@ -41,25 +41,24 @@ typedef enum PgBloomType
 /* What a call site knows about the type of its keys. */
 typedef struct PgBloomKeyInfo PgBloomKeyInfo;
 
-/* What it keeps of the filters that it has asked. */
+/* Cache of the stored filters that a call site probes. */
 typedef struct PgBloomFilterCache PgBloomFilterCache;
 
 /* What fn_extra points to. */
 typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
-	PgBloomFilterCache *cache;			/* NULL until a filter is asked */
+	PgBloomFilterCache *cache;	/* NULL until a filter is probed */
 } PgBloomFnCache;
 
-/* A filter that is only asked, wherever it is. */
+/* An open filter argument, between pgbloom_probe_open and _close. */
 typedef struct PgBloomProbe
 {
 	const BfParams *params;
-	BfBuilder  *builder;		/* an expanded one, or NULL */
-	const BfView *view;			/* any other */
-	PgBloomFilterCache *parts;			/* not NULL: the view is that of a header, */
-	const struct varlena *pointer;	/* this is the TOAST pointer, */
-	Relation	toast;			/* and this its table, once opened */
+	BfBuilder  *builder;		/* of an expanded filter, or NULL: */
+	PgBloomFilterCache *cache;	/* it has the view of any other filter */
+	const struct varlena *stored;	/* the datum in the row */
+	Relation	toast;			/* its TOAST table, if slices are read */
 } PgBloomProbe;
 
 /* Only what SQL calls is seen from outside the library. */
@@ -79,12 +78,12 @@ pgbloom_fn_cache(FunctionCallInfo fcinfo)
 	return function->fn_extra;
 }
 
-/* No more questions in this call. */
+/* End the probes of a call. */
 static inline void
-pgbloom_probe_close(PgBloomProbe *filter)
+pgbloom_probe_close(PgBloomProbe *probe)
 {
-	if (filter->toast != NULL)
-		table_close(filter->toast, AccessShareLock);
+	if (probe->toast != NULL)
+		table_close(probe->toast, AccessShareLock);
 }
 
 /* bloom_host.c */
@@ -109,11 +108,11 @@ pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
 extern char *pgbloom_convert(const char *string, size_t length,
 							 int from, int to);
 
-/* bloom_stored.c */
+/* stored.c */
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
-								PgBloomProbe *filter);
-extern bool pgbloom_probe_contains(PgBloomProbe *filter, uint64 hash);
-extern bool pgbloom_probe_batch(PgBloomProbe *filter, int nkeys);
+							   PgBloomProbe *probe);
+extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
+extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 extern void pgbloom_open_info(Datum filter, BfView *view);
 
 /* bloom_expanded.c */
