@@ -41,24 +41,30 @@ typedef enum PgBloomType
 /* What a call site knows about the type of its keys. */
 typedef struct PgBloomKeyInfo PgBloomKeyInfo;
 
+/* The inline filter that a call site probed last. */
+typedef struct PgBloomInlineCache PgBloomInlineCache;
+
 /* Cache of the stored filters that a call site probes. */
-typedef struct PgBloomFilterCache PgBloomFilterCache;
+typedef struct PgBloomStoredCache PgBloomStoredCache;
 
 /* What fn_extra points to. */
 typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
-	PgBloomFilterCache *cache;	/* NULL until a filter is probed */
+	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
+	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
 } PgBloomFnCache;
 
 /* An open filter argument, between pgbloom_probe_open and _close. */
 typedef struct PgBloomProbe
 {
 	const BfParams *params;
-	BfBuilder  *builder;		/* of an expanded filter, or NULL: */
-	PgBloomFilterCache *cache;	/* it has the view of any other filter */
-	const struct varlena *stored;	/* the datum in the row */
-	Relation	toast;			/* its TOAST table, if slices are read */
+	BfBuilder  *builder;		/* of an expanded filter, or NULL */
+	const BfView *view;			/* of any other filter; of its header only, if
+								 * slices are read */
+	PgBloomStoredCache *cache;	/* of a stored filter */
+	const struct varlena *stored;	/* its datum in the row */
+	Relation	toast;			/* its TOAST table, once opened for slices */
 } PgBloomProbe;
 
 /* Only what SQL calls is seen from outside the library. */
@@ -108,12 +114,19 @@ pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
 extern char *pgbloom_convert(const char *string, size_t length,
 							 int from, int to);
 
-/* stored.c */
+/* probe.c */
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
 							   PgBloomProbe *probe);
 extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
 extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 extern void pgbloom_open_info(Datum filter, BfView *view);
+
+/* stored.c */
+extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
+								const struct varlena *value,
+								PgBloomProbe *probe);
+extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
+extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* bloom_expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);

@@ -3,7 +3,6 @@
  * stored.c
  *	  Probing stored filters by slices, and a cache of detoasted ones.
  *
- * An inline filter is probed in place, and an expanded one by its builder.
  * A filter that is stored out of line is probed by slices: its header first,
  * then the block of each key.  As soon as the slices of a filter have cost as
  * much as reading the whole value, it is detoasted.  This costs at most twice
@@ -19,9 +18,7 @@
  * counter wraps, so all entries are evicted when a transaction begins.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
- * long as no other filter is probed.
- *
- * check_cache() states the invariants.
+ * long as no other stored filter is probed.  check_cache() has the invariants.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,24 +54,19 @@ typedef struct CacheEntry
 	uint8_t    *header;			/* either this: slices are read, */
 	struct varlena *detoasted;	/* or the whole value */
 	uint64		cost;			/* of slices in earlier runs */
-	uint64		last_used;		/* PgBloomFilterCache.clock; 0: unused */
+	uint64		last_used;		/* PgBloomStoredCache.clock; 0: unused */
 } CacheEntry;
 
-struct PgBloomFilterCache
+struct PgBloomStoredCache
 {
-	BfView		view;			/* of the filter that is probed: */
-	CacheEntry *current;		/* that of this entry, */
-	const uint8_t *image;		/* or an inline one with its image here */
-	uint8_t		header[BF_MAX_HEADER];	/* and this header, or none */
-	size_t		header_size;
-
+	CacheEntry *current;		/* probed last, or NULL */
+	BfView		view;			/* of its header or value */
 	LocalTransactionId lxid;	/* of all entries */
 	Size		limit;			/* of total: work_mem */
 	Size		total;			/* size of all detoasted values */
-	uint64		clock;			/* number of uses */
-	uint64		run_cost;		/* of slices since current was set */
+	uint64		clock;			/* number of times current was set */
+	uint64		run_cost;		/* of slices since then */
 	CacheEntry	entries[CACHE_ENTRIES];
-
 	uint32		slice[1 + BF_MAX_SLICE / 4];	/* the last one, a varlena */
 };
 
@@ -86,7 +78,7 @@ StaticAssertDecl(BF_MAX_HEADER <= BF_MAX_SLICE, "a header is one slice");
  * probed in turn, of the one that was entered after it.
  */
 static CacheEntry *
-find_entry(PgBloomFilterCache *cache, const struct varlena *key)
+find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 {
 	int			start = 0;
 	int			i;
@@ -107,7 +99,7 @@ find_entry(PgBloomFilterCache *cache, const struct varlena *key)
 
 /* Check what holds whenever no function of this file is at work. */
 static void
-check_cache(PgBloomFilterCache *cache)
+check_cache(PgBloomStoredCache *cache)
 {
 #ifdef USE_ASSERT_CHECKING
 	const CacheEntry *current = cache->current;
@@ -135,10 +127,7 @@ check_cache(PgBloomFilterCache *cache)
 		   (current != NULL && current->detoasted != NULL &&
 			current->size == total));
 
-	/* The view is that of the current entry, or of an inline filter. */
-	Assert(current == NULL || cache->image == NULL);
-	if (cache->image != NULL)
-		Assert(cache->view.image == cache->image);
+	/* The view is that of the current entry. */
 	if (current != NULL)
 	{
 		Assert(current->context != NULL && current->last_used == cache->clock);
@@ -150,7 +139,7 @@ check_cache(PgBloomFilterCache *cache)
 }
 
 static void
-evict(PgBloomFilterCache *cache, CacheEntry *entry)
+evict(PgBloomStoredCache *cache, CacheEntry *entry)
 {
 	if (entry->context == NULL)
 		return;
@@ -164,7 +153,7 @@ evict(PgBloomFilterCache *cache, CacheEntry *entry)
 
 /* Evict the entry, or the detoasted value, that was not used for longest. */
 static CacheEntry *
-evict_oldest(PgBloomFilterCache *cache, bool detoasted)
+evict_oldest(PgBloomStoredCache *cache, bool detoasted)
 {
 	CacheEntry *oldest = NULL;
 	int			i;
@@ -179,41 +168,6 @@ evict_oldest(PgBloomFilterCache *cache, bool detoasted)
 	}
 	evict(cache, oldest);
 	return oldest;
-}
-
-/* The view is going to be that of another filter. */
-static void
-unset_view(PgBloomFilterCache *cache)
-{
-	if (cache->total > cache->limit)
-		evict(cache, cache->current);
-	if (cache->current != NULL)
-		cache->current->cost += cache->run_cost;
-	cache->run_cost = 0;
-	cache->current = NULL;
-	cache->image = NULL;
-}
-
-static void
-open_inline(PgBloomFilterCache *cache, const struct varlena *value)
-{
-	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
-	size_t		size = VARSIZE_ANY_EXHDR(value);
-
-	/*
-	 * There may be another value at this address now, but the view depends on
-	 * nothing but address, size and header.
-	 */
-	if (cache->image == image && cache->view.size == size &&
-		memcmp(image, cache->header, cache->header_size) == 0)
-		return;
-
-	unset_view(cache);
-	pgbloom_open(value, &cache->view);
-	cache->header_size = bf_header_size(&cache->view.params,
-										cache->view.nlayers);
-	memcpy(cache->header, image, cache->header_size);
-	cache->image = image;
 }
 
 /* Read a slice of the stored filter that is probed. */
@@ -254,7 +208,7 @@ is_sliceable(const struct varlena *value)
 static void
 read_entry(PgBloomProbe *probe, CacheEntry *entry, bool sliced)
 {
-	PgBloomFilterCache *cache = probe->cache;
+	PgBloomStoredCache *cache = probe->cache;
 	BfView	   *view = &cache->view;
 
 	entry->key = palloc(VARSIZE_ANY(probe->stored));
@@ -287,7 +241,7 @@ read_entry(PgBloomProbe *probe, CacheEntry *entry, bool sliced)
 static void
 create_entry(PgBloomProbe *probe, bool sliced)
 {
-	PgBloomFilterCache *cache = probe->cache;
+	PgBloomStoredCache *cache = probe->cache;
 	CacheEntry	created = {0};
 	CacheEntry *entry;
 	MemoryContext old;
@@ -308,13 +262,15 @@ create_entry(PgBloomProbe *probe, bool sliced)
 	cache->current = entry;
 }
 
+/* Make the entry of a stored filter current. */
 static void
-open_stored(PgBloomProbe *probe)
+set_current(PgBloomProbe *probe)
 {
-	PgBloomFilterCache *cache = probe->cache;
+	PgBloomStoredCache *cache = probe->cache;
 	CacheEntry *entry;
 	int			i;
 
+	/* A TOAST pointer of another transaction may be that of another value. */
 	if (cache->lxid != MY_LOCAL_TRANSACTION_ID)
 	{
 		for (i = 0; i < CACHE_ENTRIES; i++)
@@ -326,7 +282,15 @@ open_stored(PgBloomProbe *probe)
 	entry = find_entry(cache, probe->stored);
 	if (entry != NULL && entry == cache->current)
 		return;
-	unset_view(cache);
+
+	/* A value larger than work_mem is not cached next to another filter. */
+	if (cache->total > cache->limit)
+		evict(cache, cache->current);
+	if (cache->current != NULL)
+		cache->current->cost += cache->run_cost;
+	cache->run_cost = 0;
+	cache->current = NULL;
+
 	if (entry == NULL)
 		create_entry(probe, is_sliceable(probe->stored));
 	else
@@ -341,66 +305,41 @@ open_stored(PgBloomProbe *probe)
 	}
 }
 
-/* Prepare to probe a filter argument. */
+/* Prepare to probe a filter that is stored out of line or compressed. */
 void
-pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
+pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
+					PgBloomProbe *probe)
 {
-	Datum		argument = PG_GETARG_DATUM(argno);
-	struct varlena *value = (struct varlena *) DatumGetPointer(argument);
 	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 
-	probe->toast = NULL;
-	probe->builder = pgbloom_expanded(argument);
-	if (probe->builder != NULL)
-	{
-		probe->params = &probe->builder->params;
-		return;
-	}
-
-	if (fn_cache->cache == NULL)
-		fn_cache->cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
-												 sizeof(PgBloomFilterCache));
-	probe->cache = fn_cache->cache;
-	probe->params = &probe->cache->view.params;
-	if (VARATT_IS_EXTERNAL_INDIRECT(value))
-	{
-		struct varatt_indirect indirect;
-
-		VARATT_EXTERNAL_GET_POINTER(indirect, value);
-		value = indirect.pointer;
-	}
+	if (fn_cache->stored_cache == NULL)
+		fn_cache->stored_cache =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+								   sizeof(PgBloomStoredCache));
+	probe->cache = fn_cache->stored_cache;
+	probe->view = &probe->cache->view;
 	probe->stored = value;
-
 	check_cache(probe->cache);
-	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
-		open_stored(probe);
-	else if (VARATT_IS_EXTERNAL(value))
-		open_inline(probe->cache, detoast_attr(value));
-	else
-		open_inline(probe->cache, value);
+	set_current(probe);
 	check_cache(probe->cache);
-}
-
-/* Are slices read of the filter that is probed? */
-static inline bool
-is_sliced(const PgBloomProbe *probe)
-{
-	return probe->builder == NULL && probe->cache->view.image == NULL;
 }
 
 /*
- * Detoast the current filter if that is cheaper than slices of this cost in
- * the next step, and more of them later.  If it does not fit into memory next
- * to the others, only its costs of this run count: where many filters are
- * probed in turn, each would be evicted before it is probed again.
+ * Detoast the current filter if that is cheaper than the slices for as many
+ * keys, and for more of them later.  If it does not fit into memory next to
+ * the others, only the slices of this run count: where many filters are probed
+ * in turn, each would be evicted before it is probed again.
  */
-static void
-detoast_if_cheaper(PgBloomProbe *probe, uint64 cost)
+void
+pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 {
-	PgBloomFilterCache *cache = probe->cache;
+	PgBloomStoredCache *cache = probe->cache;
 	uint64		whole = cache->view.size / CHUNK_SIZE + 1;
+	uint64		cost = cache->run_cost + (uint64) nkeys * SLICE_COST;
 
-	cost += cache->run_cost;
+	/* No other filter was opened since this one. */
+	Assert(find_entry(cache, probe->stored) == cache->current);
+
 	if (cache->total + cache->current->size <= cache->limit)
 		cost += cache->current->cost;
 	if (cost > whole)
@@ -411,50 +350,9 @@ detoast_if_cheaper(PgBloomProbe *probe, uint64 cost)
 	}
 }
 
-/* Look up a key by its hash. */
+/* Look up a key by slices. */
 bool
-pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash)
+pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash)
 {
-	if (probe->builder != NULL)
-		return bf_builder_contains(probe->builder, hash);
-	if (is_sliced(probe))
-		detoast_if_cheaper(probe, SLICE_COST);
-	if (is_sliced(probe))
-		return bf_contains_sliced(&probe->cache->view, hash, read_slice,
-								  probe);
-	return bf_contains(&probe->cache->view, hash);
-}
-
-/*
- * Plan a batch of lookups.  Returns true if slices are read, which is cheaper
- * in the order of the hashes.
- */
-bool
-pgbloom_probe_batch(PgBloomProbe *probe, int nkeys)
-{
-	if (is_sliced(probe))
-		detoast_if_cheaper(probe, (uint64) nkeys * SLICE_COST);
-	return is_sliced(probe);
-}
-
-/* Open only the header of a filter; the view has no pointer to the rest. */
-void
-pgbloom_open_info(Datum filter, BfView *view)
-{
-	struct varlena *value = (struct varlena *) DatumGetPointer(filter);
-
-	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
-	{
-		struct varlena *header = detoast_attr_slice(value, 0, BF_MAX_HEADER);
-		size_t		size = toast_raw_datum_size(filter) - VARHDRSZ;
-		size_t		length = VARSIZE_ANY_EXHDR(header);
-
-		/* A damaged value may be shorter than its pointer says. */
-		if (length < Min(size, BF_MAX_HEADER))
-			size = length;
-		pgbloom_open_header((const uint8_t *) VARDATA_ANY(header), size, view);
-		pfree(header);
-	}
-	else
-		pgbloom_open(PG_DETOAST_DATUM_PACKED(filter), view);
+	return bf_contains_sliced(probe->view, hash, read_slice, probe);
 }
