@@ -56,26 +56,31 @@ typedef struct PgBloomKeyInfo
 	Oid			ioparam;
 } PgBloomKeyInfo;
 
-/* Cache of stored filters. */
-typedef struct PgBloomFilterCache PgBloomFilterCache;
+/* The inline filter that this place in a query probed last. */
+typedef struct PgBloomInlineCache PgBloomInlineCache;
+
+/* Cache of the stored filters that this place in a query probes. */
+typedef struct PgBloomStoredCache PgBloomStoredCache;
 
 /* What fn_extra points to: the cache of one place in a query. */
 typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
-	PgBloomFilterCache *cache;	/* NULL until a filter is probed */
+	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
+	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
 	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
-/* A filter that is only probed, wherever it is. */
+/* An open filter argument, between pgbloom_probe_open and _close. */
 typedef struct PgBloomProbe
 {
 	const BfParams *params;
-	BfBuilder  *builder;		/* an expanded one, or NULL */
-	const BfView *view;			/* any other */
-	PgBloomFilterCache *parts;	/* not NULL: the view is that of a header, */
-	const struct varlena *pointer;	/* this is the TOAST pointer, */
-	Relation	toast;			/* and this its table, once opened */
+	BfBuilder  *builder;		/* of an expanded filter, or NULL */
+	const BfView *view;			/* of any other filter; of its header only, if
+								 * slices are read */
+	PgBloomStoredCache *cache;	/* of a stored filter */
+	const struct varlena *stored;	/* its datum in the row */
+	Relation	toast;			/* its TOAST table, once opened for slices */
 } PgBloomProbe;
 
 /* Only what SQL calls is visible outside the library. */
@@ -95,12 +100,12 @@ pgbloom_fn_cache(FunctionCallInfo fcinfo)
 	return function->fn_extra;
 }
 
-/* End probing in this call. */
+/* End the probes of a call. */
 static inline void
-pgbloom_probe_close(PgBloomProbe *filter)
+pgbloom_probe_close(PgBloomProbe *probe)
 {
-	if (filter->toast != NULL)
-		table_close(filter->toast, AccessShareLock);
+	if (probe->toast != NULL)
+		table_close(probe->toast, AccessShareLock);
 }
 
 /* env.c */
@@ -135,10 +140,17 @@ extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
 
 /* probe.c */
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
-								PgBloomProbe *filter);
-extern bool pgbloom_probe_contains(PgBloomProbe *filter, uint64 hash);
-extern bool pgbloom_probe_batch(PgBloomProbe *filter, int nkeys);
+							   PgBloomProbe *probe);
+extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
+extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 extern void pgbloom_open_info(Datum filter, BfView *view);
+
+/* stored.c */
+extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
+								const struct varlena *value,
+								PgBloomProbe *probe);
+extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
+extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
