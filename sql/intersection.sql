@@ -87,7 +87,7 @@ SELECT bloom_cardinality(bloom_empty() & a) AS empty, bloom_cardinality(a & bloo
 	(NULL & a) IS NULL AS null_left, (a & NULL) IS NULL AS null_right
   FROM forms WHERE form = 'sized';
 
--- Errors: shapes, layers, kinds, seeds
+-- Errors: layer parameters, number of layers, key types, seeds
 SELECT bloom_agg(i, 0.01, 1000) & bloom_agg(i, 0.01, 2000) FROM generate_series(1, 1000) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i, 0.01, 1000), bloom_agg(i, 0.02, 1000))
   FROM generate_series(1, 1000) i;

@@ -46,7 +46,7 @@ SELECT count(*) AS filters,
   bool_and(f::text !~ '[^A-Za-z0-9+/=]') AS alphabet
 FROM filters;
 
--- COPY in both formats, through a file beside the server's own.
+-- COPY in both formats, through a file in the data directory.
 SELECT current_setting('data_directory') || '/bloomfilter_regress.copy' AS path \gset
 CREATE TABLE copies (name text, f bloom);
 COPY filters TO :'path';

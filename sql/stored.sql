@@ -270,7 +270,7 @@ SELECT * FROM changes(1);
 SELECT * FROM changes(1000);
 
 -- The same across transactions, by a prepared statement and by a procedure,
--- with the table written anew in between
+-- with the table rewritten in between
 SET plan_cache_mode = force_generic_plan;
 INSERT INTO changing VALUES (1, numbers(1, 20000));
 PREPARE ask AS SELECT count(*) FILTER (WHERE f @> k) AS old, count(*) FILTER (WHERE f @> k + 100000) AS new FROM changing, generate_series(1, 1000) k;

@@ -70,7 +70,7 @@ SELECT count(*) AS unions,
   bool_and(bloom_fpp(u) <= GREATEST(1.02 * (bloom_fpp(a) + bloom_fpp(b)), 2 * (bloom_info(u)).fpp)) AS not_worse,
   bool_and(bloom_fpp(u) >= 0.9999 * GREATEST(bloom_fpp(a), bloom_fpp(b))) AS not_better
 FROM unions WHERE (bloom_info(a)).form = 'dense' AND (bloom_info(b)).form = 'dense';
--- a layer beside a layer: the rates of absent keys add up
+-- a layer next to a layer: the rates of absent keys add up
 SELECT count(*) AS side_by_side, bool_and(abs(bloom_fpp(u) - (1 - (1 - bloom_fpp(a)) * (1 - bloom_fpp(b)))) < 1e-12) AS sum
 FROM unions WHERE (bloom_info(u)).layers = (bloom_info(a)).layers + (bloom_info(b)).layers AND
   LEAST((bloom_info(a)).layers, (bloom_info(b)).layers) > 0;
@@ -170,7 +170,7 @@ SELECT lo = 1 AS from_one, count(*) AS filters, bloom_union_agg(f) @> 1 AS has_o
 WHERE family = 'sized' GROUP BY lo = 1 ORDER BY lo = 1;
 
 --
--- What cannot be united
+-- Filters that cannot be united
 --
 SELECT bloom_empty(seed => 1) | bloom_empty(seed => 2);
 SELECT bloom_union(bloom_agg(k, 0.01, 100, 1), bloom_agg(k, 0.01, 100, -1)) FROM generate_series(1, 100) k;
