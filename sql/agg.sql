@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 
--- In parallel: workers build parts, which are serialized and combined.
+-- In parallel: workers build partial states, which are serialized and combined.
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -340,8 +340,8 @@ COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
 DROP TABLE received;
 
 --
--- A plan that is rescanned reads its hash tables of partial states again if
--- they fit into work_mem; the one that finalizes them does not fit.
+-- A plan that is run again reads its hash tables of partial states again, where
+-- they were not too large for work_mem, as the one that finalizes them is.
 --
 CREATE TABLE ranges (g int, k int) PARTITION BY RANGE (k);
 DO $$

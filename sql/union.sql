@@ -70,7 +70,7 @@ SELECT count(*) AS unions,
   bool_and(bloom_fpp(u) <= GREATEST(1.02 * (bloom_fpp(a) + bloom_fpp(b)), 2 * (bloom_info(u)).fpp)) AS not_worse,
   bool_and(bloom_fpp(u) >= 0.9999 * GREATEST(bloom_fpp(a), bloom_fpp(b))) AS not_better
 FROM unions WHERE (bloom_info(a)).form = 'dense' AND (bloom_info(b)).form = 'dense';
--- separate layers: the false-positive rates add up
+-- a layer next to a layer: the rates of absent keys add up
 SELECT count(*) AS side_by_side, bool_and(abs(bloom_fpp(u) - (1 - (1 - bloom_fpp(a)) * (1 - bloom_fpp(b)))) < 1e-12) AS sum
 FROM unions WHERE (bloom_info(u)).layers = (bloom_info(a)).layers + (bloom_info(b)).layers AND
   LEAST((bloom_info(a)).layers, (bloom_info(b)).layers) > 0;

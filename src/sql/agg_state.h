@@ -12,7 +12,7 @@
 
 typedef struct PgBloomAggState
 {
-	uint32		magic;			/* tells it from states of other extensions */
+	uint32		magic;			/* guards against other states */
 	Bloom	   *image;			/* of a partial state, which is read-only */
 	BfBuilder	builder;		/* of any other state */
 	int			npending;
