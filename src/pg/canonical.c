@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * canonical.c
- *	  Keys of the common types to canonical bytes, and these to hashes.
+ *	  Hashes of keys of the common types, by canonical bytes.
  *
- * Equal keys have the same bytes whatever their type within the key type, their
- * storage, the byte order of the machine and the encoding of the database.
- * The bytes are part of the format: doc/FORMAT.md lists them.
+ * Equal keys have the same canonical bytes, whatever their SQL type within the
+ * key type, their storage, the byte order of the machine and the encoding of
+ * the database.  The bytes are part of the format (doc/FORMAT.md, section 4).
  *
  *-------------------------------------------------------------------------
  */
@@ -89,7 +89,7 @@ hash_string(const char *string, int length, uint64 seed)
 	return hash;
 }
 
-/* The bytes of a bytea, or of text that is UTF-8; most lie in their row. */
+/* bytea, and text that is UTF-8.  Most values are inline. */
 static uint64
 hash_bytea_key(Datum key, uint64 seed)
 {
@@ -105,7 +105,7 @@ hash_bytea_key(Datum key, uint64 seed)
 	return hash;
 }
 
-/* Text in another encoding */
+/* Text in another encoding. */
 static uint64
 hash_text_key(Datum key, uint64 seed)
 {
@@ -153,7 +153,7 @@ hash_int4_key(Datum key, uint64 seed)
 	return bf_hash_u64((uint64) (int64) DatumGetInt32(key), seed);
 }
 
-/* Also for the types that are a 64-bit count of something. */
+/* Also for types that are a 64-bit count, such as timestamp. */
 static uint64
 hash_int8_key(Datum key, uint64 seed)
 {
@@ -200,7 +200,7 @@ hash_float8_key(Datum key, uint64 seed)
 	return hash_double(DatumGetFloat8(key), seed);
 }
 
-/* 1.0 and 1.00 are equal: the shortest decimal text tells them by value. */
+/* 1.0 and 1.00 are equal, so hash the shortest decimal text. */
 static uint64
 hash_numeric_key(Datum key, uint64 seed)
 {
@@ -312,7 +312,7 @@ pgbloom_hash_enum(Datum key, uint64 seed)
 	return hash;
 }
 
-/* Of the types of one key type, the last one takes the values of all. */
+/* The last type of each key type can represent the values of all of them. */
 static const struct
 {
 	Oid			type;
@@ -349,7 +349,7 @@ static const struct
 	{XID8OID, BF_KEY_XID8, hash_int8_key},
 };
 
-/* The hash function of text in this database */
+/* The hash function of text in this database. */
 PgBloomHashFunction
 pgbloom_text_hash(void)
 {
@@ -357,9 +357,9 @@ pgbloom_text_hash(void)
 }
 
 /*
- * MULE_INTERNAL has no conversion to UTF-8, so other databases do not find
- * text that was hashed in it.  Record the encoding for keys that are hashed
- * as text there.
+ * Record the encoding of a key type that is hashed as text in a MULE_INTERNAL
+ * database.  There is no conversion to UTF-8, so a database of another encoding
+ * would not find such keys.
  */
 void
 pgbloom_set_text_encoding(BfKeyType *key_type)
@@ -368,7 +368,10 @@ pgbloom_set_text_encoding(BfKeyType *key_type)
 		key_type->encoding = BF_MULE_INTERNAL;
 }
 
-/* The type to read keys of this key type as; InvalidOid if it has a name. */
+/*
+ * The SQL type as which untyped keys are read for a key type: the last one of
+ * canonical_types.  InvalidOid for a key type that has a name.
+ */
 Oid
 pgbloom_widest_type(const BfKeyType *key_type)
 {
@@ -383,8 +386,8 @@ pgbloom_widest_type(const BfKeyType *key_type)
 }
 
 /*
- * The hash function of a type that has canonical bytes, and its key type; NULL if
- * the type has none.
+ * The hash function of a type that has canonical bytes.  Sets *key_type.
+ * Returns NULL for any other type.
  */
 PgBloomHashFunction
 pgbloom_canonical_hash(Oid type, BfKeyType *key_type)

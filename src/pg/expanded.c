@@ -1,25 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * expanded.c
- *	  Filters in memory that are changed where they lie.
+ *	  Filters as expanded objects, which are changed in place.
  *
- * A value of type bloom is an image, which a function that adds a key has to
- * copy.  In a loop of PL/pgSQL that says f := bloom_add(f, key), this is one
- * copy a turn.  From PostgreSQL 18 on, a function can get hold of the
- * variable itself, if its support function agrees and its value is an
- * expanded object (utils/expandeddatum.h).  Ours is a builder of the core in
- * a memory context of its own.
+ * A function that adds a key copies the image of a filter.  A PL/pgSQL loop
+ * with f := bloom_add(f, key) makes one copy for each key.  From PostgreSQL 18
+ * on, a function can change the variable itself, if its support function
+ * agrees and if the value is an expanded object (utils/expandeddatum.h).  An
+ * expanded filter is a builder of the core in a memory context of its own.
  *
- * Expanded filters come into being only where a variable or parameter is
- * added to, and never on earlier servers.  They go wherever values go, and
- * are flattened to their image by whatever fetches it.  Of the functions
- * that read, those which belong into a loop that adds look into the builder
- * instead.
+ * Expanded filters are made only where a function adds to a variable or a
+ * parameter, and never on earlier servers.  Whatever needs an image flattens
+ * them.  Functions that are likely to be used in such loops read the builder
+ * without flattening it.
  *
- * Nobody may notice any of this.  So a writable filter is left as it was if
- * an error comes up, and it has to write the same image as if it had been
- * copied with each change: what cannot be done in place takes the way that
- * plain values take, with a new object as the result.
+ * Results are the same as with images.  So an error leaves a writable filter
+ * as it was, and a change that would not give the same image in place, such as
+ * growth, is made in a copy, as for an image.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,7 +57,7 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 
 static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
 
-/* A new expanded filter with the content of a plain one. */
+/* Make an expanded filter with the content of an image. */
 static PgBloomExpanded *
 expand(const struct varlena *filter)
 {
@@ -80,7 +77,7 @@ expand(const struct varlena *filter)
 	return expanded;
 }
 
-/* The same, of a filter of either form. */
+/* Make an expanded copy of an image or of an expanded filter. */
 static PgBloomExpanded *
 expand_copy(Datum filter)
 {
@@ -104,10 +101,7 @@ get_expanded(Datum filter)
 		(PgBloomExpanded *) header : NULL;
 }
 
-/*
- * The builder of an expanded filter, to ask it something, or NULL if this is
- * a plain one.
- */
+/* The builder of an expanded filter; NULL for any other value. */
 BfBuilder *
 pgbloom_expanded(Datum filter)
 {
@@ -124,11 +118,11 @@ is_writable(Datum filter)
 }
 
 /*
- * Should a function that adds to this filter, its first argument or an empty
- * one in place of NULL, return an expanded filter?  It should if it is given
- * one that it may change, or, so that there is one from the second turn of a
- * loop on, if it is given a variable.  Anywhere else the result goes into a
- * row, and would have to be flattened.
+ * Should a function that adds to this filter return an expanded filter?  The
+ * filter is its first argument, or an empty one instead of NULL.  It should if
+ * it may change the filter.  It should also if the argument is a variable or
+ * parameter, so that the next iteration of a loop finds an expanded filter.
+ * Any other result goes into a row, where it would be flattened.
  */
 bool
 pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
@@ -152,7 +146,7 @@ pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
 #endif
 }
 
-/* The filter itself, if it is one that may be changed, or else a copy. */
+/* The filter itself, if it may be changed, else a copy that may be. */
 Datum
 pgbloom_writable(Datum filter)
 {
@@ -162,11 +156,12 @@ pgbloom_writable(Datum filter)
 }
 
 /*
- * Add hashes of keys of one key type to a writable filter.
+ * Add hashes of keys of one key type to a writable filter.  Returns the filter
+ * or, if that could not be changed in place, another one.
  */
 Datum
-pgbloom_add_hashes(Datum filter, const BfKeyType *key_type, const uint64 *hashes,
-				   int n)
+pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
+				   const uint64 *hashes, int n)
 {
 	BfBuilder  *builder = pgbloom_expanded(filter);
 	PgBloomExpanded *copy;
@@ -187,7 +182,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type, const uint64 *hashes
 		{
 			for (i = 0; i < n; i++)
 			{
-				/* Several keys may repeat each other. */
+				/* The same key may occur more than once. */
 				if (n == 1 || !bf_builder_contains(builder, hashes[i]))
 					pgbloom_check(bf_builder_add(builder, hashes[i]),
 								  &builder->params, NULL);
@@ -198,20 +193,21 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type, const uint64 *hashes
 
 	copy = expand_copy(filter);
 	builder = &copy->builder;
-	pgbloom_check(bf_builder_set_key_type(builder, key_type), &builder->params, NULL);
+	pgbloom_check(bf_builder_set_key_type(builder, key_type),
+				  &builder->params, NULL);
 	for (i = 0; i < n; i++)
 		pgbloom_check(bf_builder_add(builder, hashes[i]), &builder->params,
 					  NULL);
 
-	/* Sort hashes, drop the duplicates, become dense if it is time. */
+	/* Sort and deduplicate hashes; convert to dense form if they are many. */
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	return EOHPGetRWDatum(&copy->header);
 }
 
 /*
- * Support function of those that add to their first argument: PL/pgSQL may
- * hand out the variable that the result is assigned to.  The other arguments
- * are hashed before anything is changed, so they may refer to it as well.
+ * Support function of the functions that add to their first argument.  PL/pgSQL
+ * may pass the variable to which the result is assigned.  Other arguments may
+ * refer to the variable, too, because they are hashed before it is changed.
  */
 Datum
 bloom_add_support(PG_FUNCTION_ARGS)

@@ -1,18 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * key_type.c
- *	  Key types of keys that are known by the name of their type: enums, and
- *	  opclass-hashed key types, which are hashed by a function of their own.
+ *	  Key types that are known by the name of an SQL type: enums, and types
+ *	  that are hashed by the function of their operator class.
  *
- * The hashes of a opclass-hashed key type may depend on the byte order of the machine,
- * on the encoding of the database and, for types like citext, on its locale,
- * so these are recorded as part of the key type.  Types whose hashes do not even
- * survive a dump are rejected.
+ * The hashes of an operator class may depend on the byte order of the machine,
+ * on the encoding of the database and, for types like citext, on its locale.
+ * All of these are recorded.  Types whose hashes do not survive a dump are
+ * rejected.
  *
- * The name is recorded without the schema, so that a type may be in different
- * schemas of different databases.  Types of one name must not be confused:
- * those that consist of other types have a hash of these added to the name,
- * and a base type that has a namesake cannot be a key.
+ * The name is recorded without the schema.  Two types of one name must not be
+ * confused: for a type that consists of other types, a hash of its definition
+ * is added to the name; a base type that has a namesake cannot be a key.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +20,6 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/tupdesc.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -38,9 +35,9 @@ StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
 				 "a database can have an encoding that the format lacks");
 
 /*
- * Whether deterministic collation makes equal strings equal bytes.  This and
- * the following checks raise an error if that is not so, or, with noerror,
- * return false.
+ * Check that a collation is deterministic, so that equal strings have equal
+ * bytes.  This and the following checks raise an error, or return false with
+ * noerror.
  */
 bool
 pgbloom_check_collation(Oid collation, bool noerror)
@@ -64,27 +61,27 @@ pgbloom_check_collation(Oid collation, bool noerror)
 }
 
 static bool
-reject_type(Oid type, Oid key_info, bool noerror)
+reject_type(Oid type, Oid key_type, bool noerror)
 {
 	if (noerror)
 		return false;
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("type %s cannot be the key of a Bloom filter",
-					format_type_be(key_info)),
+					format_type_be(key_type)),
 			 errdetail("Values of type %s hash by object identifiers, which do not survive dump and restore.",
 					   format_type_be(type)),
 			 errhint("Cast the key to text.")));
 	return false;
 }
 
-/* What is found out about the type of a key on the way through its parts. */
+/* Properties of a type, collected from all types that it consists of. */
 typedef struct Walk
 {
-	Oid			key_info;		/* for messages */
+	Oid			key_type;		/* for messages */
 	bool		by_locale;		/* some part may hash by the locale */
 	bool		composed;		/* it consists of other types */
-	StringInfoData parts;		/* unambiguous, in the database's encoding */
+	StringInfoData parts;		/* its definition, unambiguous */
 	bool		noerror;
 } Walk;
 
@@ -101,7 +98,7 @@ element_type(Oid type)
 		element : InvalidOid;
 }
 
-/* Markers in the parts; a name follows the first and ends in a null byte. */
+/* Markers in the definition; PART_NAME precedes a null-terminated name. */
 #define PART_NAME		'\1'
 #define PART_RANGE		'\2'
 #define PART_COMPOSITE	'\3'
@@ -160,7 +157,7 @@ find_namesake(Oid type, const char *name)
 	return found;
 }
 
-/* A type that does not consist of others. */
+/* Check a type that does not consist of others. */
 static bool
 check_simple(Walk *walk, Oid type, Oid collation)
 {
@@ -177,7 +174,7 @@ check_simple(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_info)),
+						format_type_be(walk->key_type)),
 				 errhint("To combine filters, use bloom_union_agg for a column of them, bloom_union for two.")));
 	}
 
@@ -190,7 +187,7 @@ check_simple(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_info)),
+						format_type_be(walk->key_type)),
 				 errdetail("Filters record the name of a type without its schema, and there are types %s and %s.",
 						   format_type_be_qualified(type),
 						   format_type_be_qualified(namesake)),
@@ -215,26 +212,16 @@ check_attributes(Walk *walk, TupleDesc descriptor)
 
 		if (!attribute->attisdropped &&
 			!check_opclass_type(walk, attribute->atttypid,
-						   attribute->attcollation))
+								attribute->attcollation))
 			return false;
 	}
 	return true;
 }
 
-/*
- * Reject types whose hashes do not outlive the database, wherever they occur
- * inside the type of a key.  by_locale is set where there is one that may
- * hash by the locale of the database: any type of strings that is not
- * PostgreSQL's.
- */
+/* Do values of this type hash by object identifiers? */
 static bool
-check_opclass_type(Walk *walk, Oid type, Oid collation)
+hashes_by_oid(Oid type)
 {
-	bool		valid;
-	Oid			part;
-
-	check_stack_depth();
-	type = getBaseType(type);
 	switch (type)
 	{
 		case REGPROCOID:
@@ -252,8 +239,27 @@ check_opclass_type(Walk *walk, Oid type, Oid collation)
 #ifdef REGDATABASEOID
 		case REGDATABASEOID:
 #endif
-			return reject_type(type, walk->key_info, walk->noerror);
+			return true;
+		default:
+			return get_typtype(type) == TYPTYPE_ENUM;
 	}
+}
+
+/*
+ * Reject types whose hashes do not survive a dump, wherever they occur inside
+ * the type of a key.  Sets by_locale if there is a type that may hash by the
+ * locale of the database: any collatable type that is not PostgreSQL's own.
+ */
+static bool
+check_opclass_type(Walk *walk, Oid type, Oid collation)
+{
+	bool		valid;
+	Oid			part;
+
+	check_stack_depth();
+	type = getBaseType(type);
+	if (hashes_by_oid(type))
+		return reject_type(type, walk->key_type, walk->noerror);
 
 	/* Within a key, a record might be of any type. */
 	if (type == RECORDOID || type == RECORDARRAYOID)
@@ -263,15 +269,13 @@ check_opclass_type(Walk *walk, Oid type, Oid collation)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(walk->key_info)),
+						format_type_be(walk->key_type)),
 				 errdetail("It contains records of no particular type."),
 				 errhint("Cast the records to a named composite type.")));
 	}
 
 	switch (get_typtype(type))
 	{
-		case TYPTYPE_ENUM:
-			return reject_type(type, walk->key_info, walk->noerror);
 		case TYPTYPE_COMPOSITE:
 			{
 				TupleDesc	descriptor = lookup_rowtype_tupdesc(type, -1);
@@ -288,11 +292,11 @@ check_opclass_type(Walk *walk, Oid type, Oid collation)
 				walk->composed = true;
 			appendStringInfoChar(&walk->parts, PART_RANGE);
 			return check_opclass_type(walk, get_range_subtype(type),
-								 get_range_collation(type));
+									  get_range_collation(type));
 		case TYPTYPE_MULTIRANGE:
 			appendStringInfoChar(&walk->parts, PART_ARRAY);
 			return check_opclass_type(walk, get_multirange_range(type),
-								 InvalidOid);
+									  InvalidOid);
 		default:
 			part = element_type(type);
 			if (!OidIsValid(part))
@@ -302,153 +306,32 @@ check_opclass_type(Walk *walk, Oid type, Oid collation)
 	}
 }
 
-static bool
-set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
-{
-	char	   *utf8 = pgbloom_convert(name, strlen(name),
-									   GetDatabaseEncoding(), PG_UTF8);
-	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
-
-	if (noerror && (utf8 == NULL || length > BF_MAX_KEY_TYPE_NAME ||
-					!bf_valid_key_type_name(utf8, length)))
-		return false;
-	if (utf8 == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type cannot be converted from encoding %s to UTF8.",
-						   GetDatabaseEncodingName()),
-				 errhint("Rename the type, or cast the key to text.")));
-	if (length > BF_MAX_KEY_TYPE_NAME)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
-						   length, BF_MAX_KEY_TYPE_NAME),
-				 errhint("Cast the key to text.")));
-	if (!bf_valid_key_type_name(utf8, length))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type contains control characters."),
-				 errhint("Rename the type, or cast the key to text.")));
-	memcpy(key_type->name, utf8, length + 1);
-	key_type->namelen = (uint8_t) length;
-	return true;
-}
-
-/*
- * The name of a locale of libc, with the one spelling of its codeset that
- * glibc lists: C.utf8 and C.UTF-8 are the same.
- */
-static char *
-normalize_locale(const char *name)
-{
-	char	   *result = pstrdup(strcmp(name, "POSIX") == 0 ? "C" : name);
-	char	   *to = result;
-	const char *from;
-	bool		codeset = false;
-
-	for (from = result; *from != '\0'; from++)
-	{
-		if (*from == '.' || *from == '@')
-			codeset = *from == '.';
-		else if (codeset && (*from == '-' || *from == '_'))
-			continue;
-		*to++ = codeset ? pg_ascii_tolower((unsigned char) *from) : *from;
-	}
-	*to = '\0';
-	return result;
-}
-
-/* What decides in this database which letters are the same but for case. */
-static char *
-database_locale(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
-										ObjectIdGetDatum(MyDatabaseId));
-	char		provider;
-	Datum		locale;
-	bool		isnull;
-	char	   *name;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	provider = DatabaseLocaleProvider((Form_pg_database) GETSTRUCT(tuple));
-	locale = SysCacheGetAttr(DATABASEOID, tuple,
-							 provider == COLLPROVIDER_LIBC ?
-							 Anum_pg_database_datctype :
-							 Anum_pg_database_datlocale, &isnull);
-	if (isnull)
-		elog(ERROR, "database %u has no locale", MyDatabaseId);
-	if (provider == COLLPROVIDER_LIBC)
-		name = normalize_locale(DatumGetDatctype(locale));
-	else
-		name = psprintf("%s:%s",
-						provider == COLLPROVIDER_ICU ? "icu" : "builtin",
-						TextDatumGetCString(locale));
-	ReleaseSysCache(tuple);
-	return name;
-}
-
-/*
- * The name of a opclass-hashed key type: the type's, or for an array its element type's;
- * then "#" and a hash of the parts, if the type consists of other types; "[]"
- * for an array; "@" and the locale, if some part may hash by it.  Each #, [
- * and @ of the type's own name is doubled, so that no two types get one name.
- */
-static bool
-set_opclass_name(BfKeyType *key_type, Oid type, const Walk *walk)
-{
-	Oid			element = element_type(type);
-	bool		array = OidIsValid(element);
-	char	   *bare = type_name(array ? getBaseType(element) : type);
-	StringInfoData name;
-
-	initStringInfo(&name);
-	for (; *bare != '\0'; bare++)
-	{
-		if (strchr("#[@", *bare) != NULL)
-			appendStringInfoChar(&name, *bare);
-		appendStringInfoChar(&name, *bare);
-	}
-	if (walk->composed)
-		appendStringInfo(&name, "#%016llx",
-						 (unsigned long long) bf_hash_bytes(walk->parts.data,
-															walk->parts.len,
-															0));
-	if (array)
-		appendStringInfoString(&name, "[]");
-	if (walk->by_locale)
-		appendStringInfo(&name, "@%s", database_locale());
-	return set_key_type_name(key_type, name.data, walk->noerror);
-}
-
-/* The key type of an enum: hashed by its labels, in canonical bytes. */
+/* Set the key type of an enum, whose labels are hashed as text. */
 bool
 pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
 {
 	key_type->code = BF_KEY_ENUM;
 	pgbloom_set_text_encoding(key_type);
-	return set_key_type_name(key_type, type_name(type), noerror);
+	return pgbloom_set_key_type_name(key_type, type_name(type), noerror);
 }
 
-/* The key type of a type that is hashed by its own function. */
+/* Set the key type of a type that is hashed by its operator class. */
 bool
-pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation, bool noerror)
+pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation,
+						 bool noerror)
 {
+	Oid			element = element_type(type);
+	bool		array = OidIsValid(element);
 	Walk		walk;
 
-	walk.key_info = type;
+	walk.key_type = type;
 	walk.by_locale = false;
 	walk.composed = false;
 	walk.noerror = noerror;
 	initStringInfo(&walk.parts);
 	if (!check_opclass_type(&walk, type, collation))
 		return false;
+
 	key_type->code = BF_KEY_OPCLASS;
 #ifdef WORDS_BIGENDIAN
 	key_type->byte_order = BF_BIG_ENDIAN;
@@ -456,5 +339,9 @@ pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation, bool noer
 	key_type->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	key_type->encoding = (uint8_t) GetDatabaseEncoding();
-	return set_opclass_name(key_type, type, &walk);
+	return pgbloom_set_opclass_name(key_type,
+									type_name(array ? getBaseType(element) :
+											  type),
+									walk.composed ? &walk.parts : NULL,
+									array, walk.by_locale, noerror);
 }

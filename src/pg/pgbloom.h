@@ -3,14 +3,8 @@
  * pgbloom.h
  *	  What the files of the PostgreSQL layer share.
  *
- * Dependencies run downward.  The functions of SQL are implemented by files
- * that do not call each other: bloom_io, bloom_func (one filter, one key),
- * bloom_array (many keys), bloom_set (two filters), bloom_info, bloom_agg
- * and, for the planner, bloom_plan.  They use bloom_stored (filters that are
- * only asked), bloom_key (from a datum to key type and hash, with the help of
- * bloom_canonical and bloom_kind), bloom_expanded (filters that are changed
- * where they lie), bloom_types (the extension's own types), bloom_host
- * (memory, values, encodings and errors) and the core.
+ * src/README.md has the map.  Dependencies run downward: src/sql uses src/pg,
+ * src/pg uses src/core.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +15,7 @@
 
 #include "access/table.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "nodes/nodes.h"
 #include "utils/array.h"
 
@@ -38,36 +33,49 @@ typedef enum PgBloomType
 	PGBLOOM_KEYS				/* bloom_keys: an array without a type */
 } PgBloomType;
 
-/* What a call site knows about the type of its keys. */
-typedef struct PgBloomKeyInfo PgBloomKeyInfo;
+/* How to hash the values of an SQL type as keys. */
+typedef struct PgBloomKeyInfo
+{
+	BfKeyType	key_type;
+	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
+	FmgrInfo	extended_hash;	/* of opclass-hashed types */
+	Oid			collation;
+	MemoryContext context;		/* of this struct and what it points to */
+	bool		untyped;		/* a literal or parameter without a type */
+	bool		array_text;		/* keys are elements of the text of an array */
+	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
+	bool		from_text;		/* convert text by the input function */
+	FmgrInfo	input;
+	Oid			ioparam;
+} PgBloomKeyInfo;
 
-/* What it keeps of the filters that it has asked. */
+/* Cache of stored filters. */
 typedef struct PgBloomFilterCache PgBloomFilterCache;
 
-/* What fn_extra points to. */
+/* What fn_extra points to: the cache of one place in a query. */
 typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
-	PgBloomFilterCache *cache;			/* NULL until a filter is asked */
+	PgBloomFilterCache *cache;	/* NULL until a filter is probed */
 } PgBloomFnCache;
 
-/* A filter that is only asked, wherever it is. */
+/* A filter that is only probed, wherever it is. */
 typedef struct PgBloomProbe
 {
 	const BfParams *params;
 	BfBuilder  *builder;		/* an expanded one, or NULL */
 	const BfView *view;			/* any other */
-	PgBloomFilterCache *parts;			/* not NULL: the view is that of a header, */
+	PgBloomFilterCache *parts;	/* not NULL: the view is that of a header, */
 	const struct varlena *pointer;	/* this is the TOAST pointer, */
 	Relation	toast;			/* and this its table, once opened */
 } PgBloomProbe;
 
-/* Only what SQL calls is seen from outside the library. */
+/* Only what SQL calls is visible outside the library. */
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif
 
-/* What this call site keeps. */
+/* The cache of this place in a query. */
 static inline PgBloomFnCache *
 pgbloom_fn_cache(FunctionCallInfo fcinfo)
 {
@@ -79,7 +87,7 @@ pgbloom_fn_cache(FunctionCallInfo fcinfo)
 	return function->fn_extra;
 }
 
-/* No more questions in this call. */
+/* End probing in this call. */
 static inline void
 pgbloom_probe_close(PgBloomProbe *filter)
 {
@@ -87,11 +95,28 @@ pgbloom_probe_close(PgBloomProbe *filter)
 		table_close(filter->toast, AccessShareLock);
 }
 
-/* bloom_host.c */
+/* env.c */
 extern BfEnv pgbloom_env(MemoryContext context);
+extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
+
+/* encoding.c */
+extern char *pgbloom_convert(const char *string, size_t length,
+							 int from, int to);
+extern char *pgbloom_utf8_to_server(const char *utf8);
+
+/* error.c */
+extern char *pgbloom_pretty_size(double bytes);
+extern void pgbloom_check(BfStatus status, const BfParams *params,
+						  const BfParams *other);
+
+/* params.c */
+extern void pgbloom_init_params(BfParams *params, double fpp,
+								bool sized, double expected, int64 seed);
+
+/* value.c */
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
 extern void pgbloom_open_header(const uint8_t *header, size_t size,
-							   BfView *view);
+								BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
 extern void pgbloom_load(BfBuilder *builder, const BfEnv *env,
@@ -99,56 +124,74 @@ extern void pgbloom_load(BfBuilder *builder, const BfEnv *env,
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
 extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
-extern char *pgbloom_key_type_name(const BfKeyType *key_type);
-extern void pgbloom_init_params(BfParams *params, double fpp,
-								bool sized, double expected, int64 seed);
-extern void pgbloom_check(BfStatus status, const BfParams *params,
-						  const BfParams *other);
-pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
-											  const BfKeyType *other);
-extern char *pgbloom_convert(const char *string, size_t length,
-							 int from, int to);
 
-/* bloom_stored.c */
+/* probe.c */
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
 								PgBloomProbe *filter);
 extern bool pgbloom_probe_contains(PgBloomProbe *filter, uint64 hash);
 extern bool pgbloom_probe_batch(PgBloomProbe *filter, int nkeys);
 extern void pgbloom_open_info(Datum filter, BfView *view);
 
-/* bloom_expanded.c */
+/* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
 extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
 
-/* bloom_types.c */
+/* types.c */
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
-/* bloom_key.c */
+/* key.c */
 extern PgBloomKeyInfo *pgbloom_key_info(FunctionCallInfo fcinfo, int argno);
 extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 											int argno);
 extern ArrayType *pgbloom_key_array(FunctionCallInfo fcinfo, int argno);
+extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
+							   const BfParams *params, BfKeyType *key_type);
+
+/* untyped.c */
+extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
+											   const BfKeyType *key_type);
+extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
+
+/* key_info.c */
+extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
+											 MemoryContext context,
+											 bool noerror);
 extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
 											 const BfKeyType *key_type);
 extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
-extern uint64 pgbloom_key_hash(PgBloomKeyInfo *type, Datum key,
-							   const BfParams *params, BfKeyType *key_type);
+extern uint64 pgbloom_hash_value(PgBloomKeyInfo *info, Datum value,
+								 uint64 seed);
 
-/* bloom_canonical.c */
-extern PgBloomHashFunction pgbloom_canonical_hash(Oid type, BfKeyType *key_type);
+/* canonical.c */
+extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
+												  BfKeyType *key_type);
 extern Oid pgbloom_widest_type(const BfKeyType *key_type);
 extern PgBloomHashFunction pgbloom_text_hash(void);
 extern void pgbloom_set_text_encoding(BfKeyType *key_type);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 
-/* bloom_kind.c */
+/* key_type.c */
 extern bool pgbloom_check_collation(Oid collation, bool noerror);
-extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror);
-extern bool pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation,
-								 bool noerror);
+extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type,
+								  bool noerror);
+extern bool pgbloom_opclass_key_type(BfKeyType *key_type, Oid type,
+									 Oid collation, bool noerror);
+
+/* key_type_name.c */
+extern char *pgbloom_key_type_name(const BfKeyType *key_type);
+extern bool pgbloom_set_key_type_name(BfKeyType *key_type, const char *name,
+									  bool noerror);
+extern bool pgbloom_set_opclass_name(BfKeyType *key_type,
+									 const char *type_name,
+									 const StringInfoData *definition,
+									 bool array, bool by_locale,
+									 bool noerror);
+pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
+												  const BfKeyType *other);
+extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -48,9 +48,9 @@ belongs_to_extension(Oid type)
 }
 
 /*
- * Is this type, which must not be a domain, the one of the extension?  The
- * last OID found is kept.  A type that was given the OID of a dropped one
- * would also need its name to be mistaken for it.
+ * Is this the extension's type?  The type must not be a domain.  The last OID
+ * found is cached; a type that is given the OID of a dropped one is taken for
+ * it only if it has the same name.
  */
 bool
 pgbloom_type_is(Oid type, PgBloomType which)

@@ -262,7 +262,7 @@ static ArrayType *
 make_answers(const Keys *keys, const bool *answers)
 {
 	ArrayType  *array = keys->array;
-	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext,
 												n * sizeof(Datum));

@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * params.c
+ *	  Parameters of a filter, as users give them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "pg/pgbloom.h"
+
+#include <math.h>
+
+/* Largest number of expected keys: all integers up to it are exact. */
+#define MAX_EXPECTED	9007199254740992.0	/* 2^53 */
+
+/*
+ * Validate user-supplied parameters and fill in *params.  A fraction of an
+ * expected key counts as a whole one.
+ */
+void
+pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
+					int64 seed)
+{
+	uint64		n = 0;
+	BfGeometry	geometry;
+
+	/* Written so that NaN fails. */
+	if (!(fpp >= BF_FPP_MIN && fpp <= BF_FPP_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("false-positive rate %g is out of range", fpp),
+				 errdetail("The rate must be between %g and %g.",
+						   BF_FPP_MIN, BF_FPP_MAX),
+				 fpp >= 1 ?
+				 errhint("The false-positive rate comes before the number of expected keys, as in bloom_empty(0.01, 1000000) and bloom_agg(key, 0.01, 1000000).") :
+				 errhint("A rate of 0.01 means that one in a hundred keys that were never added tests positive.")));
+	if (sized && !(expected >= 1 && expected <= MAX_EXPECTED))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of expected keys %.16g is out of range",
+						expected),
+				 errdetail("The number must be between 1 and %.16g.",
+						   MAX_EXPECTED),
+				 errhint("Use NULL for a filter that sizes itself.")));
+	if (sized)
+		n = (uint64) ceil(expected);
+	if (sized && bf_geometry_for(fpp, n, &geometry) != BF_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("Bloom filter for %lld keys at a false-positive rate of %g would take %s",
+						(long long) n, fpp,
+						pgbloom_pretty_size(bf_needed_bits(fpp, n) / 8)),
+				 errdetail("The maximum size of a filter is %s, at this rate enough for %lld keys.",
+						   pgbloom_pretty_size(BF_MAX_BITS / 8.0),
+						   (long long) bf_max_keys(fpp)),
+				 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
+
+	memset(params, 0, sizeof(*params));
+	params->fpp = fpp;
+	params->expected = n;
+	params->seed = (uint64_t) seed;
+}
