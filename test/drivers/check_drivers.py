@@ -1,26 +1,26 @@
 #!/usr/bin/python3
-"""Asks for filters through client drivers.  Output: TAP.
+"""Probes filters through client drivers.  Output: TAP.
 
     PGHOST=... PGUSER=... PGDATABASE=... test/drivers/check_drivers.py
 
 Each driver's program is run in a directory of its own, as PROGRAM CASES.
 
 Each query in the examples of doc/DRIVERS.md has to be one of a program or of
-a case.  The table there says what type the server sees for
-a value; the programs write 'sends VALUE', a tab and the type, or 'none'.
+a case.  The table there says what type the server sees for a value; the
+programs write 'sends VALUE', a tab and the type, or 'none'.
 
 CASES has a query a line: what it tests|type of the parameter|parameter|query
 with $1, which has to give true.  The type "none" means a parameter without a
 type, as far as the driver can; "list" means a list of strings as the driver
-has it, or else its text as an array without a type.  The program writes to stdout, for each case,
-what it tests, a tab, and t or what it got instead.
+has it, or else its text as an array without a type.  The program writes to
+stdout, for each case, what it tests, a tab, and t or what it got instead.
 
 Then it fetches f of the table driver_text, in text and in binary, into the
 files "text" and "binary", and inserts into driver_back (how, f) the contents
-of the files "back.text" as 'text' and "back.binary" as 'binary'.  What it
-fetched is tested by the reader of doc/FORMAT.md; what it sends, the reader
-has written.  Drivers that do not know the binary format of a type get along
-with the casts between bloom and bytea.
+of the files "back.text" as 'text' and "back.binary" as 'binary'.  The reader
+of doc/FORMAT.md probes what the program fetched, and writes what it sends.
+Drivers that do not know the binary format of a type use the casts between
+bloom and bytea.
 """
 import base64
 import os
@@ -135,7 +135,7 @@ def jdbc(build):
 
 
 def node(build):
-    # Debian's package puts the module where only Debian's node looks.
+    # Only Debian's node finds the module of Debian's package.
     paths = [os.environ.get('NODE_PATH', ''), '/usr/share/nodejs']
     os.environ['NODE_PATH'] = os.pathsep.join(p for p in paths if p)
     need(['node', '-e', 'require("pg")'], 'no node with the module pg')
@@ -168,7 +168,7 @@ def documented_types():
 
 
 def plain_query(query):
-    """Without what differs: parameters, quotes, spaces, names of tables."""
+    """Remove what differs: parameters, quotes, spaces, names of tables."""
     query = re.sub(r"\$\d|%s|\?", '$', query)
     query = re.sub(r'driver_\w+', 'filters', query)
     return re.sub(r'[\s"\']+', ' ', query)

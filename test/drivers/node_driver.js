@@ -24,10 +24,10 @@ async function main()
 	await client.connect();
 	for (const line of fs.readFileSync(process.argv[2], 'utf8').trim().split('\n'))
 	{
-		const [name, kind, value, query] = line.split('|');
+		const [name, type, value, query] = line.split('|');
 		const result = await client.query({
-			text: query.replace('$1', casts[kind]),
-			values: [kind === 'list' ? toList(value) : value],
+			text: query.replace('$1', casts[type]),
+			values: [type === 'list' ? toList(value) : value],
 			rowMode: 'array'
 		});
 		const answer = result.rows[0][0];

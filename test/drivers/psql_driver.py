@@ -13,14 +13,14 @@ def psql(script, *options):
 
 with open(sys.argv[1], encoding='utf-8') as cases:
     for line in cases:
-        name, kind, value, query = line.rstrip('\n').split('|')
+        name, type_name, value, query = line.rstrip('\n').split('|')
         answer = psql("PREPARE q %s AS %s;\nEXECUTE q (:'value');\n"
-                      % (NAMES[kind], query), '-v', 'value=' + value)
+                      % (NAMES[type_name], query), '-v', 'value=' + value)
         print('%s\t%s' % (name, answer.decode().strip()))
 
 with open('text', 'wb') as file:
     file.write(psql('SELECT f FROM driver_text;').strip())
-# COPY in binary format: 19 bytes in front, then the number of columns and
+# COPY in binary format: 19 bytes of header, then the number of columns and
 # the length of the value; behind it, the end mark.
 psql("\\copy driver_text TO 'copied' (FORMAT binary)\n")
 with open('copied', 'rb') as file:

@@ -19,19 +19,19 @@ cursor = connection.cursor()
 sys.stdout.reconfigure(encoding='utf-8')
 
 
-def parameter(kind, value):
-    if kind == 'bigint':
+def parameter(type_name, value):
+    if type_name == 'bigint':
         return int(value)
-    if kind == 'list':
+    if type_name == 'list':
         return value[1:-1].split(',') if value != '{}' else []
     return value
 
 
 with open(sys.argv[1], encoding='utf-8') as cases:
     for line in cases:
-        name, kind, value, query = line.rstrip('\n').split('|')
-        cursor.execute(query.replace('$1', CASTS[kind]),
-                       (parameter(kind, value),))
+        name, type_name, value, query = line.rstrip('\n').split('|')
+        cursor.execute(query.replace('$1', CASTS[type_name]),
+                       (parameter(type_name, value),))
         answer = cursor.fetchone()[0]
         print('%s\t%s' % (name, 't' if answer is True else answer))
 

@@ -18,20 +18,20 @@ typed.adapters.register_dumper(str, StrDumper)
 sys.stdout.reconfigure(encoding='utf-8')
 
 
-def parameter(kind, value):
-    if kind == 'bigint':
+def parameter(type_name, value):
+    if type_name == 'bigint':
         return Int8(value)
-    if kind == 'list':
+    if type_name == 'list':
         return value[1:-1].split(',') if value != '{}' else []
     return value
 
 
 with open(sys.argv[1], encoding='utf-8') as cases:
     for line in cases:
-        name, kind, value, query = line.rstrip('\n').split('|')
-        cursor = (typed if kind == 'text' else connection).execute(
+        name, type_name, value, query = line.rstrip('\n').split('|')
+        cursor = (typed if type_name == 'text' else connection).execute(
             query.replace('$1', '%s'),
-            (parameter(kind, value),))
+            (parameter(type_name, value),))
         answer = cursor.fetchone()[0]
         print('%s\t%s' % (name, 't' if answer is True else answer))
 

@@ -1,13 +1,13 @@
 --
--- A database whose filters are to be the same in another server: of every
--- kind of keys and every form, built in every way, and in every place where a
--- database can have them.  Every server makes them alike.
+-- A database whose filters have to be the same in another server: of every
+-- key type and form, built in every way, and in every place where a database
+-- can have them.  Every server makes the same filters.
 --
--- fingerprint() tells what they are.  lost_keys() and answers_given() ask
--- them, or filters that came from elsewhere, with keys that are made here.
+-- fingerprint() describes them.  lost_keys() and probes_answered() probe them,
+-- or filters from another server, with keys that are made here.
 --
 
-SET client_min_messages = error;	-- layers warn that they had to grow
+SET client_min_messages = error;	-- of filters that grow
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 CREATE EXTENSION citext;
 
@@ -21,9 +21,9 @@ END $$;
 CREATE TYPE pair AS (a int, b text);
 CREATE DOMAIN word AS text;
 
--- Kinds, and the i-th key.  Foreign ones are hashed by PostgreSQL itself.
-CREATE TABLE kinds (kind text PRIMARY KEY, key text, foreign_kind boolean);
-INSERT INTO kinds VALUES
+-- Key types, and the i-th key.
+CREATE TABLE key_types (key_type text PRIMARY KEY, key text, opclass_hashed boolean);
+INSERT INTO key_types VALUES
 	('text', $$CASE WHEN i % 2 = 0 THEN 'Zürich ' || i ELSE 'key ' || i END$$, false),
 	('char(n)', $$('key ' || i)::char(20)$$, false),
 	('name', $$('key ' || i)::name$$, false),
@@ -62,10 +62,10 @@ INSERT INTO kinds VALUES
 	('numrange', $$numrange(i * 0.5, NULL)$$, true),
 	('composite', $$ROW(i, 'Zürich')::pair$$, true);
 
-CREATE TABLE filters (kind text, form text, low int, high int, f bloom);
+CREATE TABLE filters (key_type text, form text, low int, high int, f bloom);
 
 -- Forms, and how to make them of the keys k with numbers i from low to high.
--- Each is asked for all these afterwards.
+-- Each is probed for all these keys afterwards.
 CREATE TEMP TABLE forms (form text, low int, high int, query text);
 INSERT INTO forms VALUES
 	('sparse', 1, 20, $$SELECT bloom_agg(k, 0.01, 400) FROM keys$$),
@@ -97,7 +97,7 @@ INSERT INTO forms VALUES
 	('intersection', 150, 250,
 	 $$SELECT bloom_agg(k, 0.02, 400) FILTER (WHERE i <= 250)
 		& bloom_agg(k, 0.02, 400) FILTER (WHERE i >= 150) FROM all_keys$$),
-	('with an exception', 1, 200,
+	('with an exclusion', 1, 200,
 	 $$SELECT bloom_exclude(f, k) FROM all_keys,
 		(SELECT bloom_agg(k, 0.3, 200) AS f FROM keys) built
 		WHERE i > 200 AND f @> k ORDER BY i LIMIT 1$$),
@@ -106,31 +106,31 @@ INSERT INTO forms VALUES
 	('empty', 1, 0, $$SELECT bloom_empty()$$),
 	('empty, sized', 1, 0, $$SELECT bloom_empty(0.25, 1000000, 5)$$);
 
-CREATE FUNCTION keys_of(kind text) RETURNS text LANGUAGE sql AS
-$$ SELECT quote_ident('keys: ' || kind) $$;
+CREATE FUNCTION keys_of(key_type text) RETURNS text LANGUAGE sql AS
+$$ SELECT quote_ident('keys: ' || key_type) $$;
 
 DO $$
 DECLARE
-	kind record;
+	key_type record;
 	form record;
 BEGIN
-	FOR kind IN SELECT * FROM kinds LOOP
+	FOR key_type IN SELECT * FROM key_types LOOP
 		EXECUTE format('CREATE TABLE %s AS SELECT i, %s AS k'
 					   ' FROM generate_series(1, 400) i',
-					   keys_of(kind.kind), kind.key);
+					   keys_of(key_type.key_type), key_type.key);
 		EXECUTE 'CREATE TEMP VIEW all_keys AS SELECT * FROM '
-			|| keys_of(kind.kind);
+			|| keys_of(key_type.key_type);
 		FOR form IN SELECT * FROM forms LOOP
-			-- an exception must not be a key, and these have few
-			CONTINUE WHEN form.form = 'with an exception'
-				AND kind.kind IN ('boolean', '"char"');
+			-- an exclusion must not be a key, and these have few
+			CONTINUE WHEN form.form = 'with an exclusion'
+				AND key_type.key_type IN ('boolean', '"char"');
 			-- an array of arrays is an array of their elements
-			CONTINUE WHEN form.form = 'added at once' AND kind.kind LIKE '%[]';
+			CONTINUE WHEN form.form = 'added at once' AND key_type.key_type LIKE '%[]';
 			EXECUTE format('CREATE TEMP VIEW keys AS SELECT * FROM all_keys'
 						   ' WHERE i BETWEEN %s AND %s', form.low, form.high);
 			EXECUTE format('INSERT INTO filters VALUES ($1, $2, $3, $4, (%s))',
 						   form.query)
-				USING kind.kind, form.form, form.low, form.high;
+				USING key_type.key_type, form.form, form.low, form.high;
 			DROP VIEW keys;
 		END LOOP;
 		DROP VIEW all_keys;
@@ -176,36 +176,36 @@ CREATE TABLE places (
 INSERT INTO places (id, many, named, small)
 	SELECT row_number() OVER (ORDER BY form COLLATE "C"),
 		   ARRAY[f, NULL, bloom_empty()], ROW(form, f)::named_filter, f
-		FROM filters WHERE kind = 'text' AND form <> 'large';
+		FROM filters WHERE key_type = 'text' AND form <> 'large';
 DO $$
 BEGIN
 	EXECUTE format('ALTER TABLE places ALTER small SET DEFAULT %L',
-				   (SELECT f FROM filters WHERE kind = 'enum' AND form = 'dense'));
+				   (SELECT f FROM filters WHERE key_type = 'enum' AND form = 'dense'));
 END $$;
 CREATE INDEX ON places (bloom_cardinality(one)) WHERE one @> 'by default';
 CREATE INDEX filters_f ON filters USING hash (f);
 CREATE MATERIALIZED VIEW stored AS
-	SELECT kind, bloom_union_agg(f ORDER BY form COLLATE "C") AS f FROM filters
-		WHERE form IN ('dense', 'grown', 'large') GROUP BY kind;
-CREATE UNIQUE INDEX ON stored (kind);
+	SELECT key_type, bloom_union_agg(f ORDER BY form COLLATE "C") AS f FROM filters
+		WHERE form IN ('dense', 'grown', 'large') GROUP BY key_type;
+CREATE UNIQUE INDEX ON stored (key_type);
 CREATE VIEW known AS
 	SELECT k FROM "keys: text"
-		WHERE k <@ (SELECT f FROM filters WHERE kind = 'text' AND form = 'dense');
+		WHERE k <@ (SELECT f FROM filters WHERE key_type = 'text' AND form = 'dense');
 
 -- What has to be the same in another database.
 CREATE FUNCTION fingerprint() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-	RETURN QUERY SELECT concat_ws('|', kind, form, low, high, md5(f::bytea),
+	RETURN QUERY SELECT concat_ws('|', key_type, form, low, high, md5(f::bytea),
 								  (bloom_info(f)).layers)
-		FROM filters ORDER BY kind COLLATE "C", form COLLATE "C";
+		FROM filters ORDER BY key_type COLLATE "C", form COLLATE "C";
 	RETURN QUERY SELECT concat_ws('|', id, md5(one::bytea),
 								  md5(many[1]::bytea), many[2] IS NULL,
 								  md5(many[3]::bytea), (named).name,
 								  md5((named).f::bytea), md5(small::bytea),
 								  cardinality)
 		FROM places ORDER BY id;
-	RETURN QUERY SELECT concat_ws('|', kind, md5(f::bytea))
-		FROM stored ORDER BY kind COLLATE "C";
+	RETURN QUERY SELECT concat_ws('|', key_type, md5(f::bytea))
+		FROM stored ORDER BY key_type COLLATE "C";
 	INSERT INTO places (id) VALUES (-1);
 	RETURN QUERY SELECT concat_ws('|', md5(one::bytea), md5(small::bytea))
 		FROM places WHERE id = -1;
@@ -215,43 +215,43 @@ BEGIN
 		FROM sizes s;
 END $$;
 
--- How many keys of their own the filters of a table were asked for, and how
--- many they did not find; by kind, of those that are wanted.
+-- How many of its own keys each filter of a table was probed for, and how many
+-- it did not find; by key type, of those that are wanted.
 CREATE FUNCTION lost_keys(source regclass, wanted text DEFAULT 'true',
-						  OUT kind text, OUT asked bigint, OUT lost bigint)
+						  OUT key_type text, OUT probed bigint, OUT lost bigint)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
-	FOR kind IN EXECUTE 'SELECT kind FROM kinds WHERE ' || wanted LOOP
+	FOR key_type IN EXECUTE 'SELECT key_type FROM key_types WHERE ' || wanted LOOP
 		EXECUTE format('SELECT count(*), count(*) FILTER (WHERE NOT f @> k)'
 					   ' FROM %s JOIN %s ON i BETWEEN low AND high'
-					   ' WHERE kind = %L', source, keys_of(kind), kind)
-			INTO asked, lost;
+					   ' WHERE key_type = %L', source, keys_of(key_type), key_type)
+			INTO probed, lost;
 		RETURN NEXT;
 	END LOOP;
 END $$;
 
--- How often filters with foreign keys answered, where they have to refuse
--- that: hashed on a machine of other byte order.
-CREATE FUNCTION answers_given(source regclass,
-							  OUT asked bigint, OUT answered bigint)
+-- How many probes of filters of opclass-hashed types were answered.  Each has
+-- to be an error if they were hashed in another byte order.
+CREATE FUNCTION probes_answered(source regclass,
+							  OUT probed bigint, OUT answered bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
 	part record;
 	query text;
 BEGIN
-	asked := 0;
+	probed := 0;
 	answered := 0;
-	FOR part IN EXECUTE format('SELECT kind, f FROM %s JOIN kinds USING (kind)'
-							   ' WHERE foreign_kind AND low <= high', source)
+	FOR part IN EXECUTE format('SELECT key_type, f FROM %s JOIN key_types USING (key_type)'
+							   ' WHERE opclass_hashed AND low <= high', source)
 	LOOP
 		FOREACH query IN ARRAY ARRAY[
 			'SELECT $1 @> k FROM %s LIMIT 1',
 			'SELECT bloom_add($1, k) FROM %s LIMIT 1',
 			'SELECT $1 | bloom_agg(k, 0.01, NULL, $2) FROM %s']
 		LOOP
-			asked := asked + 1;
+			probed := probed + 1;
 			BEGIN
-				EXECUTE format(query, keys_of(part.kind))
+				EXECUTE format(query, keys_of(part.key_type))
 					USING part.f, (bloom_info(part.f)).seed;
 				answered := answered + 1;
 			EXCEPTION WHEN datatype_mismatch THEN

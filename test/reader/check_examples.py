@@ -4,8 +4,8 @@
     PGHOST=... PGUSER=... test/reader/check_examples.py [--update] [FILE...]
 
 An example is a block that begins with ```sql.  If a block that begins with
-```output follows, psql has to print just that; otherwise, it has to run
-without an error.  The examples of one file run one after the other in a
+```output follows, psql has to print exactly that; otherwise, it has to
+run without an error.  The examples of one file run one after the other in a
 database of their own, which is dropped at the end.  With --update, the
 output blocks are rewritten.  Output: TAP.
 """

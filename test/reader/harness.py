@@ -1,4 +1,4 @@
-"""What the checks in this directory share: TAP lines and a server.
+"""What the checks share: TAP lines and a server.
 
 The server is the one that psql finds by PGHOST, PGPORT, PGDATABASE and
 PGUSER.  Its database needs the extension.
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import traceback
 
-# Nothing in the environment of a user may change what the server prints.
+# The user's environment must not change what the server prints.
 SETTINGS = """
 \\set QUIET 1
 SET client_min_messages TO error;
@@ -29,7 +29,7 @@ def psql(script, *options, settings=SETTINGS, database=None):
     command = ['psql', '-X', *options]
     if database is not None:
         command += ['-d', database]
-    # A pipe, not -f: then errors have no file name and line in front.
+    # A pipe, not -f: then errors do not begin with file name and line.
     process = subprocess.run(
         command, input=(settings + script).encode('utf-8'),
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -80,7 +80,7 @@ class Tap:
         sys.stdout.flush()
 
     def run(self, name, test):
-        """A test passes if it returns nothing; it may return what differs."""
+        """A test passes if it returns nothing; else it returns what differs."""
         try:
             difference = test()
         except ServerError as error:
@@ -90,7 +90,7 @@ class Tap:
         self.ok(not difference, name, difference)
 
     def require_server(self):
-        """Without a server, every test would fail at length."""
+        """Stop at once if there is no server."""
         try:
             rows("SELECT bloom_empty();")
         except ServerError as error:

@@ -1,7 +1,7 @@
 # Filters survive pg_dump and COPY, to the byte, and every key is still found
 # afterwards: also enum values, whose OIDs are others then, and text in a
 # database of another encoding.  Keys that hash by the locale of the database
-# are found under the same one; under another one, to ask is an error.
+# are found under the same locale; under another one, a probe is an error.
 
 use strict;
 use warnings;
@@ -14,9 +14,9 @@ use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
 
-# Kinds of keys: type, and the i-th key.  Non-ASCII characters are written as
+# Key types: SQL type, and the i-th key.  Non-ASCII characters are written as
 # escapes, which mean the same in every encoding.
-my %kinds = (
+my %key_types = (
 	text => [
 		'text',
 		q{CASE WHEN i % 2 = 0 THEN U&'Z\00FCrich ' || i ELSE 'key ' || i END}
@@ -36,7 +36,7 @@ my %kinds = (
 	array => [ 'text[]', q{ARRAY[U&'Z\00FCrich', i::text]} ]);
 
 # These hash by functions of PostgreSQL's, which depend on the encoding.
-my @foreign = qw(array citext composite jsonb);
+my @opclass_hashed = qw(array citext composite jsonb);
 
 # Forms of filters: how to build one from keys k with numbers i, and up to
 # which i it has keys.  Enums have the fewest keys, 400.
@@ -66,7 +66,7 @@ BEGIN
 						   string_agg(quote_literal(U&'gr\00FCn ' || i), ', '))
 			 FROM generate_series(1, 400) i);
 END $$;
-CREATE TABLE filters (kind text, form text, n int, f bloom);
+CREATE TABLE filters (key_type text, form text, n int, f bloom);
 
 -- 'ok', or the SQLSTATE that the query ends with
 CREATE FUNCTION sqlstate_of(query text) RETURNS text
@@ -79,36 +79,36 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 };
 
-foreach my $kind (sort keys %kinds)
+foreach my $key_type (sort keys %key_types)
 {
-	my ($type, $key) = @{ $kinds{$kind} };
+	my ($type, $key) = @{ $key_types{$key_type} };
 
-	$setup .= "CREATE TABLE keys_$kind AS SELECT i, ($key)::$type AS k"
+	$setup .= "CREATE TABLE keys_$key_type AS SELECT i, ($key)::$type AS k"
 	  . " FROM generate_series(1, 400) i;\n";
 	foreach my $form (sort keys %forms)
 	{
 		my ($n, $filter) = @{ $forms{$form} };
 
-		$setup .= "INSERT INTO filters SELECT '$kind', '$form', $n, $filter"
-		  . " FROM keys_$kind LIMIT 1;\n";
+		$setup .= "INSERT INTO filters SELECT '$key_type', '$form', $n, $filter"
+		  . " FROM keys_$key_type LIMIT 1;\n";
 	}
 }
 
-# Large enough to be out of line in many pieces; and with an exception
+# Large enough to be out of line in many chunks; and with an exclusion
 $setup .= q{
 INSERT INTO filters
 	SELECT 'text', 'large', 400, bloom_agg(k) | (
 			SELECT bloom_agg('other ' || i) FROM generate_series(1, 100000) i)
 		FROM keys_text;
 INSERT INTO filters
-	SELECT 'text', 'exception', 400, bloom_exclude(f, (
+	SELECT 'text', 'exclusion', 400, bloom_exclude(f, (
 			SELECT 'other ' || min(i) FROM generate_series(1, 1000) i
 			WHERE f @> ('other ' || i)))
 		FROM (SELECT bloom_agg(k, 0.3, 400) AS f FROM keys_text) AS filter;
 };
 
-# Other places where a filter can stand in a database.  The restored database
-# computes constraint, generated column and index anew, with an empty
+# Other places where a database can have a filter.  The restored database
+# computes constraint, generated column and index again, with an empty
 # search_path.
 $setup .= q{
 CREATE TYPE named_filter AS (name text, f bloom);
@@ -126,19 +126,19 @@ CREATE INDEX ON places (bloom_cardinality(one)) WHERE one @> 'by default';
 INSERT INTO places (id, form, many, named, small)
 	SELECT row_number() OVER (ORDER BY form), form,
 		   ARRAY[f, NULL, bloom_empty(), f], ROW(form, f)::named_filter, f
-	FROM filters WHERE kind = 'text' AND form NOT IN ('large', 'exception');
+	FROM filters WHERE key_type = 'text' AND form NOT IN ('large', 'exclusion');
 DO $$
 BEGIN
 	EXECUTE format('ALTER TABLE places ALTER small SET DEFAULT %L',
-				   (SELECT f FROM filters WHERE kind = 'enum' AND form = 'dense'));
+				   (SELECT f FROM filters WHERE key_type = 'enum' AND form = 'dense'));
 END $$;
 INSERT INTO places (id) VALUES (100);
 };
 
 # Everything that has to be the same afterwards.
 my $fingerprint = q{
-SELECT kind, form, n, md5(f::bytea), (bloom_info(f)).layers
-	FROM filters ORDER BY kind COLLATE "C", form COLLATE "C";
+SELECT key_type, form, n, md5(f::bytea), (bloom_info(f)).layers
+	FROM filters ORDER BY key_type COLLATE "C", form COLLATE "C";
 SELECT id, form, md5(one::bytea), array_length(many, 1), many[2] IS NULL,
 	   md5(many[1]::bytea), md5(many[3]::bytea), md5(many[4]::bytea),
 	   (named).name, md5((named).f::bytea), md5(small::bytea), cardinality
@@ -168,41 +168,41 @@ sub psql_file
 	];
 }
 
-# Every key of every filter is found.  Of kinds in @refused, which were hashed
-# in another encoding, asking is an error instead.
+# Every key of every filter is found.  For key types in @rejected, which were
+# hashed in another encoding, a probe is an error instead.
 sub check_keys
 {
-	my ($db, $what, @refused) = @_;
-	my %refused = map { $_ => 1 } @refused;
+	my ($db, $what, @rejected) = @_;
+	my %rejected = map { $_ => 1 } @rejected;
 	my @queries;
 	my @expected;
 
-	foreach my $kind (sort keys %kinds)
+	foreach my $key_type (sort keys %key_types)
 	{
-		if ($refused{$kind})
+		if ($rejected{$key_type})
 		{
 			push @queries, qq{
-SELECT '$kind', string_agg(DISTINCT sqlstate_of(format(query, f)), ', ')
+SELECT '$key_type', string_agg(DISTINCT sqlstate_of(format(query, f)), ', ')
 	FROM filters, (VALUES
-		('SELECT %L::bloom \@> k FROM keys_$kind LIMIT 1'),
-		('SELECT bloom_add(%L::bloom, k) FROM keys_$kind LIMIT 1')) AS v (query)
-	WHERE kind = '$kind' AND n > 0};
-			push @expected, "$kind|42804";
+		('SELECT %L::bloom \@> k FROM keys_$key_type LIMIT 1'),
+		('SELECT bloom_add(%L::bloom, k) FROM keys_$key_type LIMIT 1')) AS v (query)
+	WHERE key_type = '$key_type' AND n > 0};
+			push @expected, "$key_type|42804";
 		}
 		else
 		{
 			push @queries, qq{
-SELECT '$kind', count(*) FILTER (WHERE NOT f \@> k),
-	   count(*) = (SELECT sum(n) FROM filters WHERE kind = '$kind')
-	FROM filters JOIN keys_$kind ON i <= n WHERE kind = '$kind'};
-			push @expected, "$kind|0|t";
+SELECT '$key_type', count(*) FILTER (WHERE NOT f \@> k),
+	   count(*) = (SELECT sum(n) FROM filters WHERE key_type = '$key_type')
+	FROM filters JOIN keys_$key_type ON i <= n WHERE key_type = '$key_type'};
+			push @expected, "$key_type|0|t";
 		}
 	}
 	is( $node->safe_psql($db, join ';', @queries),
 		join("\n", @expected),
 		"$what: "
-		  . (@refused
-			? 'keys are found, or asking for them is an error'
+		  . (@rejected
+			? 'keys are found, or probing them is an error'
 			: 'keys are found'));
 	return;
 }
@@ -223,7 +223,7 @@ is( $node->safe_psql(
 SELECT count(f), max((bloom_info(f)).excluded) FROM filters;
 SELECT count(*) FROM places WHERE num_nonnulls(one, many, named, small) = 4}),
 	"82|1\n8",
-	'no filter is missing, nor is the exception');
+	'no filter is missing, nor is the exclusion');
 check_keys('original', 'before the dump');
 
 # A dump is restored with an empty search_path, and what a constraint answers
@@ -232,7 +232,7 @@ my ($status, $out, $err) = $node->psql(
 	'original', q{
 SET search_path = '';
 SELECT count(*), count(*) FILTER (WHERE f OPERATOR(public.@>) U&'z\00FCRICH 1')
-	FROM public.filters WHERE kind = 'citext' AND n > 0});
+	FROM public.filters WHERE key_type = 'citext' AND n > 0});
 is("$out$err", '6|6',
 	'keys without a type are found with an empty search_path');
 
@@ -270,7 +270,7 @@ sub restore
 
 sub check_restored
 {
-	my ($db, $what, @refused) = @_;
+	my ($db, $what, @rejected) = @_;
 
 	is($node->safe_psql($db, $fingerprint),
 		$original, "$what: filters are the same");
@@ -279,7 +279,7 @@ sub check_restored
 	my @oids = split /\n/, $node->safe_psql($db, $enum_oids);
 	is(@oids . ', ' . grep({ $oids{$_} } @oids),
 		'400, 0', "$what: all enum values have other OIDs");
-	check_keys($db, $what, @refused);
+	check_keys($db, $what, @rejected);
 	return;
 }
 
@@ -334,21 +334,21 @@ is("$status, $out, $err", '0, t, ',
 create_database($node, 'latin', 'LATIN1');
 $node->safe_psql('latin', $shift);
 $node->command_ok(restore('latin', 'custom'), 'restore, UTF8 to LATIN1');
-check_restored('latin', 'UTF8 to LATIN1', @foreign);
+check_restored('latin', 'UTF8 to LATIN1', @opclass_hashed);
 
 # A database that knows no encoding keeps the bytes.
 create_database($node, 'ascii', 'SQL_ASCII');
 $node->command_ok(restore('ascii', 'custom'), 'restore, UTF8 to SQL_ASCII');
-check_restored('ascii', 'UTF8 to SQL_ASCII', @foreign);
+check_restored('ascii', 'UTF8 to SQL_ASCII', @opclass_hashed);
 
-# The same keys make the same filters in both encodings, but for the kinds
-# that record it.
+# The same keys make the same filters in both encodings, except for the key
+# types that record it.
 create_database($node, 'born_latin', 'LATIN1');
 $node->safe_psql('born_latin', $setup);
 my $born_latin = $node->safe_psql('born_latin', $fingerprint);
-my $foreign = join '|', @foreign;
+my $opclass_hashed = join '|', @opclass_hashed;
 my ($expected, $got) = map {
-	join "\n", grep { !/^(?:$foreign)\|(?!empty)/ } split /\n/, $_
+	join "\n", grep { !/^(?:$opclass_hashed)\|(?!empty)/ } split /\n/, $_
 } ($original, $born_latin);
 is($got, $expected, 'the same keys make the same filters in LATIN1');
 check_keys('born_latin', 'built in LATIN1');
@@ -363,19 +363,19 @@ create_database($node, 'from_latin', 'UTF8');
 $node->command_ok(restore('from_latin', 'latin'), 'restore, LATIN1 to UTF8');
 is($node->safe_psql('from_latin', $fingerprint),
 	$born_latin, 'LATIN1 to UTF8: filters are the same');
-check_keys('from_latin', 'LATIN1 to UTF8', @foreign);
+check_keys('from_latin', 'LATIN1 to UTF8', @opclass_hashed);
 
-# A filter of foreign keys does not turn into one of this encoding's: neither
-# by union nor by adding to it.
+# A filter of opclass-hashed keys stays one of the other encoding: keys of this
+# encoding are not added, and filters not united.
 is( $node->safe_psql(
 		'from_latin', q{
 SELECT sqlstate_of('SELECT f | (SELECT bloom_agg(k) FROM keys_citext)'
-	' FROM filters WHERE kind = ''citext'' AND form = ''dense''')}),
+	' FROM filters WHERE key_type = ''citext'' AND form = ''dense''')}),
 	'42804',
-	'filters of foreign keys from two encodings cannot be united');
+	'filters of opclass-hashed keys from two encodings cannot be united');
 
 #
-# Another locale: citext hashes in the lower case of the database's.
+# Another locale: citext hashes the lower case in the database's locale.
 #
 SKIP:
 {
@@ -391,7 +391,7 @@ CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'
 	check_restored('lower', 'C to C.UTF-8', 'citext');
 	($status, $out, $err) = $node->psql(
 		'lower', q{
-SELECT f @> U&'Z\00DCRICH 1' FROM filters WHERE kind = 'citext' LIMIT 1});
+SELECT f @> U&'Z\00DCRICH 1' FROM filters WHERE key_type = 'citext' LIMIT 1});
 	like(
 		$err,
 		qr/citext hashed under another locale\n.*, locale C\), .*, locale C\.utf8\)/,
@@ -421,7 +421,7 @@ SELECT f @> U&'z\00FCrich'::citext, f @> U&'Z\00FCRICH' FROM cities}),
 SELECT sqlstate_of('SELECT f @> U&''Z\00DCRICH''::citext FROM cities'),
 	   sqlstate_of('SELECT f @> U&''Z\00DCRICH'' FROM cities')}),
 		'42804|42804',
-		'C.UTF-8 to C: to ask is an error');
+		'C.UTF-8 to C: a probe is an error');
 }
 
 #
@@ -443,7 +443,7 @@ CREATE TABLE copied_places (LIKE places INCLUDING GENERATED);
 	is( $node->safe_psql(
 			'original', q{
 SELECT count(*), count(*) FILTER (WHERE c.f::bytea = f.f::bytea)
-	FROM filters f JOIN copied_filters c USING (kind, form, n);
+	FROM filters f JOIN copied_filters c USING (key_type, form, n);
 SELECT count(*),
 	   count(*) FILTER (WHERE c.one::bytea = p.one::bytea
 		   AND c.many::text IS NOT DISTINCT FROM p.many::text

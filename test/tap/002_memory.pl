@@ -120,7 +120,7 @@ $session->quit;
 #
 $node->safe_psql(
 	'postgres', q{
-CREATE TABLE stored (kind text, f bloom);
+CREATE TABLE stored (key_type text, f bloom);
 INSERT INTO stored
 	SELECT 'text', bloom_agg(i::text, 0.01, 3000) FROM generate_series(1, 3000) i
 	UNION ALL
@@ -152,10 +152,10 @@ END $$};
 my $contains = q{
 SELECT min(n) FROM (SELECT count(*) FILTER (WHERE f @> %2$s) AS n
 	FROM stored, (SELECT generate_series(1, %1$d) AS i) AS key
-	WHERE kind = '%3$s') AS counted};
+	WHERE key_type = '%3$s') AS counted};
 my $contains_flat = q{
 SELECT count(*) FILTER (WHERE bloom_contains(
-		(SELECT f | bloom_empty(0.01, 3000) FROM stored WHERE kind = '%3$s'), %2$s))
+		(SELECT f | bloom_empty(0.01, 3000) FROM stored WHERE key_type = '%3$s'), %2$s))
 	FROM (SELECT generate_series(1, %1$d) AS i) AS key};
 my $unite = q{
 SELECT count(bloom_union(x, y))
@@ -181,9 +181,9 @@ my %keys = (
 	array => 'ARRAY[i]');
 my @tests;
 push @tests,
-  [ 'stored filter asked for text', $million, $contains, $keys{text}, 'text' ];
+  [ 'stored filter, probed for text', $million, $contains, $keys{text}, 'text' ];
 push @tests,
-  [ "filter in memory asked for $_", $million, $contains_flat, $keys{$_}, $_ ]
+  [ "filter in memory, probed for $_", $million, $contains_flat, $keys{$_}, $_ ]
   foreach sort keys %keys;
 push @tests, [ "adding $_ keys in a loop", $million, $add, $_ ]
   foreach 'text', 'numeric', 'bigint';

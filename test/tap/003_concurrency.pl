@@ -24,7 +24,7 @@ CREATE TABLE one (f bloom);
 INSERT INTO one VALUES (bloom_empty(0.001, 500));
 
 CREATE TYPE colour AS ENUM ('red', 'green');
-CREATE TABLE known (kind text, f bloom);
+CREATE TABLE known (key_type text, f bloom);
 INSERT INTO known VALUES
 	('text', bloom_add(bloom_empty(), 'red'::text)),
 	('citext', bloom_add(bloom_empty(), 'RED'::citext)),
@@ -98,26 +98,26 @@ my ($nkeys, $found, $layers) = split /\|/,
 SELECT count(*), count(*) FILTER (WHERE f @> k), max((bloom_info(f)).layers)
 	FROM one, key});
 cmp_ok($nkeys, '>', 600, 'the filter had to grow');
-cmp_ok($layers, '>', 1, 'it has grown');
+cmp_ok($layers, '>', 1, 'the filter has grown');
 is($found, $nkeys, 'no key got lost');
 
 #
 # Parameters without a type take that of what they are compared with, as far
 # as it is known by the filter, else text.  A prepared statement is planned
-# anew for some executions and then once for all.
+# again for some executions and then once for all.
 #
-my $ask = script(
-	'ask', q{
-SELECT verify(bloom_contains(f, :key), 'text') FROM known WHERE kind = 'text';
-SELECT verify(f @> :key, 'text, operator') FROM known WHERE kind = 'text';
-SELECT verify(:key <@ f, 'text, commutator') FROM known WHERE kind = 'text';
-SELECT verify(f @> :key, 'citext') FROM known WHERE kind = 'citext';
-SELECT verify(f @> :key, 'enum') FROM known WHERE kind = 'enum';
-SELECT verify(f @> :number::int, 'integer') FROM known WHERE kind = 'bigint';
-SELECT verify(NOT f @> :other, 'other text') FROM known WHERE kind <> 'bigint';
+my $probe = script(
+	'probe', q{
+SELECT verify(bloom_contains(f, :key), 'text') FROM known WHERE key_type = 'text';
+SELECT verify(f @> :key, 'text, operator') FROM known WHERE key_type = 'text';
+SELECT verify(:key <@ f, 'text, commutator') FROM known WHERE key_type = 'text';
+SELECT verify(f @> :key, 'citext') FROM known WHERE key_type = 'citext';
+SELECT verify(f @> :key, 'enum') FROM known WHERE key_type = 'enum';
+SELECT verify(f @> :number::int, 'integer') FROM known WHERE key_type = 'bigint';
+SELECT verify(NOT f @> :other, 'other text') FROM known WHERE key_type <> 'bigint';
 SELECT verify(bloom_add(bloom_empty(), :key) @> :key, 'added');
 SELECT verify(bloom_add(f, :other) @> :other, 'added to citext')
-	FROM known WHERE kind = 'citext';
+	FROM known WHERE key_type = 'citext';
 SELECT verify(bloom_agg(:key) @> :key, 'aggregated') FROM known;
 });
 foreach my $protocol ('simple', 'extended', 'prepared')
@@ -130,7 +130,7 @@ foreach my $protocol ('simple', 'extended', 'prepared')
 		"--protocol=$protocol", '--client=1',
 		'--transactions=10', "--define=key=${quote}red$quote",
 		"--define=other=${quote}green$quote", '--define=number=3',
-		"--file=$ask");
+		"--file=$probe");
 }
 
 is(find_crashes($node), '', 'nothing crashed');

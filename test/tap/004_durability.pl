@@ -1,4 +1,4 @@
-# Filters outlive a crash, and replicas have the same ones.
+# Filters survive a crash, and replicas have the same filters.
 
 use strict;
 use warnings;
@@ -63,9 +63,9 @@ SELECT md5(f::bytea) FROM keyless ORDER BY 1};
 # the keys are looked up in one filter after another, not the other way round:
 # a replica has to step over all the row versions that an update leaves.
 my $lost = q{
-SELECT sum(asked), sum(found)
+SELECT sum(probed), sum(found)
 	FROM filter, LATERAL (
-		SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found
+		SELECT count(*) AS probed, count(*) FILTER (WHERE f @> k) AS found
 			FROM key
 			WHERE name IN ('united', 'grown', 'added', 'batch ' || batch)) AS keys};
 

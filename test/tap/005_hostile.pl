@@ -1,7 +1,6 @@
-# Images that somebody broke, by chance or on purpose, come in by every way
-# there is.  Each one is refused with the right error or is a filter that all
-# functions can work on; nothing crashes, and a few bytes do not make anybody
-# allocate a lot of memory.
+# Invalid images, damaged at random or forged, by every input path.  Each is
+# rejected with the right error or is a filter that all functions accept;
+# nothing crashes, and a few bytes do not cause a large allocation.
 
 use strict;
 use warnings;
@@ -35,8 +34,8 @@ CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
 #
 # Images as doc/FORMAT.md has them: from bytes to fields and back
 #
-my @header_fields = qw(magic version form scheme nlayers kind namelen
-  byte_order encoding nhashes nexceptions seed fpp expected);
+my @header_fields = qw(magic version form scheme nlayers key_type namelen
+  byte_order encoding nhashes nexclusions seed fpp expected);
 my $header_format = 'a4C8VVQ<d<Q<';
 my @layer_fields =
   qw(nblocks block_log2 k generation merged capacity fpp bits_set);
@@ -69,7 +68,7 @@ sub parse
 		$at += $size;
 	}
 
-	# Of the sparse form, or exceptions of the dense one
+	# Of the sparse form, or exclusions of the dense one
 	$filter{hashes} = [ unpack 'Q<*', substr $image, $at ];
 	return \%filter;
 }
@@ -144,7 +143,7 @@ sub random_magnitude
 }
 
 #
-# Real images of several forms and kinds
+# Real images of several forms and key types
 #
 my %queries = (
 	empty => 'SELECT bloom_empty()',
@@ -159,7 +158,7 @@ SELECT bloom_agg(i::text::citext, 0.01, 1000) FROM generate_series(1, 9) i},
 SELECT bloom_agg(i::text, 0.01, 200) FROM generate_series(1, 200) i},
 	dense_jsonb => q{
 SELECT bloom_agg(to_jsonb(i), 0.1, 100) FROM generate_series(1, 90) i},
-	exceptions => q{
+	exclusions => q{
 SELECT bloom_exclude(bloom_exclude(bloom_exclude(f, k[1]), k[2]), k[3])
 	FROM (SELECT bloom_agg(i::text, 0.3, 100) AS f
 		  FROM generate_series(1, 100) i) AS filter,
@@ -211,7 +210,7 @@ foreach my $name (sort keys %bases)
 	my $image = $bases{$name};
 	my $filter = parse($image);
 	my $layers = $filter->{layers};
-	my $front =
+	my $header_end =
 	  $header_size + length($filter->{name}) + $layer_size * @$layers;
 	my $size = length $image;
 
@@ -227,23 +226,23 @@ foreach my $name (sort keys %bases)
 		map { $image . $_ } 'x', random_bytes(64), $image,
 		map { "\0" x $_ } 1, 7, 8, 64, 512);
 
-	# Each byte in front of the content
-	foreach my $at (0 .. $front - 1)
+	# Each byte of the header and directory
+	foreach my $at (0 .. $header_end - 1)
 	{
 		foreach my $byte (@bytes)
 		{
 			my $broken = $image;
 
 			substr($broken, $at, 1) = chr $byte;
-			add('byte in front', '', $broken);
+			add('byte of the header', '', $broken);
 		}
 	}
 
-	# Bits anywhere, half of them in front
+	# Bits anywhere, half of them in the header and directory
 	foreach my $i (1 .. 500)
 	{
 		my $broken = $image;
-		my $most = $i % 2 ? $front : $size;
+		my $most = $i % 2 ? $header_end : $size;
 
 		vec($broken, int rand 8 * $most, 1) ^= 1
 		  foreach 0 .. int rand($i % 8);
@@ -260,12 +259,12 @@ foreach my $name (sort keys %bases)
 			scheme => [ 0, 2, 255 ],
 			form => [ 1 - $now{form}, 2, 255 ],
 			nlayers => [ except($now{nlayers}, 0 .. 255) ],
-			kind => [ 21 .. 63, 66 .. 255 ],
+			key_type => [ 21 .. 63, 66 .. 255 ],
 			nhashes =>
 			  [ except($now{nhashes}, @u32, $now{nhashes} + 1, 1 << 29) ],
-			nexceptions => [
+			nexclusions => [
 				except(
-					$now{nexceptions}, @u32, $now{nexceptions} + 1,
+					$now{nexclusions}, @u32, $now{nexclusions} + 1,
 					4096, 4097, 1 << 29)
 			],
 			fpp => [ @not_rates, 9e-10 ],
@@ -274,7 +273,7 @@ foreach my $name (sort keys %bases)
 	add('header', '',
 		build_variants(
 			$filter, undef,
-			kind => [ 0 .. 20, 64, 65 ],
+			key_type => [ 0 .. 20, 64, 65 ],
 			namelen => [ 0 .. 255 ],
 			byte_order => [ 2, 3 ],
 			encoding => [ 2 .. 34 ]));
@@ -349,8 +348,8 @@ foreach my $name (sort keys %bases)
 				capacity => [ 1, 2, $nbits ],
 				fpp => [ 1e-18, 1e-9, 0.5 ]));
 
-		# Exceptions would have to test positive by other bits.
-		add('layer', $filter->{nexceptions} ? '' : 'valid',
+		# The other bits would have to contain the exclusions.
+		add('layer', $filter->{nexclusions} ? '' : 'valid',
 			build_variants(
 				$filter, $i,
 				k => [ 1 .. 64 ],
@@ -392,8 +391,8 @@ foreach my $name (sort keys %bases)
 	foreach my $other (sort keys %bases)
 	{
 		add('spliced', '',
-			map { substr($image, 0, $_) . substr($bases{$other}, $_) } 4 .. $front)
-		  if $other ne $name && length $bases{$other} >= $front;
+			map { substr($image, 0, $_) . substr($bases{$other}, $_) } 4 .. $header_end)
+		  if $other ne $name && length $bases{$other} >= $header_end;
 	}
 }
 
@@ -404,8 +403,8 @@ foreach my $i (1 .. 500)
 		"BLMF\1" . random_bytes(random_magnitude(40, 2000)));
 }
 
-# Images that no filter of ours looks like, but that are valid: the functions
-# have to get on with them.
+# Valid images that the extension does not build: the functions have to accept
+# them.
 my @names = ('citext', 'jsonb', 'text', 'varchar', '_text', 'text[]', 'record',
 	'cstring', 'colour', 'pg_class', 'x' x 255, "gr\xc3\xb6\xc3\x9fe", ' ', '"',
 	'@', '@@', 'citext@', 'citext@C', 'citext@@C', 'citext[]@C', '@' x 255);
@@ -443,13 +442,13 @@ sub random_filter
 		form => 0,
 		scheme => 1,
 		nlayers => one_of(0, 1, 1, 1, 2, 3, 32),
-		kind => one_of((1) x 30, 0, 2 .. 20),
+		key_type => one_of((1) x 30, 0, 2 .. 20),
 		namelen => 0,
 		name => '',
 		byte_order => 0,
 		encoding => 0,
 		nhashes => 0,
-		nexceptions => 0,
+		nexclusions => 0,
 		seed => one_of(0, 0, 0, 1, random_u64()),
 		fpp => one_of(0.01, 0.5, 1e-9, random_magnitude(1e-9, 0.5)),
 		expected => one_of(0, 1, 100, int random_magnitude(1, 1e6)),
@@ -460,10 +459,10 @@ sub random_filter
 	{
 		my $name = one_of(@names);
 
-		$filter{kind} = one_of(64, 65);
+		$filter{key_type} = one_of(64, 65);
 		$filter{namelen} = length $name;
 		$filter{name} = $name . "\0" x (-length($name) % 8);
-		if ($filter{kind} == 65)
+		if ($filter{key_type} == 65)
 		{
 			$filter{byte_order} = one_of(1, 2);
 			$filter{encoding} = one_of(0, 6, 8, 34);
@@ -484,18 +483,17 @@ sub random_filter
 		  [ map { random_layer(9 + int rand($small ? 1 : 6), 1 + int rand 2) }
 			  1 .. $filter{nlayers} ];
 
-		# Where all bits are set, there is no key that could not be an
-		# exception.
+		# Where all bits are set, every key can be an exclusion.
 		$hashes{ random_u64() } = 1
 		  foreach grep { $_->{bits} =~ /^\xff*$/ } @{ $filter{layers} };
-		$filter{nexceptions} = keys %hashes;
+		$filter{nexclusions} = keys %hashes;
 	}
 	$filter{hashes} = [ sort { $a <=> $b } keys %hashes ];
 	return build(\%filter);
 }
 add('strange', 'valid', random_filter()) foreach 1 .. 2000;
 
-# Exceptions are keys that test positive otherwise, and not too many.
+# Exclusions are hashes that the bits contain, and at most 4096.
 my $dense = parse($bases{dense});
 my $layer = $dense->{layers}[0];
 my $nbits = 8 * length $layer->{bits};
@@ -508,15 +506,15 @@ foreach my $case (
 	[ 'invalid', "\xff", 6, 5 ],
 	[ 'invalid', "\0", 7 ])
 {
-	my ($verdict, $byte, @exceptions) = @$case;
+	my ($verdict, $byte, @exclusions) = @$case;
 
-	add('exceptions',
+	add('exclusions',
 		$verdict,
 		build_with(
 			{
 				%$dense,
-				hashes => \@exceptions,
-				nexceptions => scalar @exceptions
+				hashes => \@exclusions,
+				nexclusions => scalar @exclusions
 			},
 			{
 				bits => $byte x ($nbits / 8),
@@ -525,7 +523,7 @@ foreach my $case (
 			0));
 }
 
-# No more layers than a reader has to make room for.
+# At most 32 layers.
 add('layers',
 	$_ <= 32 ? 'valid' : 'invalid',
 	build_with($dense, { layers => [ ($layer) x $_ ], nlayers => $_ }))
@@ -618,7 +616,7 @@ is( run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
 	WHERE verdict = 'invalid' AND by_cast = 'ok' GROUP BY class, by_cast}),
 	'',
-	'what has to be refused is refused');
+	'what has to be rejected is rejected');
 is( run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
 	WHERE verdict = 'valid' AND by_cast <> 'ok' GROUP BY class, by_cast}),
@@ -793,8 +791,8 @@ my %ways = (
 		}
 	],
 
-	# What is right again, but has other content than any filter of ours:
-	# exceptions are left alone, since they have to test positive.
+	# Valid again, with content that the extension does not build.  Exclusions
+	# stay, since the bits have to contain them.
 	'other content' => [
 		'valid',
 		sub {
@@ -851,12 +849,12 @@ sub locate
 	my $filter = parse($image);
 	my $at = $header_size + length $filter->{name};
 
-	# nlayers, namelen, nhashes, nexceptions, and what tells the size of bits
+	# nlayers, namelen, nhashes, nexclusions, and what tells the size of bits
 	$filter->{lengths} = [ [ 7, 1 ], [ 9, 1 ], [ 12, 4 ], [ 16, 4 ] ];
 	$filter->{reserved} =
 	  [ $header_size + $filter->{namelen} .. $at - 1,
-		$filter->{kind} == 65 ? () : 10,
-		$filter->{kind} =~ /^(?:1|64|65)$/ ? () : 11 ];
+		$filter->{key_type} == 65 ? () : 10,
+		$filter->{key_type} =~ /^(?:1|64|65)$/ ? () : 11 ];
 	foreach my $layer (@{ $filter->{layers} })
 	{
 		push @{ $filter->{directory} }, $at;
@@ -912,9 +910,9 @@ foreach my $way (sort keys %ways)
 	is( join(' ', sort keys %count),
 		$verdict eq 'invalid' ? '22P03' : $verdict eq 'valid' ? 'ok' : '22P03 ok',
 		"$way: "
-		  . ($verdict eq 'invalid' ? 'all are refused'
+		  . ($verdict eq 'invalid' ? 'all are rejected'
 			: $verdict eq 'valid' ? 'all are accepted'
-			: 'each is refused or accepted'));
+			: 'each is rejected or accepted'));
 	note "$way: ", join ', ', map { "$count{$_} $_" } sort keys %count;
 	push @kept, map { $images[$_] } grep { $states[$_] eq 'ok' } 0 .. $#images;
 	$first_id += @images;
@@ -937,12 +935,12 @@ SKIP:
 	# Thirty bytes lost with each image would be seen.  What was asked for
 	# but not used counts as well: the images have a few kB, and lengths in
 	# them are those of up to gigabytes.
-	my %grown =
+	my %growth =
 	  map { $_ => $flood_end->{$_} - $flood_base->{$_} } qw(RssAnon VmPeak);
-	cmp_ok($grown{RssAnon}, '<', 3 * 1024, 'they leave no memory behind');
-	cmp_ok($grown{VmPeak}, '<', 16 * 1024,
+	cmp_ok($growth{RssAnon}, '<', 3 * 1024, 'they leave no memory behind');
+	cmp_ok($growth{VmPeak}, '<', 16 * 1024,
 		'none asked for more memory than its size');
-	note "memory grew by $grown{RssAnon} kB, its peak by $grown{VmPeak} kB";
+	note "memory grew by $growth{RssAnon} kB, its peak by $growth{VmPeak} kB";
 }
 
 # Text that is not even base64
@@ -952,7 +950,7 @@ my $garbage = join ', ', map { "'$_'" } '', ' ', 'x', '=', '====', 'QkxNRg',
 is( run(qq{
 SELECT DISTINCT try_text(input) FROM unnest(ARRAY[$garbage]) AS input}),
 	'22P02',
-	'text that is not base64 is refused');
+	'text that is not base64 is rejected');
 
 SKIP:
 {
@@ -1086,26 +1084,26 @@ SELECT state, count(*), min(id)
 
 #
 # A hundred thousand more, broken at random by the server itself: one to four
-# bytes changed, most of them in front, and one in eight cut off, by turns as
-# bytes and as text.
+# bytes changed, most of them in the header, and one in eight cut off,
+# alternately as bytes and as text.
 #
 run(q{
-CREATE FUNCTION storm(image bytea, n int, OUT accepted int, OUT refused int, OUT other text)
+CREATE FUNCTION storm(image bytea, n int, OUT accepted int, OUT rejected int, OUT other text)
 LANGUAGE plpgsql AS $$
 DECLARE
 	size int := length(image);
-	front int := least(length(image), 140);
+	header_end int := least(length(image), 140);
 	broken bytea;
 	f bloom;
 BEGIN
 	accepted := 0;
-	refused := 0;
+	rejected := 0;
 	other := '';
 	FOR i IN 1..n LOOP
 		broken := image;
 		FOR j IN 0..i % 4 LOOP
 			broken := set_byte(broken,
-				floor(random() * CASE WHEN random() < 0.7 THEN front ELSE size END)::int,
+				floor(random() * CASE WHEN random() < 0.7 THEN header_end ELSE size END)::int,
 				CASE WHEN random() < 0.5 THEN floor(random() * 256)::int
 					ELSE (ARRAY[0, 1, 127, 128, 255])[1 + floor(random() * 5)::int] END);
 		END LOOP;
@@ -1127,7 +1125,7 @@ BEGIN
 			END IF;
 		EXCEPTION
 			WHEN invalid_binary_representation OR invalid_text_representation THEN
-				refused := refused + 1;
+				rejected := rejected + 1;
 			WHEN program_limit_exceeded THEN
 				NULL;
 			WHEN OTHERS THEN
@@ -1137,7 +1135,7 @@ BEGIN
 END $$;
 SELECT setseed(0.5)});
 is( run(q{
-SELECT sum(refused + accepted) = count(*) * 10000, sum(accepted) > 1000, string_agg(other, '')
+SELECT sum(rejected + accepted) = count(*) * 10000, sum(accepted) > 1000, string_agg(other, '')
 	FROM hostile, LATERAL storm(image, 10000) WHERE class = 'real'}),
 	't|t|',
 	'a hundred thousand images broken at random');
@@ -1177,8 +1175,7 @@ SELECT state, class = 'truncated', count(*), min(id)
 	is(join("\n", grep { !/^(?:$allowed)\|/ } split /\n/, $states),
 		'', "on corrupt values it ends with no other error: $expression");
 
-	# What header, directory and length tell is noticed by everything that
-	# looks into a filter.
+	# Every function that reads a filter checks header, directory and length.
 	next if $bytes;
 	like($states, qr/^XX001\|f\|/m, "corruption is noticed: $expression");
 	is(join("\n", grep { /\|t\|/ && !/^XX001\|/ } split /\n/, $states),

@@ -1,5 +1,5 @@
-# Whatever takes long can be cancelled, ends soon, and leaves a session that
-# goes on as if nothing had happened.
+# Every long operation can be cancelled, ends soon, and leaves the session
+# usable.
 
 use strict;
 use warnings;
@@ -150,9 +150,9 @@ cancel_call('union of small filters with a large layer',
 	'a bloom; b bloom;', $small, join(' + ', ('bloom_cardinality(a | b)') x 4));
 
 #
-# Text goes in and out in stretches, between which a request is looked for.
+# Text is read and written in chunks, with a check for interrupts between them.
 # The session makes this one itself, before the call, so that it is there when
-# the first stretch begins, however fast the machine.
+# the first chunk begins, however fast the machine.
 #
 sub cancel_itself
 {

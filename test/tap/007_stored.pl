@@ -1,5 +1,5 @@
-# Filters in tables, asked where they are stored: memory that a call site
-# takes for many of them, and values of which a part is missing.
+# Lookups in filters of a table: memory of the fn_extra cache of one call for
+# many of them, and values of which a part is missing.
 
 use strict;
 use warnings;
@@ -62,31 +62,31 @@ SKIP:
 		[
 			'2,000 filters, twelve keys each', '1MB', 4, q{
 SELECT count(*) FROM (SELECT f, id, k FROM medium, generate_series(1, 12) k
-		WHERE id <= 2000 ORDER BY id OFFSET 0) AS asked
+		WHERE id <= 2000 ORDER BY id OFFSET 0) AS probed
 	WHERE f @> -id AND f @> k}, 24000
 		],
 		[
 			'200 filters in turn', '1MB', 4, q{
 SELECT count(*) FROM (SELECT f, id, k FROM medium, generate_series(1, 30) k
-		WHERE id <= 200 ORDER BY k, id OFFSET 0) AS asked
+		WHERE id <= 200 ORDER BY k, id OFFSET 0) AS probed
 	WHERE f @> -id AND f @> k}, 6000
 		],
 		[
 			'20 large filters, a run of keys each', '4MB', 12, q{
 SELECT count(*) FROM (SELECT f, id, k FROM large, generate_series(1, 1000) k
-		ORDER BY id OFFSET 0) AS asked
+		ORDER BY id OFFSET 0) AS probed
 	WHERE f @> id * 1000000 + k}, 20000
 		],
 		[
 			'20 large filters in turn', '4MB', 10, q{
 SELECT count(*) FROM (SELECT f, id, k FROM large, generate_series(1, 1000) k
-		ORDER BY k, id OFFSET 0) AS asked
+		ORDER BY k, id OFFSET 0) AS probed
 	WHERE f @> id * 1000000 + k}, 20000
 		],
 		[
 			'20 large filters larger than work_mem', '1MB', 6, q{
 SELECT count(*) FROM (SELECT f, id, k FROM large, generate_series(1, 1000) k
-		ORDER BY id OFFSET 0) AS asked
+		ORDER BY id OFFSET 0) AS probed
 	WHERE f @> id * 1000000 + k}, 20000
 		]);
 	foreach my $test (@tests)
@@ -149,7 +149,7 @@ SELECT regexp_replace(try(f, 1000000 + k), 'value \d+ in \w+', 'value'), min(k) 
 	like($error, qr/XX001/, 'the whole cannot be read');
 	my ($answer) =
 	  $session->query('SELECT bloom_cardinality(f) > 100000 FROM lost');
-	is($answer, 't', 'the front is still there');
+	is($answer, 't', 'the header is still there');
 	$session->quit;
 }
 

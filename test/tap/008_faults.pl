@@ -1,6 +1,5 @@
-# Whatever ends a statement before its end, be it the death of the process, of
-# the server, or a request: stored filters are as they were, to the byte, and
-# can be extended as before.
+# A statement ends early, because its process or the server is killed or it is
+# cancelled: stored filters keep their bytes, and can be extended as before.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 # A base backup that was taken while filters changed, recovered to its end and
-# to a point in time, and what pg_dump wrote as tar: the filters are those of
-# that moment, to the byte, and every key is found.
+# to a point in time, and a dump in tar format: the filters are those of that
+# moment, to the byte, and every key is found.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Memory that runs out at every allocation in turn ends in an error, and
-# leaves tables and server as they were.
+# Each allocation fails in turn: the statement ends in an error, and tables and
+# server stay as they were.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
 # The script of the extension runs as a superuser, also when somebody else
-# creates the extension.  Nothing that lies in wait in its schema gets into it.
+# creates the extension.  No object that another user left in its schema is called.
 
 use strict;
 use warnings;
@@ -235,7 +235,7 @@ ALTER EXTENSION bloomfilter ADD FUNCTION always(bloom, anyelement)}
 
 	(undef, undef, $err) =
 	  as('attacker', "SET search_path = shared, mine; $query");
-	like($err, qr/ERROR:  .*$error/, "refused: $what");
+	like($err, qr/ERROR:  .*$error/, "rejected: $what");
 }
 
 # SQL has no value of type internal, not even NULL: no such function, say some

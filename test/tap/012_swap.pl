@@ -1,7 +1,7 @@
 # The recipe for lookups of ids that do not exist (demo/recipes/missing_ids.sql)
 # under concurrent sessions: while new ids go to the delta, are merged into the
-# filter, and the filter is built again, no lookup misses an item that it can
-# see, and nobody waits but one job for the other.
+# filter, and the filter is rebuilt, no lookup misses an item that it can see,
+# and only the two jobs wait for each other.
 
 use strict;
 use warnings;

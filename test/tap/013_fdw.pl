@@ -138,7 +138,7 @@ FROM $table v JOIN pages p USING (page) WHERE p.kind = 2 AND $conditions{$by}};
 		"$table: without a filter, every row travels");
 }
 
-# Without the option, the other server is not asked, and the result is right.
+# Without the option, the other server does not probe, and the result is right.
 $here->safe_psql('postgres', 'ALTER SERVER north OPTIONS (DROP extensions)');
 unlike(
 	plan_of("SELECT page FROM visits_north v WHERE $conditions{'@>'}",
@@ -162,8 +162,8 @@ foreach my $mode ('force_custom_plan', 'force_generic_plan')
 	is( $here->safe_psql(
 			'postgres', qq{
 SET plan_cache_mode = $mode;
-PREPARE ask (bloom) AS SELECT count(*) FROM visits WHERE \$1 \@> page;
-SELECT format('EXECUTE ask (%L)', f) FROM kept \\gexec
+PREPARE probe (bloom) AS SELECT count(*) FROM visits WHERE \$1 \@> page;
+SELECT format('EXECUTE probe (%L)', f) FROM kept \\gexec
 }),
 		$here->safe_psql('postgres',
 			"SELECT count(*) FROM visits, kept WHERE f \@> page"),
@@ -246,7 +246,7 @@ SELECT count(*), bloom_union_agg(filter) = bloom_union_agg(sized::bloom),
 my ($status, $out, $err) = $here->psql(
 	'postgres', q{
 SELECT bloom_union_agg(set_byte(sized, 4, 255)::bloom) FROM parts});
-like($err, qr/invalid Bloom filter/, 'a damaged state is refused');
+like($err, qr/invalid Bloom filter/, 'a damaged state is rejected');
 
 is(find_crashes($_), '', 'nothing crashed: ' . $_->name)
   for $here, $north, $south;

@@ -33,22 +33,22 @@ $old->command_ok(
 # A filter that is large enough for lookups to read it in parts, and to keep it
 my $lookups = q{
 SELECT count(*) FROM generate_series(1, 200000) i, filters
-	WHERE kind = 'text' AND form = 'large' AND f @> ('other ' || i)};
+	WHERE key_type = 'text' AND form = 'large' AND f @> ('other ' || i)};
 my $by_index = q{
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT count(*) FROM filters
-	WHERE f = (SELECT f FROM filters WHERE kind = 'jsonb' AND form = 'large')};
-my $asked = q{SELECT sum(asked), sum(lost) FROM lost_keys('filters')};
+	WHERE f = (SELECT f FROM filters WHERE key_type = 'jsonb' AND form = 'large')};
+my $lost = q{SELECT sum(probed), sum(lost) FROM lost_keys('filters')};
 my $size = q{
 SELECT octet_length(f::bytea) > 100000 FROM filters
-	WHERE form = 'large' AND kind = 'text'};
+	WHERE form = 'large' AND key_type = 'text'};
 
 my $fingerprint = $old->safe_psql('postgres', 'SELECT fingerprint()');
 cmp_ok($fingerprint =~ tr/\n//, '>', 600, 'it made them all');
 is($old->safe_psql('postgres', $size), 't', 'one of them is large');
 is($old->safe_psql('postgres', $lookups), 200000, 'which has its keys');
-my $answer = $old->safe_psql('postgres', $asked);
+my $answer = $old->safe_psql('postgres', $lost);
 like($answer, qr/^\d{6}\|0$/, 'all keys are found beforehand');
 $old->stop;
 
@@ -70,7 +70,7 @@ command_ok(
 $new->start;
 is($new->safe_psql('postgres', 'SELECT fingerprint()'),
 	$fingerprint, 'filters are the same');
-is($new->safe_psql('postgres', $asked), $answer, 'all keys are found');
+is($new->safe_psql('postgres', $lost), $answer, 'all keys are found');
 is($new->safe_psql('postgres', $lookups),
 	200000, 'those of a large filter, too');
 is($new->safe_psql('postgres', $by_index), 1, 'an index on = finds a filter');
@@ -80,17 +80,17 @@ is( $new->safe_psql(
 		'postgres', q{
 UPDATE filters SET f = f | (SELECT bloom_agg('new ' || i, 0.01, 200000)
 							FROM generate_series(1, 1000) i)
-	WHERE kind = 'text' AND form = 'large';
+	WHERE key_type = 'text' AND form = 'large';
 SELECT count(*) FROM generate_series(1, 1000) i, filters
-	WHERE kind = 'text' AND form = 'large' AND f @> ('new ' || i);
+	WHERE key_type = 'text' AND form = 'large' AND f @> ('new ' || i);
 REFRESH MATERIALIZED VIEW CONCURRENTLY stored}),
 	1000,
 	'a filter is extended');
 is( $new->safe_psql('postgres', 'SELECT fingerprint()') =~
 	  s/^text\|.*\n//mgr,
 	$fingerprint =~ s/^text\|.*\n//mgr,
-	'those of other kinds stay the same');
-is($new->safe_psql('postgres', $asked), $answer, 'all keys are found again');
+	'those of other key types stay the same');
+is($new->safe_psql('postgres', $lost), $answer, 'all keys are found again');
 $new->command_ok(
 	[ 'vacuumdb', '--all', '--analyze', '--host', $new->host, '--port', $new->port ],
 	'VACUUM ANALYZE');
