@@ -298,8 +298,8 @@ typedef struct BfBuildLayer
 /*
  * A filter under construction.  It is sparse while nlayers is 0: then hashes
  * holds nsorted hashes that are ascending and distinct, followed by pending
- * ones in the order in which they came.  A dense filter has no hashes, a
- * sparse one no exclusions.
+ * ones in the order in which they came.  Between calls, a dense filter has no
+ * hashes, and a sparse one has no exclusions.
  */
 typedef struct BfBuilder
 {

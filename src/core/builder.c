@@ -12,9 +12,10 @@
  * their order or on the way in which they came, as long as one layer holds
  * them all.
  *
- * On any error but BF_KEY_TYPE_MISMATCH, BF_IS_MEMBER and
- * BF_TOO_MANY_EXCLUSIONS, which change nothing, a builder may have lost keys
- * and can only be freed.
+ * BF_SEED_MISMATCH, BF_KEY_TYPE_MISMATCH, BF_IS_MEMBER and
+ * BF_TOO_MANY_EXCLUSIONS lose no key.  After any other error, unless a
+ * function says otherwise, keys may be missing and the builder can only be
+ * freed.
  *
  *-------------------------------------------------------------------------
  */
