@@ -21,6 +21,17 @@
  * Each function is described where it is defined; unless it says otherwise
  * there, no pointer may be NULL.
  *
+ * The files from the bottom up, each of which calls only those before it:
+ *
+ *	 hash, key_type				keys
+ *	 bits, bitmap, list			bits and hashes in memory
+ *	 rate, statistics, sizing	the mathematics
+ *	 image, probe, validate, in_place
+ *								images
+ *	 exclusions, layers, layer_merge, growth, hashes, builder
+ *								a filter under construction
+ *	 merge, compact, set		operations on whole filters
+ *
  * Terms: p or fpp is the false-positive rate (a probability), n a number of
  * keys, m a number of bits, k the number of hash functions, that is of bits
  * that one key sets, N the number of blocks of a layer and B the number of
