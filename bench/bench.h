@@ -82,7 +82,8 @@ env_check_interrupts(void *context)
 static inline void
 start(BfBuilder *b, double fpp, uint64_t expected)
 {
-	BfEnv		env = {env_alloc, env_free, env_check_interrupts, NULL};
+	BfEnv		env = {env_alloc, env_free, NULL,
+		{env_check_interrupts, NULL}};
 	BfParams	params;
 
 	memset(&params, 0, sizeof(params));

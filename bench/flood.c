@@ -7,7 +7,7 @@
  * other with a secret seed.  The keys are crafted for seed 0.  Prints the
  * table of SECURITY.md; the core alone does it, no server is needed:
  *
- *	 gcc -O2 -I src/core -o /tmp/flood bench/flood.c src/core/bf_*.c -lm
+ *	 gcc -O2 -I src/core -o /tmp/flood bench/flood.c src/core/*.c -lm
  *	 /tmp/flood
  *
  *-------------------------------------------------------------------------
@@ -46,7 +46,8 @@ env_check_interrupts(void *context)
 	(void) context;
 }
 
-static const BfEnv env = {env_alloc, env_free, env_check_interrupts, NULL};
+static const BfEnv env = {env_alloc, env_free, NULL,
+	{env_check_interrupts, NULL}};
 
 static uint64_t
 hash_of(uint64_t i, uint64_t seed)
@@ -80,7 +81,7 @@ start(BfBuilder *b, uint64_t seed)
 
 /* The rate of keys that nobody chose. */
 static double
-rate_of(BfBuilder *b)
+rate_of(const BfBuilder *b)
 {
 	uint64_t	hits = 0;
 	uint64_t	i;

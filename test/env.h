@@ -80,8 +80,9 @@ env_init(TestEnv *env, size_t limit)
 	memset(env, 0, sizeof(*env));
 	env->env.alloc = env_alloc;
 	env->env.free = env_free;
-	env->env.check_interrupts = env_check_interrupts;
 	env->env.context = env;
+	env->env.interrupts.check = env_check_interrupts;
+	env->env.interrupts.context = env;
 	env->limit = limit;
 }
 

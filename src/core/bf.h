@@ -6,21 +6,36 @@
  * This is the one header that callers of the core include.  The core knows
  * 64-bit hashes, images (byte sequences in the format of doc/FORMAT.md) and
  * the mathematics that connects keys, bits and false-positive rates.  It
- * takes memory only from the environment it is given, never exits and reports what
- * went wrong as a BfStatus.
+ * takes memory only from the environment that it is given, never exits, and
+ * reports errors as a BfStatus.
  *
  * An image is used in two ways:
  *
- * - BfView reads it where it lies: bf_open() checks header and directory,
- *	 bf_contains() and the accessors answer from the bytes.  Where only these
- *	 first bytes are at hand, bf_open_header() and bf_contains_sliced() take
- *	 their place.
- * - BfBuilder is a filter under construction: it takes hashes and views in
- *	 any order and writes one canonical image at the end.
+ * - BfView reads it in place.  bf_open() checks the header and the layer
+ *	 directory; bf_contains() and the accessors then read the bytes.  Where
+ *	 only the first bytes are at hand, bf_open_header() and
+ *	 bf_contains_sliced() replace them.
+ * - BfBuilder is a filter under construction.  It takes hashes and views in
+ *	 any order, and writes one canonical image at the end.
+ *
+ * Each function is described where it is defined; unless it says otherwise
+ * there, no pointer may be NULL.
+ *
+ * The files from the bottom up, each of which calls only those before it:
+ *
+ *	 hash, key_type				keys
+ *	 bits, bitmap, list			bits and hashes in memory
+ *	 rate, statistics, sizing	the mathematics
+ *	 image, probe, validate, in_place
+ *								images
+ *	 exclusions, layers, layer_merge, growth, hashes, builder
+ *								a filter under construction
+ *	 merge, compact, set		operations on whole filters
  *
  * Terms: p or fpp is the false-positive rate (a probability), n a number of
  * keys, m a number of bits, k the number of hash functions, that is of bits
- * that one key sets, and B the number of bits in a block.
+ * that one key sets, N the number of blocks of a layer and B the number of
+ * bits in a block.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,12 +46,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The range of rates that a filter can be asked for. */
+/* The range of rates that a filter can be made for. */
 #define BF_FPP_MIN				1e-9
 #define BF_FPP_MAX				0.5
 #define BF_FPP_DEFAULT			0.01
 
-/* The strictest rate of a single layer: each successor halves it. */
+/* The lowest rate of one layer, because each successor halves the rate. */
 #define BF_LAYER_FPP_MIN		1e-18
 
 /* All layers of a filter together: 512 MiB, so that its text fits in 1 GB. */
@@ -45,78 +60,80 @@
 #define BF_MAX_LAYERS			32
 
 /*
- * Growth numbers its layers.  There are fewer generations than layers, so that
- * among too many layers two of one generation can always be merged.
+ * The generation of the last successor by growth; later ones repeat it.  There
+ * are fewer generations than layers, so that among BF_MAX_LAYERS layers there
+ * are always two of one generation, which can be merged.
  */
 #define BF_MAX_GENERATION		23
 
 #define BF_MAX_HASHES			64	/* of k */
 #define BF_MIN_BLOCK_LOG2		9	/* 512 bits, one cache line */
 #define BF_MAX_BLOCK_LOG2		14	/* 2 KiB, one TOAST chunk or two */
+#define BF_MAX_BLOCK_SIZE		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
 
-/* An unsized filter keeps the hashes of up to this many keys. */
+/* A filter without expected keys stays sparse up to this many hashes. */
 #define BF_MAX_UNSIZED_HASHES	((uint32_t) 1 << 22)
 
-/* Its first layer of bits is made for this many keys. */
+/* Its first layer is made for this many keys. */
 #define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
 
 /*
- * Where that layer is going to be folded to what it holds, it is made for at
- * least this many keys, and its number of blocks is 75 times a power of two:
- * the larger it is and the more factors it has, the nearer to what is needed
- * are the sizes to fold to.
+ * If that layer is going to be folded (see bf_builder_compact_at_end), it is
+ * made for at least this many keys, and its number of blocks is 75 times a
+ * power of two.  The sizes to fold to are its divisors: the more of them
+ * there are, the nearer is one to what the keys need.
  */
 #define BF_FIRST_FOLDED_LAYER	(UINT64_C(6) * BF_MAX_UNSIZED_HASHES)
 #define BF_FOLDED_FACTOR		75
 
-/* Known false positives that a filter keeps apart. */
+/* Exclusions, which are known false positives, that a filter can record. */
 #define BF_MAX_EXCLUSIONS		4096
 
-/* Largest number of keys that a merged layer is recorded to hold. */
+/* The largest number of keys that a merged layer records. */
 #define BF_MAX_KEYS				((uint64_t) 1 << 53)
 
 /*
- * Sized filters up to this number of expected keys are built from hashes in
- * each process of a parallel plan; see bf_builder_keep_hashes.
+ * Up to this number of expected keys, the processes of a parallel plan keep
+ * hashes; see bf_builder_keep_hashes.
  */
 #define BF_MAX_KEEP_EXPECTED	((uint64_t) 1 << 20)
 
 /*
- * Longest name of a key type in bytes, all that fits the length in an image:
- * the name of any type, in UTF-8, with "[]" and a locale.
+ * The longest name of a key type in bytes: what one byte can count.  The name
+ * of any type, in UTF-8, with "[]" and a locale fits.
  */
-#define BF_MAX_KEY_TYPE_NAME		255
+#define BF_MAX_KEY_TYPE_NAME	255
 
-/* PostgreSQL's greatest number of an encoding that a database can have. */
+/* PostgreSQL's largest number of an encoding that a database can have. */
 #define BF_MAX_ENCODING			34
 
 /*
- * The number of the one encoding without a conversion to UTF-8, which is
- * recorded with the key types that are hashed as text.
+ * PostgreSQL's number of the one encoding without a conversion to UTF-8.  It
+ * is recorded with the key types that are hashed as text.
  */
 #define BF_MULE_INTERNAL		7
 
-/* Header and directory of an image take at most this many bytes. */
+/* Header and layer directory of an image take at most this many bytes. */
 #define BF_MAX_HEADER			1324
 
 typedef enum BfStatus
 {
 	BF_OK,
-	BF_NO_ROOM,					/* not in place: needs a builder */
-	BF_NO_MEMORY,				/* the environment gave none */
+	BF_NO_ROOM,					/* not possible in place: use a builder */
+	BF_NO_MEMORY,				/* the environment returned NULL */
 	BF_TOO_LARGE,				/* more than BF_MAX_BITS */
 	BF_CORRUPT,					/* not an image */
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
 	BF_KEY_TYPE_MISMATCH,
-	BF_GEOMETRY_MISMATCH,			/* bits that do not correspond */
-	BF_TOO_MANY_EXCLUSIONS,		/* more than BF_MAX_EXCEPTIONS */
-	BF_IS_MEMBER				/* certainly, so no exclusion */
+	BF_GEOMETRY_MISMATCH,		/* the bits of two filters do not correspond */
+	BF_TOO_MANY_EXCLUSIONS,		/* more than BF_MAX_EXCLUSIONS */
+	BF_IS_MEMBER				/* certainly, so it cannot be excluded */
 } BfStatus;
 
 /*
- * What the keys of a filter are.  Codes are part of the format: never
- * reassign one.  Key types from BF_KEY_ENUM on carry the name of their type.
+ * Types of keys.  Codes are part of the format: never reassign one.  Key types
+ * from BF_KEY_ENUM on carry a name.
  */
 typedef enum BfKeyTypeCode
 {
@@ -142,14 +159,15 @@ typedef enum BfKeyTypeCode
 	BF_KEY_PG_LSN = 19,
 	BF_KEY_XID8 = 20,
 	BF_KEY_ENUM = 64,			/* labels of the enum type named */
-	BF_KEY_OPCLASS = 65		/* hashed by the named type's own function */
+	BF_KEY_OPCLASS = 65			/* hashed by the hash operator class of the
+								 * named type */
 } BfKeyTypeCode;
 
 /*
- * A key type in full.  The hash function of a BF_KEY_OPCLASS type may depend on
- * the byte order of the machine and on the encoding of the database, and that
- * of some types on its locale; keys hashed under one of them are not found
- * under another, so all are recorded, the locale at the end of the name.
+ * A key type in full.  The hash function of an opclass-hashed type may depend
+ * on the byte order of the machine, on the encoding of the database and, for
+ * some types, on its locale.  Keys that were hashed under one of them are not
+ * found under another, so all are recorded, the locale at the end of the name.
  */
 typedef struct BfKeyType
 {
@@ -164,28 +182,28 @@ typedef struct BfKeyType
 #define BF_LITTLE_ENDIAN		1
 #define BF_BIG_ENDIAN			2
 
-/* What a filter was asked to be. */
+/* The parameters of a filter. */
 typedef struct BfParams
 {
 	double		fpp;			/* BF_FPP_MIN to BF_FPP_MAX */
-	uint64_t	expected;		/* distinct keys; 0: sizes itself */
+	uint64_t	expected;		/* distinct keys; 0: the filter sizes itself */
 	uint64_t	seed;			/* of the key hash */
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 } BfParams;
 
 /*
- * Form and purpose of a layer of bits.
+ * Layer parameters.
  *
- * generation is 0 for a first layer, and one more than that of the layers
- * before it for one that was appended because they were full.  Each generation
- * takes bit positions of its own.  A key that an earlier layer reports as a
- * member is not added to a later one; with positions in common, the keys that
- * are added would avoid bits that are set there, and the rates of the layers
- * would not be independent.
+ * generation is 0 for a first layer.  A layer that was appended because those
+ * before it were full has one more than they have.  Each generation has bit
+ * positions of its own: a key that an earlier layer reports as a member is not
+ * added to a later one, so with common positions, the keys that are added
+ * would avoid bits that are set there, and the rates of the layers would not
+ * be independent.
  *
  * A merged layer holds the keys of several layers and takes no more of them.
- * Its bits do not tell how many they are or how they are spread, so it records
- * its number of keys and its rate.
+ * Its bits do not tell how many keys they are or how they are spread, so it
+ * records its number of keys and its rate.
  */
 typedef struct BfGeometry
 {
@@ -198,23 +216,44 @@ typedef struct BfGeometry
 	bool		merged;
 } BfGeometry;
 
+static inline uint64_t
+bf_geometry_bits(const BfGeometry *geometry)
+{
+	return (uint64_t) geometry->nblocks << geometry->block_log2;
+}
+
+/* In bytes. */
+static inline size_t
+bf_geometry_size(const BfGeometry *geometry)
+{
+	return (size_t) (bf_geometry_bits(geometry) / 8);
+}
+
+static inline bool
+bf_geometry_equal(const BfGeometry *x, const BfGeometry *y)
+{
+	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
+		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp &&
+		x->generation == y->generation && x->merged == y->merged;
+}
+
 typedef struct BfViewLayer
 {
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	uint64_t	bits_set;
 	size_t		at;				/* offset of the bits in the image */
 	const uint8_t *bits;		/* NULL in the view of a header */
 } BfViewLayer;
 
 /*
- * An image where it lies; valid as long as the image is.  In the view of a
- * header, all pointers into the image are NULL.
+ * An image in place; valid as long as the image is.  In the view of a header,
+ * all pointers into the image are NULL.
  */
 typedef struct BfView
 {
 	const uint8_t *image;
 	size_t		size;			/* of the whole image */
-	const char *reason;			/* why bf_open or bf_validate rejected it */
+	const char *reason;			/* why it was rejected; a static string */
 	BfParams	params;
 	size_t		list_at;		/* offset of the hashes or exclusions */
 	uint32_t	nhashes;		/* of the sparse form */
@@ -226,122 +265,155 @@ typedef struct BfView
 } BfView;
 
 /*
- * Returns a part of an image that is not at hand as a whole, valid until the
- * next one is read; at most BF_MAX_SLICE bytes.
+ * Returns a slice of an image that is elsewhere: length bytes from offset at
+ * on.  They remain valid until the next call.
  */
-typedef const uint8_t *(*BfReadSlice) (void *context, size_t at, size_t length);
+typedef const uint8_t *(*BfReadSlice) (void *context, size_t at,
+									   size_t length);
 
-#define BF_MAX_SLICE		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
+/* The longest slice that is asked for, in bytes: one block. */
+#define BF_MAX_SLICE			BF_MAX_BLOCK_SIZE
 
 /*
- * What the core needs from its surroundings.  alloc returns NULL when there
- * is no memory; check for interrupts is called every few milliseconds of a long operation
- * and may leave it by a long jump: the core holds nothing but memory of the
- * environment.
+ * Is called every few milliseconds of a long operation.  It may leave the
+ * operation by a long jump.
+ */
+typedef struct BfInterrupts
+{
+	void		(*check) (void *context);
+	void	   *context;
+} BfInterrupts;
+
+/*
+ * What the core needs from its surroundings.  alloc returns NULL if there is
+ * no memory.  The core owns nothing but memory from alloc, so whoever releases
+ * that as a whole may abandon a builder at any check for interrupts.
  */
 typedef struct BfEnv
 {
 	void	   *(*alloc) (void *context, size_t size);
 	void		(*free) (void *context, void *pointer);
-	void		(*check_interrupts) (void *context);
-	void	   *context;
+	void	   *context;		/* of alloc and free */
+	BfInterrupts interrupts;
 } BfEnv;
 
 typedef struct BfBuildLayer
 {
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	uint64_t	bits_set;
 	uint64_t	bits_full;		/* takes no key that would set more */
-	void	   *memory;			/* of the environment */
+	void	   *memory;			/* from alloc */
 	uint8_t    *bits;			/* within it, at a cache line */
 } BfBuildLayer;
 
-/* A filter under construction. */
+/*
+ * A filter under construction.  It is sparse while nlayers is 0: then hashes
+ * holds nsorted hashes that are ascending and distinct, followed by pending
+ * ones in the order in which they came.  Between calls, a dense filter has no
+ * hashes, and a sparse one has no exclusions.
+ */
 typedef struct BfBuilder
 {
 	BfEnv		env;
 	BfParams	params;
-	bool		compact_at_end;			/* going to be made compact */
-	bool		keeps_hashes;	/* going to be merged by another process */
-	uint32_t	max_hashes;		/* more distinct ones, and it becomes dense */
+	bool		compact_at_end; /* see the functions of these names */
+	bool		keeps_hashes;
+	bool		expects_probes;
+	uint32_t	max_hashes;		/* sparse up to this many distinct hashes */
 	uint32_t	nhashes;
-	uint32_t	nsorted;		/* of these, ascending and distinct */
+	uint32_t	nsorted;
 	uint32_t	room;			/* allocated in hashes */
 	uint64_t   *hashes;
-	int			nlayers;		/* 0: still hashes */
+	int			nlayers;
 	int			layer_room;		/* allocated in layers */
 	BfBuildLayer *layers;
 	uint32_t	nexclusions;
-	uint64_t   *exclusions;		/* room for BF_MAX_EXCEPTIONS, or NULL */
+	uint64_t   *exclusions;		/* ascending; room for BF_MAX_EXCLUSIONS, or
+								 * NULL */
 } BfBuilder;
 
-/* None of what follows is for other libraries of the same process. */
+/*
+ * The functions of the core are not visible to other libraries of the same
+ * process.
+ */
 #ifdef __GNUC__
-#pragma GCC visibility push(hidden)
+#define BF_HIDE_BEGIN	_Pragma("GCC visibility push(hidden)")
+#define BF_HIDE_END		_Pragma("GCC visibility pop")
+#else
+#define BF_HIDE_BEGIN
+#define BF_HIDE_END
 #endif
 
-/* bf_hash: keys to hashes */
+BF_HIDE_BEGIN
+
+/* hash.c: keys to hashes */
 extern uint64_t bf_hash_bytes(const void *bytes, size_t size, uint64_t seed);
 extern uint64_t bf_hash_u64(uint64_t value, uint64_t seed);
 extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 
-/* bf_math: keys, bits and rates */
-extern double bf_standard_bits_per_key(double fpp);
-extern double bf_bits_per_key(double fpp);
-extern double bf_needed_bits(double fpp, uint64_t n);
-extern uint64_t bf_max_keys(double fpp);
-extern unsigned bf_standard_hashes(double fpp);
-extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
-extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
-extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
-						  BfGeometry *folded);
-extern uint64_t bf_geometry_bits(const BfGeometry *geometry);
-extern uint64_t bf_geometry_full(const BfGeometry *geometry);
-extern double bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set);
-extern double bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set);
-extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
-
-/* bf_format: images */
-extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
-extern BfStatus bf_open_header(const uint8_t *header, size_t size,
-							  BfView *view);
-extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
-extern size_t bf_header_size(const BfParams *params, int nlayers);
+/* key_type.c */
 extern const char *bf_key_type_name(const BfKeyType *key_type);
 extern bool bf_key_type_equal(const BfKeyType *a, const BfKeyType *b);
 extern bool bf_valid_key_type_name(const char *name, size_t length);
 
-/* bf_filter: questions to an image, and adding in place */
-extern bool bf_contains(const BfView *view, uint64_t hash);
-extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
-								 BfReadSlice read, void *context);
-extern bool bf_is_neutral(const BfView *view);
+/* sizing.c: rates and numbers of keys to bits */
+extern unsigned bf_standard_hashes(double fpp);
+extern double bf_standard_bits_per_key(double fpp);
+extern double bf_bits_per_key(double fpp);
+extern double bf_needed_bits(double fpp, uint64_t n);
+extern uint64_t bf_max_keys(double fpp);
+extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
+extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
+extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
+							 BfGeometry *folded);
+extern uint64_t bf_geometry_full(const BfGeometry *geometry);
+
+/* statistics.c: bits that are set to numbers of keys and rates */
+extern double bf_geometry_cardinality(const BfGeometry *geometry,
+									  uint64_t bits_set);
+extern double bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set);
+extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
 extern double bf_cardinality(const BfView *view);
 extern double bf_current_fpp(const BfView *view);
 extern double bf_largest_fpp(const BfView *view);
+
+/* image.c and validate.c: bytes to views */
+extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
+extern BfStatus bf_open_header(const uint8_t *header, size_t size,
+							   BfView *view);
+extern size_t bf_header_size(const BfParams *params, int nlayers);
+extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
+
+/* probe.c and in_place.c: images in place */
+extern bool bf_contains(const BfView *view, uint64_t hash);
+extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
+							   BfReadSlice read, void *context);
 extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
 								uint64_t hash);
 
-/* bf_builder: filters under construction */
+/* builder.c: filters under construction */
 extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
 							const BfParams *params);
+extern void bf_builder_free(BfBuilder *b);
 extern void bf_builder_compact_at_end(BfBuilder *b);
 extern void bf_builder_keep_hashes(BfBuilder *b);
-extern BfStatus bf_builder_set_key_type(BfBuilder *b, const BfKeyType *key_type);
+extern void bf_builder_expect_probes(BfBuilder *b);
+extern BfStatus bf_builder_set_key_type(BfBuilder *b,
+										const BfKeyType *key_type);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);
-extern bool bf_builder_contains(BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
+extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
 extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
-extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
+extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
+
+/* merge.c, compact.c and set.c: whole filters */
+extern bool bf_is_neutral(const BfView *view);
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
 extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
 								   bool *found);
-extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
-extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
-extern void bf_builder_free(BfBuilder *b);
-
-/* bf_set: operations on two filters */
 extern BfStatus bf_union(BfBuilder *b, const BfEnv *env,
 						 const BfView *x, const BfView *y);
 extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
@@ -350,8 +422,6 @@ extern BfStatus bf_intersection_cardinality(const BfEnv *env,
 											const BfView *x, const BfView *y,
 											double *n);
 
-#ifdef __GNUC__
-#pragma GCC visibility pop
-#endif
+BF_HIDE_END
 
 #endif							/* BF_H */

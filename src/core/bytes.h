@@ -3,9 +3,9 @@
  * bytes.h
  *	  Little-endian loads and stores at any address.
  *
- * An image has no alignment of its own: it follows a length word of four
- * bytes or of one.  The shifts are recognized by compilers, so that on a
- * little-endian machine each of these is one move.
+ * An image has no alignment: PostgreSQL puts a length word of one byte or of
+ * four in front of it.  Compilers recognize the shifts, so that each of these
+ * is one move on a little-endian machine.
  *
  *-------------------------------------------------------------------------
  */

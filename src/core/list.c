@@ -1,27 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * list.c
- *	  Ascending lists of distinct hashes, the sparse form of a filter.
+ *	  Ascending lists of distinct hashes: the sparse form of a filter, and
+ *	  exclusions.
  *
  * Hashes are spread evenly over 64 bits, so a radix sort from the top byte
- * down is done after two or three bytes.  It also sorts lists that somebody
- * made up: no input makes it slower than eight passes.
+ * down ends after two or three bytes, and interpolation finds the right part
+ * of a long list at once.  Neither depends on it: a list that an attacker
+ * made up takes eight passes to sort, and a binary search to probe.
  *
  *-------------------------------------------------------------------------
  */
+#include <string.h>
+
 #include "bytes.h"
-#include "internal.h"
+#include "interrupts.h"
+#include "list.h"
 
 /* Below this length, insertion is faster than another pass. */
 #define SHORT_LIST		48
 
 /* From this length on, a pass may take a millisecond. */
-#define MANY			65536
+#define LONG_LIST		65536
 
-/* Hashes in one part of a list that is read in parts. */
-#define PART			128
+/* Hashes in one slice of a list that is read in slices. */
+#define SLICE			128
 
-/* Parts that are looked for by interpolation before the rest is halved. */
+/*
+ * Slices chosen by interpolation.  Two or three find a hash among millions
+ * that are spread evenly; where six do not, the list is not, and binary search
+ * bounds the number of the others.
+ */
 #define INTERPOLATIONS	6
 
 static void
@@ -43,9 +52,13 @@ insertion_sort(uint64_t *list, size_t n)
 /*
  * American flag sort by the byte at shift and, within equal bytes, by those
  * below (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993).
+ *
+ * Interrupts are checked for only where all hashes are in the list, so that a
+ * long jump loses none of them.
  */
 static void
-radix_sort(const BfEnv *env, uint64_t *list, size_t n, unsigned shift)
+radix_sort(const BfInterrupts *interrupts, uint64_t *list, size_t n,
+		   unsigned shift)
 {
 	size_t		start[256],
 				end[256];
@@ -53,9 +66,8 @@ radix_sort(const BfEnv *env, uint64_t *list, size_t n, unsigned shift)
 	size_t		i;
 	unsigned	byte;
 
-	/* Now and between two buckets, no hash is in hand: all are in the list. */
-	if (n >= MANY)
-		env->check_interrupts(env->context);
+	if (n >= LONG_LIST)
+		bf_check_interrupts(interrupts);
 	memset(end, 0, sizeof(end));
 	for (i = 0; i < n; i++)
 		end[list[i] >> shift & 0xFF]++;
@@ -82,8 +94,8 @@ radix_sort(const BfEnv *env, uint64_t *list, size_t n, unsigned shift)
 			}
 			list[start[byte]++] = hash;
 		}
-		if (n >= MANY)
-			env->check_interrupts(env->context);
+		if (n >= LONG_LIST)
+			bf_check_interrupts(interrupts);
 	}
 
 	if (shift == 0)
@@ -94,16 +106,16 @@ radix_sort(const BfEnv *env, uint64_t *list, size_t n, unsigned shift)
 		size_t		length = end[byte] - position;
 
 		if (length > SHORT_LIST)
-			radix_sort(env, list + position, length, shift - 8);
+			radix_sort(interrupts, list + position, length, shift - 8);
 		else
 			insertion_sort(list + position, length);
 		position = end[byte];
 	}
 }
 
-/* Sort a list, which may be sorted already. */
+/* Sort a list in place.  One that is sorted already takes a single pass. */
 void
-bf_list_sort(const BfEnv *env, uint64_t *list, size_t n)
+bf_list_sort(const BfInterrupts *interrupts, uint64_t *list, size_t n)
 {
 	size_t		i = 1;
 
@@ -112,29 +124,30 @@ bf_list_sort(const BfEnv *env, uint64_t *list, size_t n)
 	if (i >= n)
 		return;
 	if (n > SHORT_LIST)
-		radix_sort(env, list, n, 56);
+		radix_sort(interrupts, list, n, 56);
 	else
 		insertion_sort(list, n);
 }
 
-/* Keep one of each run of equal hashes; returns how many are left. */
+/* Drop the duplicates of a sorted list; returns how many hashes are left. */
 size_t
 bf_list_dedup(uint64_t *list, size_t n)
 {
-	size_t		cache = 0;
+	size_t		nkept = 0;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
 	{
-		if (cache == 0 || list[cache - 1] != list[i])
-			list[cache++] = list[i];
+		if (nkept == 0 || list[nkept - 1] != list[i])
+			list[nkept++] = list[i];
 	}
-	return cache;
+	return nkept;
 }
 
 /*
- * Merge an ascending tail, which lies elsewhere, into an ascending list that
- * has room for both, from the back.
+ * Merge an ascending tail into an ascending list, which has room for both.
+ * The tail lies elsewhere: it is merged from the back, over what follows the
+ * list.
  */
 void
 bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)
@@ -150,7 +163,7 @@ bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)
 	}
 }
 
-/* Where a hash is in a list, or would have to be inserted. */
+/* The index of a hash in a list, or else that at which to insert it. */
 size_t
 bf_list_find(const uint64_t *list, size_t n, uint64_t hash)
 {
@@ -191,45 +204,45 @@ bf_list_contains(const uint8_t *list, size_t n, uint64_t hash)
 }
 
 /*
- * The same in a list of which parts are read one at a time, from offset at
- * on.  Hashes are spread evenly, so interpolation finds the right part of
- * millions in two or three reads.  A list that somebody made up is halved
- * from some turn on, as in any binary search.
+ * The same in a list at offset at of an image that is read in slices.  The
+ * bounds below and above are those of the hashes from low to high - 1, and
+ * the slice that is read next is the one where the hash would be if those
+ * were spread evenly.
  */
 bool
 bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
-						  BfReadSlice read, void *context)
+						BfReadSlice read, void *context)
 {
 	size_t		low = 0;
 	size_t		high = n;
-	uint64_t	below = 0;			/* no hash from low on is less */
-	uint64_t	above = UINT64_MAX; /* and none before high is more */
+	uint64_t	below = 0;
+	uint64_t	above = UINT64_MAX;
 	int			turn;
 
 	for (turn = 0; low < high; turn++)
 	{
 		size_t		length = high - low;
 		size_t		start = low;
-		const uint8_t *part;
+		const uint8_t *slice;
 		uint64_t	first;
 		uint64_t	last;
 
-		if (length > PART)
+		if (length > SLICE)
 		{
 			double		fraction = 0.5;
 
 			if (turn < INTERPOLATIONS)
 				fraction = (double) (hash - below) / (double) (above - below);
 			start += (size_t) (fraction * (double) length);
-			start = start - low < PART / 2 ? low : start - PART / 2;
-			if (start > high - PART)
-				start = high - PART;
-			length = PART;
+			start = start - low < SLICE / 2 ? low : start - SLICE / 2;
+			if (start > high - SLICE)
+				start = high - SLICE;
+			length = SLICE;
 		}
 
-		part = read(context, at + 8 * start, 8 * length);
-		first = bf_load64(part);
-		last = bf_load64(part + 8 * (length - 1));
+		slice = read(context, at + 8 * start, 8 * length);
+		first = bf_load64(slice);
+		last = bf_load64(slice + 8 * (length - 1));
 		if (hash < first)
 		{
 			high = start;
@@ -241,7 +254,7 @@ bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
 			below = last;
 		}
 		else
-			return bf_list_contains(part, length, hash);
+			return bf_list_contains(slice, length, hash);
 	}
 	return false;
 }

@@ -1,17 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * set.c
- *	  Operations on two filters.
+ *	  Union and intersection of two filters.
+ *
+ * Both have to have the same seed and key type: else BF_SEED_MISMATCH or
+ * BF_KEY_TYPE_MISMATCH.
  *
  *-------------------------------------------------------------------------
  */
 #include <math.h>
 #include <string.h>
 
+#include "bits.h"
+#include "builder.h"
 #include "bytes.h"
-#include "internal.h"
+#include "interrupts.h"
 
-/* Whether x is to be merged before y: a total order of images. */
+/* A total order of images, which tells the one that is merged first. */
 static bool
 comes_first(const BfView *x, const BfView *y)
 {
@@ -23,8 +28,12 @@ comes_first(const BfView *x, const BfView *y)
 }
 
 /*
- * Make b the union of two filters.  They are merged in an order of their
- * own, so that the result does not depend on which of them is x.
+ * Make b the union of two filters.  It is to be freed whatever the status is;
+ * for that see bf_builder_merge.
+ *
+ * Where layers are full, the result of merging depends on the order of the
+ * filters.  It is that of comes_first, so that union is commutative to the
+ * byte.
  */
 BfStatus
 bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
@@ -40,8 +49,9 @@ bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 }
 
 /*
- * Whether the bits of two filters correspond: both are one layer of the same
- * geometry.  With several layers, a common key may lie in different ones.
+ * Do the bits of two filters correspond?  They do if each has one layer, of
+ * the same geometry.  With several layers, a common key may lie in different
+ * ones.
  */
 static bool
 comparable(const BfView *x, const BfView *y)
@@ -50,7 +60,7 @@ comparable(const BfView *x, const BfView *y)
 		bf_geometry_equal(&x->layers[0].geometry, &y->layers[0].geometry);
 }
 
-/* Where one of them is sparse, make it x; of two lists the shorter one. */
+/* Swap two filters so that x is sparse if one is; of two lists the shorter. */
 static void
 sparse_first(const BfView **x, const BfView **y)
 {
@@ -65,8 +75,8 @@ sparse_first(const BfView **x, const BfView **y)
 }
 
 /*
- * Keep those exclusions of either side apart for which the bits that are
- * left still say yes: what is in one filter not is not in the intersection.
+ * Keep those exclusions of either filter that the bits of the intersection
+ * still report as members: what is not in one filter is not in it.
  */
 static BfStatus
 keep_exclusions(BfBuilder *b, const BfView *view)
@@ -78,23 +88,62 @@ keep_exclusions(BfBuilder *b, const BfView *view)
 	{
 		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
 
-		if (bf_bits_contain(&b->layers[0].geometry, b->layers[0].bits, hash))
-			status = bf_builder_keep_exclusion(b, hash);
+		if (bf_build_layers_contain(b, hash))
+			status = bf_exclusions_add_if_room(b, hash);
 	}
 	return status;
+}
+
+/* The hashes of a sparse filter that the other one contains. */
+static BfStatus
+intersect_hashes(BfBuilder *b, const BfView *x, const BfView *y)
+{
+	BfStatus	status;
+	uint32_t	i;
+
+	/* All at once: the list is then converted, if at all, as a whole. */
+	status = bf_builder_reserve(b, x->nhashes);
+	for (i = 0; status == BF_OK && i < x->nhashes; i++)
+	{
+		uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
+
+		bf_check_interrupts_at(&b->env.interrupts, i);
+		if (bf_contains(y, hash))
+			status = bf_builder_add(b, hash);
+	}
+	return status;
+}
+
+/* The bits that are set in both of two layers. */
+static BfStatus
+intersect_layers(BfBuilder *b, const BfView *x, const BfView *y)
+{
+	BfStatus	status = bf_builder_merge(b, x);
+	BfBuildLayer *layer = b->layers;
+	size_t		size;
+
+	if (status != BF_OK)
+		return status;
+	size = bf_geometry_size(&layer->geometry);
+	bf_bitmap_and(&b->env.interrupts, layer->bits, y->layers[0].bits, size);
+	layer->bits_set = bf_bitmap_count(layer->bits, size);
+	b->nexclusions = 0;
+	status = keep_exclusions(b, x);
+	return status == BF_OK ? keep_exclusions(b, y) : status;
 }
 
 /*
  * Make b the intersection of two filters, which holds at least every common
  * key: the hashes of a sparse one that the other contains, or the bits that
- * are set in both.
+ * are set in both.  It is to be freed whatever the status is.
+ * BF_GEOMETRY_MISMATCH if both are dense and their bits do not correspond;
+ * BF_NO_MEMORY and BF_TOO_LARGE as in bf_builder_add.
  */
 BfStatus
 bf_intersection(BfBuilder *b, const BfEnv *env,
 				const BfView *x, const BfView *y)
 {
 	BfStatus	status;
-	uint32_t	i;
 
 	bf_builder_init(b, env, &x->params);
 	status = bf_builder_join_params(b, &y->params);
@@ -103,44 +152,21 @@ bf_intersection(BfBuilder *b, const BfEnv *env,
 
 	sparse_first(&x, &y);
 	if (x->nlayers == 0)
-	{
-		/* Where the list becomes dense is up to the whole of it. */
-		status = bf_builder_reserve(b, x->nhashes);
-		for (i = 0; status == BF_OK && i < x->nhashes; i++)
-		{
-			uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
-
-			bf_check_interrupts(env, i);
-			if (bf_contains(y, hash))
-				status = bf_builder_add(b, hash);
-		}
-	}
-	else if (comparable(x, y))
-	{
-		size_t		size = bf_geometry_size(&x->layers[0].geometry);
-
-		status = bf_builder_merge(b, x);
-		if (status == BF_OK)
-		{
-			bf_bits_intersect(env, b->layers[0].bits, y->layers[0].bits,
-							  size);
-			b->layers[0].bits_set = bf_bits_count(b->layers[0].bits, size);
-			b->nexclusions = 0;
-			status = keep_exclusions(b, x);
-		}
-		if (status == BF_OK)
-			status = keep_exclusions(b, y);
-	}
-	else
-		status = BF_GEOMETRY_MISMATCH;
-	return status;
+		return intersect_hashes(b, x, y);
+	if (comparable(x, y))
+		return intersect_layers(b, x, y);
+	return BF_GEOMETRY_MISMATCH;
 }
 
 /*
- * Estimate the number of common keys by inclusion and exclusion: the bits
- * set in both tell less, since many of them are set by different keys.
- * Hashes of a sparse filter are counted in the other one, less the false
- * positives that are to be expected among them.
+ * Estimate the number of common keys.  Status as that of bf_intersection;
+ * nothing is allocated.
+ *
+ * The hashes of a sparse filter are counted in the other one, less the false
+ * positives that are to be expected among them: of n hashes of which c are
+ * common, c + (n - c) fpp are reported.  For two layers, inclusion and
+ * exclusion is used: the bits set in both tell less, since many of them are
+ * set by different keys.
  */
 BfStatus
 bf_intersection_cardinality(const BfEnv *env, const BfView *x,
@@ -165,7 +191,7 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 
 		for (i = 0; i < x->nhashes; i++)
 		{
-			bf_check_interrupts(env, i);
+			bf_check_interrupts_at(&env->interrupts, i);
 			hits += bf_contains(y, bf_load64(x->hashes + 8 * (size_t) i));
 		}
 		*n = fpp < 1 ? (hits - max * fpp) / (1 - fpp) : hits;
@@ -173,9 +199,10 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 	else if (comparable(x, y))
 	{
 		const BfGeometry *geometry = &x->layers[0].geometry;
-		uint64_t	bits_set = bf_bits_count_union(env, x->layers[0].bits,
-												   y->layers[0].bits,
-												   bf_geometry_size(geometry));
+		uint64_t	bits_set = bf_bitmap_count_or(&env->interrupts,
+												  x->layers[0].bits,
+												  y->layers[0].bits,
+												  bf_geometry_size(geometry));
 
 		*n = max + bf_cardinality(y) -
 			bf_geometry_cardinality(geometry, bits_set);

@@ -73,7 +73,8 @@ pgbloom_env(MemoryContext context)
 
 	env.alloc = env_alloc;
 	env.free = env_free;
-	env.check_interrupts = env_check_interrupts;
 	env.context = context;
+	env.interrupts.check = env_check_interrupts;
+	env.interrupts.context = NULL;
 	return env;
 }

@@ -74,6 +74,7 @@ expand(const struct varlena *filter)
 	EOH_init_header(&expanded->header, &methods, context);
 	env = pgbloom_env(context);
 	pgbloom_load(&expanded->builder, &env, &view);
+	bf_builder_expect_probes(&expanded->builder);
 	return expanded;
 }
 

@@ -133,6 +133,7 @@ rebuild(const BfView *view)
 
 	env_init(&env, MEMORY);
 	bf_builder_init(&b, &env.env, &view->params);
+	bf_builder_expect_probes(&b);
 	status = bf_builder_merge(&b, view);
 	DEMAND(status == BF_OK || env.largest_asked > MEMORY);
 

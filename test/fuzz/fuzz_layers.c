@@ -194,6 +194,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	remaining = 0;
 	env_init(&env, MEMORY);
 	bf_builder_init(&b, &env.env, &params);
+	if (size % 2 == 0)
+		bf_builder_expect_probes(&b);
 	for (i = 0; well && input.left > 0 && i < MAX_STEPS; i++)
 	{
 		unsigned	what = input.bytes[0] % 10;

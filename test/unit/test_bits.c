@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "internal.h"
+#include "bits.h"
 
 /* High word of a product, by schoolbook multiplication of 16-bit digits. */
 static uint64_t
@@ -400,18 +400,18 @@ test_kernels(void)
 			both[i] = x[at + i] | y[i];
 			common[i] = x[at + i] & y[i];
 		}
-		CHECK(bf_bits_count(x + at, size) == reference_count(x + at, size),
+		CHECK(bf_bitmap_count(x + at, size) == reference_count(x + at, size),
 			  "%zu bytes", size);
-		CHECK(bf_bits_count_union(&env.env, x + at, y, size) ==
+		CHECK(bf_bitmap_count_or(&env.env.interrupts, x + at, y, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		CHECK(bf_bits_count_union(&env.env, y, x + at, size) ==
+		CHECK(bf_bitmap_count_or(&env.env.interrupts, y, x + at, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		bf_bits_copy(&env.env, z, x + at, size);
+		bf_bitmap_copy(&env.env.interrupts, z, x + at, size);
 		CHECK(memcmp(z, x + at, size) == 0, "copy of %zu bytes", size);
-		bf_bits_intersect(&env.env, z, y, size);
+		bf_bitmap_and(&env.env.interrupts, z, y, size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
-		bf_bits_unite(&env.env, x + at, y, size);
+		bf_bitmap_or(&env.env.interrupts, x + at, y, size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
 			CHECK(x[i] == 0xEE, "written before the first block");
@@ -435,15 +435,15 @@ test_polls(void)
 	memset(x, 1, size);
 	memset(y, 2, size);
 	env_init(&env, SIZE_MAX);
-	bf_bits_count_union(&env.env, x, y, size);
+	bf_bitmap_count_or(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 8, "counting: %ld", env.polls);
-	bf_bits_unite(&env.env, x, y, size);
+	bf_bitmap_or(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 16, "uniting: %ld", env.polls);
-	bf_bits_intersect(&env.env, x, y, size);
+	bf_bitmap_and(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 24, "intersecting: %ld", env.polls);
-	bf_bits_copy(&env.env, x, y, size);
+	bf_bitmap_copy(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 32, "copying: %ld", env.polls);
-	bf_bits_fold(&env.env, x, y, (uint32_t) (size / 64), 4, 64);
+	bf_bitmap_fold(&env.env.interrupts, x, y, (uint32_t) (size / 64), 4, 64);
 	CHECK(env.polls == 40, "folding: %ld", env.polls);
 	free(x);
 	free(y);
@@ -490,7 +490,7 @@ test_fold(void)
 				bf_bits_add(&geometry, from, hash);
 				bf_bits_add(&small, direct, hash);
 			}
-			bf_bits_fold(&env.env, to, from, cases[c].nblocks,
+			bf_bitmap_fold(&env.env.interrupts, to, from, cases[c].nblocks,
 						 cases[c].factor, (size_t) 1 << log2 >> 3);
 			CHECK(memcmp(to, direct, bf_geometry_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,

@@ -10,7 +10,8 @@
 #include <setjmp.h>
 
 #include "support.h"
-#include "internal.h"
+#include "bits.h"
+#include "list.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -135,7 +136,7 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 	image_free(&other);
 
 	env_init(&env, SIZE_MAX);
-	bf_list_sort(&env.env, hashes, n);
+	bf_list_sort(&env.env.interrupts, hashes, n);
 	image_from(&other, fpp, expected, hashes, n, compact);
 	CHECK(image_equal(&image, &other),
 		  "%g, expected %llu, %zu keys: sorted gives other bytes", fpp,
@@ -532,12 +533,12 @@ fold_of(const BfViewLayer *layer, BfGeometry *folded)
 	TestEnv	env;
 
 	env_init(&env, SIZE_MAX);
-	while (bf_geometry_fold(&geometry, bf_bits_count(bits, bf_geometry_size(&geometry)),
+	while (bf_geometry_fold(&geometry, bf_bitmap_count(bits, bf_geometry_size(&geometry)),
 						 folded))
 	{
 		uint8_t    *smaller = exactly(bf_geometry_size(folded));
 
-		bf_bits_fold(&env.env, smaller, bits, geometry.nblocks,
+		bf_bitmap_fold(&env.env.interrupts, smaller, bits, geometry.nblocks,
 					 geometry.nblocks / folded->nblocks,
 					 (size_t) 1 << (geometry.block_log2 - 3));
 		free(bits);
@@ -1347,6 +1348,56 @@ test_no_memory(void)
 	image_free(&roomy);
 }
 
+/*
+ * Probes between adds: few hashes are pending at any time, and the image is
+ * the one without them.
+ */
+static void
+test_expect_probes(void)
+{
+	static const size_t n = 30000;
+	TestEnv		env;
+	BfBuilder	b;
+	Image		image,
+				other;
+	size_t		i;
+	uint64_t	pending = 0;
+	uint64_t	worst = 0;
+	uint64_t	wrong = 0;
+
+	image_build(&image, 0.01, 0, 0, n, 1, false);
+	start(&b, &env, 0.01, 0);
+	add_keys(&b, 0, n / 2, 1);
+	CHECK(b.nsorted < n / 2, "sorted before it is needed");
+	bf_builder_expect_probes(&b);
+	CHECK(b.nsorted == n / 2, "%u of %zu are sorted", b.nsorted, n / 2);
+	for (i = n / 2; i < n; i++)
+	{
+		wrong += bf_builder_contains(&b, key(i, 1));
+		add_keys(&b, i, 1, 1);
+		wrong += !bf_builder_contains(&b, key(i, 1));
+		wrong += !bf_builder_contains(&b, key(i / 2, 1));
+		pending = b.nhashes - b.nsorted;
+		if (pending > worst)
+			worst = pending;
+	}
+	CHECK(wrong == 0, "%llu wrong answers", (unsigned long long) wrong);
+	CHECK(worst * worst < 9 * (n + 64), "%llu hashes pending",
+		  (unsigned long long) worst);
+	image_write(&other, &b, false);
+	CHECK(image_equal(&image, &other), "other bytes");
+	image_free(&other);
+	finish(&b, &env);
+
+	/* The same after a list was taken in. */
+	start(&b, &env, 0.01, 0);
+	bf_builder_expect_probes(&b);
+	CHECK(bf_builder_merge(&b, &image.view) == BF_OK, "not merged");
+	CHECK(b.nsorted == n, "%u of %zu are sorted", b.nsorted, n);
+	finish(&b, &env);
+	image_free(&image);
+}
+
 static jmp_buf interrupted;
 static long polls_left;
 
@@ -1416,7 +1467,7 @@ test_poll(void)
 		start(&b, &env, 0.01, 200000);
 		b.env.alloc = remembering_alloc;
 		b.env.free = remembering_free;
-		b.env.check_interrupts = jumping_poll;
+		b.env.interrupts.check = jumping_poll;
 		image = NULL;
 		found = false;
 		if (setjmp(interrupted) == 0)
@@ -1466,6 +1517,7 @@ main(void)
 	tap_run("compact: what is compact stays as it is", test_compact_stable);
 	tap_run("compact: 5, 9 and 17 million keys", test_compact_millions);
 	tap_run("merging filters one after the other", test_merge_settles);
+	tap_run("probes between adds", test_expect_probes);
 	tap_run("a plan in between leaves no trace", test_plan_leaves_no_trace);
 	tap_run("layers double in capacity and halve in rate", test_growth);
 	tap_run("known keys do not make a filter grow",

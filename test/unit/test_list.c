@@ -7,7 +7,7 @@
  */
 #include "support.h"
 #include "bytes.h"
-#include "internal.h"
+#include "list.h"
 
 /* Stands before and after each list. */
 #define SENTINEL	UINT64_C(0xDEADBEEFDEADBEEF)
@@ -118,7 +118,7 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 	qsort(expected, n, sizeof(uint64_t), compare);
 
 	env_init(&env, SIZE_MAX);
-	bf_list_sort(&env.env, list, n);
+	bf_list_sort(&env.env.interrupts, list, n);
 	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d", n, (int) order);
 
@@ -201,7 +201,7 @@ test_sort_polls(void)
 	uint64_t   *list = exactly(n * sizeof(uint64_t));
 	uint64_t	state = 3;
 	Sorted		sorted = {0};
-	BfEnv		env = {0};
+	BfInterrupts interrupts;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
@@ -209,14 +209,14 @@ test_sort_polls(void)
 	sorted.list = list;
 	sorted.n = n;
 	sorted.sum = sum_of(list, n);
-	env.check_interrupts = poll_sort;
-	env.context = &sorted;
-	bf_list_sort(&env, list, n);
+	interrupts.check = poll_sort;
+	interrupts.context = &sorted;
+	bf_list_sort(&interrupts, list, n);
 	CHECK(sorted.polls > 200, "%ld polls", sorted.polls);
 
 	/* What is sorted already is left alone. */
 	sorted.polls = 0;
-	bf_list_sort(&env, list, n);
+	bf_list_sort(&interrupts, list, n);
 	CHECK(sorted.polls == 0, "%ld polls", sorted.polls);
 	free(list);
 }

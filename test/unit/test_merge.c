@@ -11,7 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "internal.h"
+#include "bits.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -110,7 +110,7 @@ test_any_two(void)
 			TestEnv	env;
 
 			env_init(&env, SIZE_MAX);
-			bf_bits_unite_into(&env.env, &merged, both, &geometries[i],
+			bf_bitmap_or_into(&env.env.interrupts, &merged, both, &geometries[i],
 							   bits[i]);
 		}
 		for (i = 0; i < 2; i++)
@@ -129,7 +129,7 @@ test_any_two(void)
 			}
 		}
 
-		told = bf_bits_fpp(&merged, both);
+		told = bf_bitmap_fpp(&merged, both);
 		if (told > 0.001)
 		{
 			double		measured = measured_rate(&merged, both, 400000, 7);
@@ -166,7 +166,7 @@ test_equal_geometries(void)
 	y = make_bits(&geometry, 9000, 2);
 	z = exactly(bf_geometry_size(&geometry));
 	memcpy(z, x, bf_geometry_size(&geometry));
-	bf_bits_unite_into(&env.env, &geometry, z, &geometry, y);
+	bf_bitmap_or_into(&env.env.interrupts, &geometry, z, &geometry, y);
 	for (i = 0; i < bf_geometry_size(&geometry); i++)
 	{
 		if (!CHECK(z[i] == (x[i] | y[i]), "byte %zu", i))

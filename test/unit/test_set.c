@@ -6,7 +6,7 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "internal.h"
+#include "bits.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 

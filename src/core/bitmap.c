@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * bitmap.c
+ *	  The bits of whole layers: count, OR, AND, copy, fold.
+ *
+ * The loops walk through words of 64 bits: a block is a multiple of 64
+ * bytes.  Compilers make good code of them for any processor, except that the
+ * instruction which counts bits is not in the baseline of x86-64; there it is
+ * chosen at run time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <string.h>
+
+#include "bits.h"
+#include "bytes.h"
+#include "interrupts.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAVE_POPCNT		__builtin_cpu_supports("popcnt")
+#define WITH_POPCNT		__attribute__((target("popcnt")))
+#endif
+
+/* Bytes between two checks for interrupts: less than a millisecond. */
+#define CHUNK		((size_t) 1 << 20)
+
+static inline uint64_t
+load_word(const uint8_t *p)
+{
+	uint64_t	word;
+
+	memcpy(&word, p, sizeof(word));
+	return word;
+}
+
+static inline unsigned
+count_word(uint64_t x)
+{
+#if defined(__GNUC__)
+	return (unsigned) __builtin_popcountll(x);
+#else
+	x -= x >> 1 & UINT64_C(0x5555555555555555);
+	x = (x & UINT64_C(0x3333333333333333)) +
+		(x >> 2 & UINT64_C(0x3333333333333333));
+	x = (x + (x >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+	return (unsigned) (x * UINT64_C(0x0101010101010101) >> 56);
+#endif
+}
+
+static inline uint64_t
+count_words(const uint8_t *bits, size_t size)
+{
+	uint64_t	count = 0;
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+		count += count_word(load_word(bits + i));
+	return count;
+}
+
+static inline uint64_t
+count_or_words(const uint8_t *x, const uint8_t *y, size_t size)
+{
+	uint64_t	count = 0;
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+		count += count_word(load_word(x + i) | load_word(y + i));
+	return count;
+}
+
+static inline void
+or_words(uint8_t *to, const uint8_t *from, size_t size)
+{
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+	{
+		uint64_t	word = load_word(to + i) | load_word(from + i);
+
+		memcpy(to + i, &word, sizeof(word));
+	}
+}
+
+static inline void
+and_words(uint8_t *to, const uint8_t *with, size_t size)
+{
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+	{
+		uint64_t	word = load_word(to + i) & load_word(with + i);
+
+		memcpy(to + i, &word, sizeof(word));
+	}
+}
+
+#ifdef HAVE_POPCNT
+WITH_POPCNT static uint64_t
+count_by_popcnt(const uint8_t *bits, size_t size)
+{
+	return count_words(bits, size);
+}
+
+WITH_POPCNT static uint64_t
+count_or_by_popcnt(const uint8_t *x, const uint8_t *y, size_t size)
+{
+	return count_or_words(x, y, size);
+}
+#endif
+
+/* Check for interrupts and return the length of the next chunk. */
+static size_t
+next_chunk(const BfInterrupts *interrupts, size_t left)
+{
+	bf_check_interrupts(interrupts);
+	return left < CHUNK ? left : CHUNK;
+}
+
+/* The number of bits set.  Does not check for interrupts. */
+uint64_t
+bf_bitmap_count(const uint8_t *bits, size_t size)
+{
+#ifdef HAVE_POPCNT
+	if (HAVE_POPCNT)
+		return count_by_popcnt(bits, size);
+#endif
+	return count_words(bits, size);
+}
+
+/* The number of bits set in x, y or both. */
+uint64_t
+bf_bitmap_count_or(const BfInterrupts *interrupts, const uint8_t *x,
+				   const uint8_t *y, size_t size)
+{
+	uint64_t	count = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+#ifdef HAVE_POPCNT
+		if (HAVE_POPCNT)
+		{
+			count += count_or_by_popcnt(x + at, y + at, n);
+			continue;
+		}
+#endif
+		count += count_or_words(x + at, y + at, n);
+	}
+	return count;
+}
+
+/*
+ * The false-positive rate of a layer by its content: an absent key falls into
+ * each block with the same probability, and each of its k positions upon each
+ * bit of the block.
+ */
+double
+bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits)
+{
+	size_t		size = bf_block_size(geometry);
+	double		sum = 0;
+	uint32_t	i;
+	unsigned	j;
+
+	for (i = 0; i < geometry->nblocks; i++, bits += size)
+	{
+		double		set = (double) bf_bitmap_count(bits, size) /
+			(double) (8 * size);
+		double		fpp = 1;
+
+		for (j = 0; j < geometry->k; j++)
+			fpp *= set;
+		sum += fpp;
+	}
+	return sum / geometry->nblocks;
+}
+
+void
+bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
+			 size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		or_words(to + at, from + at, n);
+	}
+}
+
+void
+bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
+			  const uint8_t *with, size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		and_words(to + at, with + at, n);
+	}
+}
+
+void
+bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
+			   const uint8_t *from, size_t size)
+{
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		memcpy(to + at, from + at, n);
+	}
+}
+
+/*
+ * OR each run of factor blocks into one block of to; factor divides nblocks.
+ * The block number of a key in the folded layer is its old one divided by
+ * factor, because floor(floor(hN / 2^64) / f) = floor(h(N/f) / 2^64) where f
+ * divides N.
+ */
+void
+bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
+			   const uint8_t *from, uint32_t nblocks, uint32_t factor,
+			   size_t block_size)
+{
+	uint32_t	i;
+
+	for (i = 0; i < nblocks; i++)
+	{
+		if (i % (CHUNK / block_size) == 0)
+			bf_check_interrupts(interrupts);
+		if (i % factor == 0)
+		{
+			if (i > 0)
+				to += block_size;
+			memcpy(to, from, block_size);
+		}
+		else
+			or_words(to, from, block_size);
+		from += block_size;
+	}
+}
+
+/* The bits of a word ORed in pairs, as the low half of a word. */
+static inline uint32_t
+halve_word(uint64_t x)
+{
+	x = (x | x >> 1) & UINT64_C(0x5555555555555555);
+	x = (x | x >> 1) & UINT64_C(0x3333333333333333);
+	x = (x | x >> 2) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+	x = (x | x >> 4) & UINT64_C(0x00FF00FF00FF00FF);
+	x = (x | x >> 8) & UINT64_C(0x0000FFFF0000FFFF);
+	return (uint32_t) (x | x >> 16);
+}
+
+/*
+ * OR a layer into one of another geometry, of the same generation, with
+ * blocks not larger and no more hash functions.  Every key that from reports
+ * as a member, to reports as one afterwards.
+ *
+ * A block is an interval of hashes.  Its keys belong into the blocks of the
+ * other layer that overlap this interval, so it is ORed into all of them.  The
+ * positions of a key are the same up to the number of their bits: a position
+ * in a block of half the size is the old one without its last bit.
+ */
+void
+bf_bitmap_or_into(const BfInterrupts *interrupts, const BfGeometry *geometry,
+				  uint8_t *to, const BfGeometry *from_geometry,
+				  const uint8_t *from)
+{
+	uint8_t		block[BF_MAX_BLOCK_SIZE];
+	size_t		from_size = bf_block_size(from_geometry);
+	size_t		to_size = bf_block_size(geometry);
+	uint64_t	nfrom = from_geometry->nblocks;
+	uint64_t	nto = geometry->nblocks;
+	uint64_t	i,
+				j;
+
+	for (i = 0; i < nfrom; i++)
+	{
+		uint64_t	last = ((i + 1) * nto - 1) / nfrom;
+		size_t		size = from_size;
+
+		bf_check_interrupts_at(interrupts, i);
+		memcpy(block, from + i * from_size, size);
+		for (; size > to_size; size /= 2)
+		{
+			size_t		at;
+
+			for (at = 0; at < size; at += 8)
+				bf_store32(block + at / 2, halve_word(bf_load64(block + at)));
+		}
+		for (j = i * nto / nfrom; j <= last; j++)
+			or_words(to + j * to_size, block, to_size);
+	}
+}

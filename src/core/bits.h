@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * bits.h
+ *	  The bits of a layer: one key in its block (bits.c), and whole layers
+ *	  (bitmap.c).
+ *
+ * These functions know the geometry of a layer and nothing of filters.  A
+ * layer is nblocks blocks of 2^block_log2 bits each, without gaps and without
+ * alignment.  Those that may run for long check for interrupts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BF_BITS_H
+#define BF_BITS_H
+
+#include "bf.h"
+
+/* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
+#define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
+
+/* Its 64th power: k is at most 64, so no two generations share a power. */
+#define BF_GOLDEN_64	UINT64_C(0x66C0333B9C3B3301)
+
+/* Bytes that a processor loads at once; a block is a multiple of it. */
+#define BF_CACHE_LINE	64
+
+/* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
+static inline uint64_t
+bf_scale(uint64_t hash, uint32_t n)
+{
+	uint64_t	low = (hash & 0xFFFFFFFF) * n;
+	uint64_t	high = (hash >> 32) * n;
+
+	return (high + (low >> 32)) >> 32;
+}
+
+/* Bytes in a block. */
+static inline size_t
+bf_block_size(const BfGeometry *geometry)
+{
+	return (size_t) 1 << (geometry->block_log2 - 3);
+}
+
+/* Offset of the block of a key in its layer. */
+static inline size_t
+bf_block_at(const BfGeometry *geometry, uint64_t hash)
+{
+	return (size_t) bf_scale(hash, geometry->nblocks) <<
+		(geometry->block_log2 - 3);
+}
+
+BF_HIDE_BEGIN
+
+/* bits.c */
+extern bool bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits,
+							uint64_t hash);
+extern void bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
+							 uint64_t hash);
+extern unsigned bf_bits_add(const BfGeometry *geometry, uint8_t *bits,
+							uint64_t hash);
+extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
+							   uint64_t hash, uint64_t full,
+							   uint64_t *bits_set);
+
+/* bitmap.c */
+extern uint64_t bf_bitmap_count(const uint8_t *bits, size_t size);
+extern uint64_t bf_bitmap_count_or(const BfInterrupts *interrupts,
+								   const uint8_t *x, const uint8_t *y,
+								   size_t size);
+extern double bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits);
+extern void bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to,
+						 const uint8_t *from, size_t size);
+extern void bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
+						  const uint8_t *with, size_t size);
+extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
+						   const uint8_t *from, size_t size);
+extern void bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
+						   const uint8_t *from, uint32_t nblocks,
+						   uint32_t factor, size_t block_size);
+extern void bf_bitmap_or_into(const BfInterrupts *interrupts,
+							  const BfGeometry *geometry, uint8_t *to,
+							  const BfGeometry *from_geometry,
+							  const uint8_t *from);
+
+BF_HIDE_END
+
+#endif							/* BF_BITS_H */

@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact.c
+ *	  The smallest filter that keeps the rate.
+ *
+ * Hashes go into a layer for just their number if that is smaller than they
+ * are, and each layer is folded to what it holds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bits.h"
+#include "builder.h"
+#include "interrupts.h"
+
+/*
+ * Fold a layer as far as it goes, and take it in.  The number of its keys is
+ * estimated again from the bits that are left.  The estimates differ a little,
+ * so it may fold once more: without the loop, what is compact could be made
+ * smaller by another call.
+ */
+static BfStatus
+fold_layer(BfBuilder *to, const BfBuildLayer *layer)
+{
+	const BfEnv *env = &to->env;
+	BfGeometry	geometry = layer->geometry;
+	const uint8_t *bits = layer->bits;
+	uint64_t	bits_set = layer->bits_set;
+	uint8_t    *folded = NULL;	/* what bits points to, if allocated here */
+	BfGeometry	smaller;
+	BfStatus	status;
+
+	while (bf_geometry_fold(&geometry, bits_set, &smaller))
+	{
+		uint8_t    *next = env->alloc(env->context,
+									  bf_geometry_size(&smaller));
+
+		if (next != NULL)
+			bf_bitmap_fold(&env->interrupts, next, bits, geometry.nblocks,
+						   geometry.nblocks / smaller.nblocks,
+						   bf_block_size(&smaller));
+		if (folded != NULL)
+			env->free(env->context, folded);
+		if (next == NULL)
+			return BF_NO_MEMORY;
+		bits = folded = next;
+		geometry = smaller;
+		bits_set = bf_bitmap_count(bits, bf_geometry_size(&geometry));
+	}
+
+	status = bf_build_layers_take_in(to, &geometry, bits, bits_set);
+	if (folded != NULL)
+		env->free(env->context, folded);
+	return status;
+}
+
+static BfStatus
+fold_layers(BfBuilder *to, const BfBuilder *b)
+{
+	BfStatus	status = BF_OK;
+	uint32_t	i;
+
+	for (i = 0; status == BF_OK && i < (uint32_t) b->nlayers; i++)
+		status = fold_layer(to, &b->layers[i]);
+	for (i = 0; status == BF_OK && i < b->nexclusions; i++)
+		status = bf_exclusions_add(to, b->exclusions[i]);
+	if (status == BF_OK)
+		bf_build_layers_sort(to);
+	return status;
+}
+
+/* Turn a list of distinct hashes into a layer for just their number. */
+static BfStatus
+pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
+{
+	BfStatus	status = bf_build_layers_append(to, geometry);
+	uint32_t	i;
+
+	for (i = 0; status == BF_OK && i < b->nhashes; i++)
+	{
+		bf_check_interrupts_at(&b->env.interrupts, i);
+		to->layers[0].bits_set += bf_bits_add(geometry, to->layers[0].bits,
+											  b->hashes[i]);
+	}
+	return status;
+}
+
+/*
+ * Is there a smaller filter?  If this one is sparse, *geometry is then the
+ * layer for its hashes.
+ */
+static bool
+can_compact(const BfBuilder *b, BfGeometry *geometry)
+{
+	int			i;
+
+	if (b->nlayers == 0)
+		return b->nhashes > 0 &&
+			bf_geometry_for(b->params.fpp, b->nhashes, geometry) == BF_OK &&
+			bf_dense_size(&b->params, geometry) <
+			bf_sparse_size(&b->params, b->nhashes);
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (bf_geometry_fold(&b->layers[i].geometry, b->layers[i].bits_set,
+							 geometry))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Build the smallest filter that keeps the rate.  *found tells whether that is
+ * another one than b, which is then in *smaller, to be freed; if it is false,
+ * *smaller is not set.  BF_NO_MEMORY leaves nothing to be freed.
+ *
+ * A sized filter of one layer becomes, to the byte, the one that was made with
+ * the smaller size.  What is compact cannot be made smaller by another call.
+ * b keeps its keys, and more may be added to it.
+ */
+BfStatus
+bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
+{
+	BfGeometry	geometry;
+	BfStatus	status = bf_builder_sort_and_convert(b);
+
+	*found = false;
+	if (status != BF_OK)
+		return status;
+	*found = can_compact(b, &geometry);
+	if (!*found)
+		return BF_OK;
+
+	bf_builder_init(smaller, &b->env, &b->params);
+	status = b->nlayers > 0 ? fold_layers(smaller, b) :
+		pack_hashes(smaller, b, &geometry);
+	if (status != BF_OK)
+		bf_builder_free(smaller);
+	else if (b->params.expected > 0 && b->nlayers == 0)
+		smaller->params.expected = b->nhashes;
+	else if (b->params.expected > 0 && b->nlayers == 1)
+		smaller->params.expected = smaller->layers[0].geometry.capacity;
+	return status;
+}

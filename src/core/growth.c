@@ -1,0 +1,185 @@
+/*-------------------------------------------------------------------------
+ *
+ * growth.c
+ *	  Adding keys and layers to the layers of a builder, which get a
+ *	  successor when they are full.
+ *
+ * A successor has twice the capacity and half the rate of those before it,
+ * so that the rates of all layers sum up to less than twice the first one
+ * (Almeida, Baquero, Preguica, Hutchison: Scalable Bloom Filters, 2007).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bits.h"
+#include "builder.h"
+
+/*
+ * Append a layer with no bit set; if there are too many, merge two first.
+ * BF_TOO_LARGE if the filter would exceed BF_MAX_BITS.
+ */
+BfStatus
+bf_build_layers_append(BfBuilder *b, const BfGeometry *geometry)
+{
+	BfStatus	status = BF_OK;
+
+	if (b->nlayers == BF_MAX_LAYERS)
+		status = bf_build_layers_merge_two(b);
+	if (status != BF_OK)
+		return status;
+	if (bf_geometry_bits(geometry) > BF_MAX_BITS - bf_build_layers_bits(b))
+		return BF_TOO_LARGE;
+	return bf_build_layers_push(b, geometry);
+}
+
+/*
+ * The geometry of a successor for so many keys.  If BF_MAX_BITS leaves less
+ * than they need, it is for as many keys as it leaves room for, but not for
+ * fewer than min: BF_TOO_LARGE.
+ */
+static BfStatus
+successor_geometry(const BfBuilder *b, double fpp, uint64_t n, uint64_t min,
+				   BfGeometry *geometry)
+{
+	uint64_t	left = BF_MAX_BITS - bf_build_layers_bits(b);
+
+	if (bf_geometry_for(fpp, n, geometry) == BF_OK &&
+		bf_geometry_bits(geometry) <= left)
+		return BF_OK;
+
+	/* The rest is for headroom and for rounding to whole blocks. */
+	n = (uint64_t) ((double) left / bf_bits_per_key(fpp) * 125 / 128);
+	if (n < min || n == 0)
+		return BF_TOO_LARGE;
+	return bf_geometry_for(fpp, n, geometry);
+}
+
+/*
+ * Append the successor of full layers: for expected keys, twice the capacity
+ * of the largest layer, or the keys that are known to remain, whichever is
+ * most, at half of the lowest rate.  Merged layers do not count: what they
+ * record is not what they were made for.
+ */
+static BfStatus
+grow(BfBuilder *b, uint32_t remaining)
+{
+	uint64_t	largest = 1;
+	double		fpp = b->params.fpp;
+	unsigned	generation = 0;
+	uint64_t	wanted = b->params.expected;
+	BfGeometry	geometry;
+	BfStatus	status;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		const BfGeometry *layer = &b->layers[i].geometry;
+
+		if (layer->generation > generation)
+			generation = layer->generation;
+		if (layer->merged)
+			continue;
+		if (layer->capacity > largest)
+			largest = layer->capacity;
+		if (layer->fpp < fpp)
+			fpp = layer->fpp;
+	}
+
+	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
+	if (wanted < 2 * largest)
+		wanted = 2 * largest;
+	if (wanted < remaining)
+		wanted = remaining;
+
+	/* A layer of less than an eighth would hardly be worth its probes. */
+	status = successor_geometry(b, fpp, wanted, largest / 8, &geometry);
+	if (status != BF_OK)
+		return status;
+	geometry.generation = (uint8_t)
+		(generation < BF_MAX_GENERATION ? generation + 1 : generation);
+	return bf_build_layers_append(b, &geometry);
+}
+
+/*
+ * Add a hash to the layers, of which there is at least one.  remaining is the
+ * number of keys that are known to come, this one included.
+ */
+BfStatus
+bf_build_layers_add(BfBuilder *b, uint64_t hash, uint32_t remaining)
+{
+	BfBuildLayer *layer;
+	BfStatus	status;
+	int			i;
+
+	if (b->nexclusions > 0)
+		bf_exclusions_remove(b, hash);
+
+	/* A key that some layer reports as a member takes no room in another. */
+	if (b->nlayers > 1 && bf_build_layers_contain(b, hash))
+		return BF_OK;
+
+	for (i = b->nlayers - 1; i >= 0; i--)
+	{
+		layer = &b->layers[i];
+		if (bf_bits_add_within(&layer->geometry, layer->bits, hash,
+							   layer->bits_full, &layer->bits_set))
+			return BF_OK;
+	}
+
+	status = grow(b, remaining);
+	if (status == BF_OK)
+	{
+		layer = &b->layers[b->nlayers - 1];
+		layer->bits_set += bf_bits_add(&layer->geometry, layer->bits, hash);
+	}
+	return status;
+}
+
+/*
+ * Take in a layer of another filter, with this many bits set.  It is ORed
+ * into the layer of equal geometry that it adds the fewest bits to, if the
+ * result is not over full; else it is appended.
+ */
+BfStatus
+bf_build_layers_take_in(BfBuilder *b, const BfGeometry *geometry,
+						const uint8_t *bits, uint64_t bits_set)
+{
+	const BfInterrupts *interrupts = &b->env.interrupts;
+	size_t		size = bf_geometry_size(geometry);
+	BfBuildLayer *best = NULL;
+	uint64_t	best_set = 0;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		BfBuildLayer *layer = &b->layers[i];
+		uint64_t	set;
+
+		if (!bf_geometry_equal(&layer->geometry, geometry))
+			continue;
+		set = bf_bitmap_count_or(interrupts, layer->bits, bits, size);
+
+		/* If one is a subset of the other, the result is no fuller. */
+		if (set > layer->bits_full &&
+			set > layer->bits_set && set > bits_set)
+			continue;
+		if (best == NULL ||
+			set - layer->bits_set < best_set - best->bits_set)
+		{
+			best = layer;
+			best_set = set;
+		}
+	}
+
+	if (best == NULL)
+	{
+		BfStatus	status = bf_build_layers_append(b, geometry);
+
+		if (status != BF_OK)
+			return status;
+		best = &b->layers[b->nlayers - 1];
+		best_set = bits_set;
+	}
+	bf_bitmap_or(interrupts, best->bits, bits, size);
+	best->bits_set = best_set;
+	return BF_OK;
+}

@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * merge.c
+ *	  Taking all keys of another filter into a builder.
+ *
+ * Filters of one seed and key type can be merged, whatever their other
+ * parameters are.  Hashes are added as any others are.  Layers are ORed into
+ * layers of equal geometry that have room for them, and are else put next to
+ * the others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "builder.h"
+#include "bytes.h"
+
+/* Are these the parameters of bloom_empty() without arguments? */
+static bool
+params_are_neutral(const BfParams *params)
+{
+	return params->fpp == BF_FPP_DEFAULT && params->expected == 0 &&
+		params->seed == 0 && params->key_type.code == BF_KEY_NONE;
+}
+
+/*
+ * Is this a filter without keys, and with default parameters?  Its union with
+ * any other filter is the other filter.
+ */
+bool
+bf_is_neutral(const BfView *view)
+{
+	return view->nlayers == 0 && view->nhashes == 0 &&
+		params_are_neutral(&view->params);
+}
+
+/*
+ * Join the parameters of another filter: the result has the lower rate and the
+ * larger number of expected keys.  BF_SEED_MISMATCH or BF_KEY_TYPE_MISMATCH
+ * if the two cannot be combined.
+ *
+ * The limits of a sparse filter follow from its parameters.  If it has to
+ * become dense by those that it has had, that is done before they change, so
+ * that it does not matter how long conversion was deferred.
+ */
+BfStatus
+bf_builder_join_params(BfBuilder *b, const BfParams *params)
+{
+	BfParams	joined;
+	BfStatus	status;
+
+	if (b->params.seed != params->seed)
+		return BF_SEED_MISMATCH;
+	status = bf_builder_set_key_type(b, &params->key_type);
+	if (status != BF_OK)
+		return status;
+	if (b->params.fpp <= params->fpp && b->params.expected >= params->expected)
+		return BF_OK;
+
+	status = bf_builder_sort_and_convert(b);
+	if (status != BF_OK)
+		return status;
+	joined = b->params;
+	if (joined.fpp > params->fpp)
+		joined.fpp = params->fpp;
+	if (joined.expected < params->expected)
+		joined.expected = params->expected;
+	bf_builder_set_params(b, &joined);
+	return BF_OK;
+}
+
+/*
+ * Take over the exclusions of another dense filter, before its layers.  An
+ * exclusion that the other side contains may be a member there: only a key
+ * that neither contains is known to be in none of them.
+ */
+static BfStatus
+merge_exclusions(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = BF_OK;
+	uint32_t	i;
+
+	for (i = b->nexclusions; i > 0; i--)
+	{
+		uint64_t	hash = b->exclusions[i - 1];
+
+		if (bf_contains(view, hash))
+			bf_exclusions_remove(b, hash);
+	}
+	for (i = 0; status == BF_OK && i < view->nexclusions; i++)
+	{
+		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
+
+		if (!bf_build_layers_contain(b, hash) ||
+			bf_exclusions_contain(b, hash))
+			status = bf_exclusions_add_if_room(b, hash);
+	}
+	return status;
+}
+
+/*
+ * Take in the layers of a dense filter, and add the hashes of the builder to
+ * them, if it has some.  If it has no layers, those of the other filter keep
+ * their order, so that the image that is written is the one that came.
+ */
+static BfStatus
+merge_layers(BfBuilder *b, const BfView *view)
+{
+	bool		had_layers = b->nlayers > 0;
+	BfStatus	status = merge_exclusions(b, view);
+	int			i;
+
+	for (i = 0; status == BF_OK && i < view->nlayers; i++)
+		status = bf_build_layers_take_in(b, &view->layers[i].geometry,
+										 view->layers[i].bits,
+										 view->layers[i].bits_set);
+	if (status != BF_OK)
+		return status;
+	if (had_layers)
+		bf_build_layers_sort(b);
+	return bf_builder_flush_hashes(b);
+}
+
+/*
+ * Take in all keys of another filter, which has to have the same seed and key
+ * type (BF_SEED_MISMATCH, BF_KEY_TYPE_MISMATCH).  BF_NO_MEMORY, or
+ * BF_TOO_LARGE if all layers together would be too large.  An empty builder
+ * with default parameters adopts those of the other filter.
+ */
+BfStatus
+bf_builder_merge(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = BF_OK;
+
+	if (bf_is_neutral(view))
+		return BF_OK;
+	if (b->nlayers == 0 && b->nhashes == 0 && params_are_neutral(&b->params))
+		bf_builder_set_params(b, &view->params);
+
+	/* The layers of others would make it too late to become dense. */
+	if (view->nlayers > 0 || bf_builder_must_convert(b, view->nhashes))
+		status = bf_builder_sort_and_convert(b);
+	if (status == BF_OK)
+		status = bf_builder_join_params(b, &view->params);
+	if (status != BF_OK)
+		return status;
+
+	if (view->nlayers > 0)
+		return merge_layers(b, view);
+	if (view->nhashes > 0)
+		status = bf_builder_add_list(b, view->hashes, view->nhashes);
+	bf_builder_sort_for_probes(b);
+	return status;
+}

@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * probe.c
+ *	  Whether a hash is in an image, which is at hand as a whole or comes in
+ *	  slices.
+ *
+ * A sparse filter contains its hashes.  A dense filter contains what any of
+ * its layers contains, without its exclusions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bits.h"
+#include "list.h"
+#include "probe.h"
+
+/* Does any layer report this hash as a member? */
+bool
+bf_layers_contain(const BfView *view, uint64_t hash)
+{
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (bf_bits_contain(&view->layers[i].geometry, view->layers[i].bits,
+							hash))
+			return true;
+	}
+	return false;
+}
+
+/* Is the hash in the filter?  The view must not be that of a header. */
+bool
+bf_contains(const BfView *view, uint64_t hash)
+{
+	if (view->nlayers == 0)
+		return bf_list_contains(view->hashes, view->nhashes, hash);
+	return bf_layers_contain(view, hash) &&
+		!bf_list_contains(view->exclusions, view->nexclusions, hash);
+}
+
+/*
+ * The same for an image of which only the header is at hand.  The last layer
+ * is the largest and holds the most keys, so it is probed first.
+ */
+bool
+bf_contains_sliced(const BfView *view, uint64_t hash,
+				   BfReadSlice read, void *context)
+{
+	int			i;
+
+	if (view->nlayers == 0)
+		return bf_list_contains_sliced(view->list_at, view->nhashes, hash,
+									   read, context);
+
+	for (i = view->nlayers - 1; i >= 0; i--)
+	{
+		const BfViewLayer *layer = &view->layers[i];
+		size_t		at = layer->at + bf_block_at(&layer->geometry, hash);
+		const uint8_t *bits = read(context, at,
+								   bf_block_size(&layer->geometry));
+		BfGeometry	block = layer->geometry;
+
+		/* A block is a layer of one block. */
+		block.nblocks = 1;
+		if (bf_bits_contain(&block, bits, hash))
+			return !bf_list_contains_sliced(view->list_at, view->nexclusions,
+											hash, read, context);
+	}
+	return false;
+}

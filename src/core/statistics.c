@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.c
+ *	  What the bits of a layer, or of all layers of a filter, tell about its
+ *	  number of keys and its false-positive rate.
+ *
+ * These functions read the numbers of set bits, not the bits, so they work
+ * on the view of a header.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <math.h>
+
+#include "rate.h"
+
+/*
+ * Estimated number of distinct keys in a layer with this many bits set, by
+ * rate.c.  A layer with all bits set tells only a lower bound: the estimate is
+ * that of one unset bit.
+ */
+double
+bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set)
+{
+	double		m = (double) bf_geometry_bits(geometry);
+
+	return bf_expected_keys(geometry, fmin((double) bits_set, m - 1));
+}
+
+/*
+ * Estimated number of distinct keys that a layer accounts for.
+ *
+ * A key that is a false positive of earlier layers is not added to a successor
+ * layer, so its estimate is divided by 1 - fpp of each of those.  They were
+ * full when it was appended, so they have the rates that they are made for:
+ * twice the rate of the layer, four times, and so on.
+ */
+double
+bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set)
+{
+	double		n = bf_geometry_cardinality(geometry, bits_set);
+	double		fpp = geometry->fpp;
+	int			i;
+
+	if (geometry->merged)
+		return (double) geometry->capacity;
+	for (i = 0; i < geometry->generation; i++)
+	{
+		fpp = fmin(2 * fpp, BF_FPP_MAX);
+		n /= 1 - fpp;
+	}
+	return n;
+}
+
+/* The false-positive rate of a layer with this many bits set. */
+double
+bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set)
+{
+	double		n;
+
+	if (geometry->merged)
+		return geometry->fpp;
+	if (bits_set == 0)
+		return 0;
+	n = fmax(1, rint(bf_geometry_cardinality(geometry, bits_set)));
+	return bf_rate_of_keys(geometry, n);
+}
+
+/*
+ * Number of distinct keys in a filter.  In the sparse form it is exact but
+ * for different keys of equal hash, which have a chance of n^2 / 2^65; else it
+ * is estimated.  A key in several layers, which a union can cause, counts in
+ * each.
+ */
+double
+bf_cardinality(const BfView *view)
+{
+	double		n = view->nhashes;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+		n += bf_geometry_keys(&view->layers[i].geometry,
+							  view->layers[i].bits_set);
+	return n;
+}
+
+/*
+ * The false-positive rate that a filter has now, from 0 to 1: in the sparse
+ * form the chance to hit one of n hashes of 2^64, else the chance that at
+ * least one of its layers reports an absent key as a member.
+ */
+double
+bf_current_fpp(const BfView *view)
+{
+	double		negative = 1;
+	double		sum = 0;
+	int			i;
+
+	if (view->nlayers == 0)
+		return view->nhashes / 18446744073709551616.0;
+	for (i = 0; i < view->nlayers; i++)
+	{
+		double		fpp = bf_geometry_fpp(&view->layers[i].geometry,
+										  view->layers[i].bits_set);
+
+		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
+		sum += negative * fpp;
+		negative *= 1 - fpp;
+	}
+	return fmin(sum, 1);
+}
+
+/* The largest rate for which a filter, or one of its layers, was made. */
+double
+bf_largest_fpp(const BfView *view)
+{
+	double		fpp = view->params.fpp;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (!view->layers[i].geometry.merged)
+			fpp = fmax(fpp, view->layers[i].geometry.fpp);
+	}
+	return fpp;
+}

@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * validate.c
+ *	  The checks of an image that comes from outside.
+ *
+ * bf_open() makes every access safe.  A walk through the content makes sure
+ * that the answers are right as well: lists are ascending, counters match the
+ * bits, and exclusions are reported as members.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "bits.h"
+#include "bytes.h"
+#include "probe.h"
+
+static BfStatus
+reject(BfView *view, const char *reason)
+{
+	view->reason = reason;
+	return BF_CORRUPT;
+}
+
+static bool
+is_ascending(const uint8_t *list, uint32_t n)
+{
+	uint32_t	i;
+
+	for (i = 1; i < n; i++, list += 8)
+	{
+		if (bf_load64(list) >= bf_load64(list + 8))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Open an image of which nothing is trusted; status and reason as those of
+ * bf_open.
+ */
+BfStatus
+bf_validate(const uint8_t *image, size_t size, BfView *view)
+{
+	BfStatus	status = bf_open(image, size, view);
+	uint32_t	i;
+
+	if (status != BF_OK)
+		return status;
+
+	if (!is_ascending(view->hashes, view->nhashes))
+		return reject(view, "Its hashes are not ascending.");
+	for (i = 0; i < (uint32_t) view->nlayers; i++)
+	{
+		const BfViewLayer *layer = &view->layers[i];
+
+		if (bf_bitmap_count(layer->bits, bf_geometry_size(&layer->geometry)) !=
+			layer->bits_set)
+			return reject(view,
+						  "The number of set bits of a layer does not match its bits.");
+	}
+	if (!is_ascending(view->exclusions, view->nexclusions))
+		return reject(view, "Its exceptions are not ascending.");
+	for (i = 0; i < view->nexclusions; i++)
+	{
+		if (!bf_layers_contain(view,
+							   bf_load64(view->exclusions + 8 * (size_t) i)))
+			return reject(view,
+						  "It has an exception that does not test positive.");
+	}
+	return BF_OK;
+}
