@@ -83,7 +83,7 @@ static inline void
 start(BfBuilder *b, double fpp, uint64_t expected)
 {
 	BfEnv		env = {env_alloc, env_free, NULL,
-		{env_check_interrupts, NULL}};
+	{env_check_interrupts, NULL}};
 	BfParams	params;
 
 	memset(&params, 0, sizeof(params));

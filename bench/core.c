@@ -219,7 +219,7 @@ static uint64_t
 capacity_of(double bits)
 {
 	uint64_t	n = (uint64_t) (bits / bf_bits_per_key(fpp));
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 
 	while (bf_geometry_for(fpp, n, &geometry) != BF_OK ||
 		   (double) bf_geometry_bits(&geometry) > bits)

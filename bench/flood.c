@@ -47,7 +47,7 @@ env_check_interrupts(void *context)
 }
 
 static const BfEnv env = {env_alloc, env_free, NULL,
-	{env_check_interrupts, NULL}};
+{env_check_interrupts, NULL}};
 
 static uint64_t
 hash_of(uint64_t i, uint64_t seed)
@@ -115,7 +115,7 @@ main(void)
 {
 	BfBuilder	open,
 				secret;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	uint64_t	one_block;
 	uint64_t	tried;
 	uint64_t	hits = 0;

@@ -43,7 +43,7 @@ exactly(size_t size)
 static inline void *
 env_alloc(void *context, size_t size)
 {
-	TestEnv   *env = context;
+	TestEnv    *env = context;
 	uint8_t    *pointer;
 
 	if (size > env->largest_asked)
@@ -61,7 +61,7 @@ env_alloc(void *context, size_t size)
 static inline void
 env_free(void *context, void *pointer)
 {
-	TestEnv   *env = context;
+	TestEnv    *env = context;
 
 	assert(pointer != NULL);
 	env->outstanding--;

@@ -316,7 +316,7 @@ pgbloom_hash_enum(Datum key, uint64 seed)
 typedef struct CanonicalType
 {
 	Oid			type;
-	BfKeyTypeCode	key_type;
+	BfKeyTypeCode key_type;
 	PgBloomHashFunction hash;
 } CanonicalType;
 

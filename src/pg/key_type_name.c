@@ -205,7 +205,7 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 char *
 pgbloom_key_type_name(const BfKeyType *key_type)
 {
-	KeyTypeName	name;
+	KeyTypeName name;
 
 	if (key_type->code == BF_KEY_NONE)
 		return NULL;
@@ -217,7 +217,7 @@ pgbloom_key_type_name(const BfKeyType *key_type)
 static char *
 describe_key_type(const BfKeyType *key_type)
 {
-	KeyTypeName	name;
+	KeyTypeName name;
 
 	split_key_type_name(key_type, &name);
 	return psprintf("%s (%s%s%s%s)", name.type,
@@ -259,8 +259,8 @@ compare_key_types(const BfKeyType *a, const BfKeyType *b,
 void
 pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
 {
-	KeyTypeName	name;
-	KeyTypeName	other_name;
+	KeyTypeName name;
+	KeyTypeName other_name;
 	Difference	difference = compare_key_types(key_type, other, &name,
 											   &other_name);
 
@@ -296,8 +296,8 @@ pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
 void
 pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b)
 {
-	KeyTypeName	a_name;
-	KeyTypeName	b_name;
+	KeyTypeName a_name;
+	KeyTypeName b_name;
 	Difference	difference = compare_key_types(a, b, &a_name, &b_name);
 
 	if (difference == DIFFERENT_TYPES)

@@ -188,7 +188,7 @@ extern uint64 pgbloom_hash_value(PgBloomKeyInfo *info, Datum value,
 /* canonical.c */
 extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
 												  BfKeyType *key_type);
-extern Oid pgbloom_widest_type(const BfKeyType *key_type);
+extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
 extern PgBloomHashFunction pgbloom_text_hash(void);
 extern void pgbloom_set_text_encoding(BfKeyType *key_type);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);

@@ -54,11 +54,11 @@ max_memory(const BfView *view, size_t size)
 {
 	size_t		max = 2 * 120 * size + BF_MAX_EXCLUSIONS * 8 +
 		BF_MAX_LAYERS * sizeof(BfBuildLayer);
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 
 	if (view->params.expected > 0 &&
 		bf_geometry_for(view->params.fpp, view->params.expected,
-					 &geometry) == BF_OK)
+						&geometry) == BF_OK)
 		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
 	return max;
 }
@@ -123,7 +123,7 @@ add_in_place(const BfView *view)
 static void
 rebuild(const BfView *view)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 	Image		image;
@@ -194,12 +194,12 @@ combine(const BfView *x, const BfView *y)
 {
 	size_t		max = max_memory(x, x->size + y->size) +
 		max_memory(y, x->size + y->size);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfParams	params = x->params;
 	BfStatus	status;
 	Image		image;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	double		n;
 
 	/* The larger number at the smaller rate, if there is such a filter. */

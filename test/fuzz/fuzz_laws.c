@@ -52,7 +52,7 @@ describe(Input *input, Filter *filter)
 static void
 build(Filter *filter)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfParams	params;
 	uint32_t	i;
@@ -74,7 +74,7 @@ build(Filter *filter)
 static BfStatus
 combine(Image *z, const Image *x, const Image *y, bool intersect)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 

@@ -20,7 +20,7 @@ static TestEnv env;
 static BfBuilder b;
 static uint64_t keys[MAX_KEYS];
 static uint32_t nkeys;
-static uint64_t remaining;			/* number of the next key */
+static uint64_t remaining;		/* number of the next key */
 
 static void
 demand_all(const BfView *view)
@@ -67,7 +67,7 @@ add_some(uint32_t n, bool scattered)
 static bool
 merge(const BfParams *params, uint32_t n)
 {
-	TestEnv	other_env;
+	TestEnv		other_env;
 	BfBuilder	other;
 	Image		image;
 	uint32_t	i;

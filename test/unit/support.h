@@ -132,7 +132,7 @@ static inline bool
 image_build(Image *image, double fpp, uint64_t expected,
 			uint64_t first, uint64_t n, uint64_t set, bool compact)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	bool		written;
 

@@ -113,7 +113,7 @@ static const uint64_t extremes[] = {
 static BfGeometry
 geometry_of(uint32_t nblocks, int block_log2, int k)
 {
-	BfGeometry		geometry = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01, 0, false};
+	BfGeometry	geometry = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01, 0, false};
 
 	return geometry;
 }
@@ -131,7 +131,7 @@ test_golden(void)
 	static const struct
 	{
 		uint64_t	hash;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 		uint64_t	bits[6];
 	}			cases[] = {
 		{1, {1, 9, 4, 1, 0.01, 0, false}, {316, 446, 192, 434}},
@@ -177,8 +177,8 @@ test_reference(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfGeometry		geometry = geometry_of(1 + (uint32_t)
-										 (random64(&state) % 5), log2, k);
+			BfGeometry	geometry = geometry_of(1 + (uint32_t)
+											   (random64(&state) % 5), log2, k);
 			size_t		size = bf_geometry_size(&geometry);
 			uint8_t    *bits = zeros(size);
 			uint8_t    *expected = zeros(size);
@@ -230,7 +230,7 @@ test_added(void)
 
 	for (i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
 	{
-		BfGeometry		geometry = geometry_of(3, 9, ks[i]);
+		BfGeometry	geometry = geometry_of(3, 9, ks[i]);
 		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint64_t	before = 0;
@@ -259,7 +259,7 @@ test_every_bit_counts(void)
 
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfGeometry		geometry = geometry_of(2, 14, k);
+		BfGeometry	geometry = geometry_of(2, 14, k);
 		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = exactly(size);
 		uint64_t	hash = random64(&state);
@@ -306,7 +306,7 @@ test_extremes(void)
 
 	for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
 	{
-		BfGeometry		geometry = geometry_of(nblocks[i], 9, 6);
+		BfGeometry	geometry = geometry_of(nblocks[i], 9, 6);
 		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint8_t    *expected = zeros(size);
@@ -342,7 +342,7 @@ test_extremes(void)
 static void
 test_largest(void)
 {
-	BfGeometry		geometry = geometry_of(1 << 23, 9, 6);
+	BfGeometry	geometry = geometry_of(1 << 23, 9, 6);
 	uint8_t    *bits = calloc(bf_geometry_size(&geometry), 1);
 	size_t		i;
 	int			j;
@@ -372,13 +372,16 @@ static void
 test_kernels(void)
 {
 	uint64_t	state = 5;
-	TestEnv	env;
+	TestEnv		env;
 	int			round;
 
 	env_init(&env, SIZE_MAX);
 	for (round = 0; round < 400; round++)
 	{
-		/* A few of them longer than what is done between two check for interrupts. */
+		/*
+		 * A few of them longer than what is done between two check for
+		 * interrupts.
+		 */
 		size_t		size = 64 * (1 + random64(&state) %
 								 (round % 40 == 0 ? 40000 : 40));
 		size_t		at = random64(&state) % 8;
@@ -430,7 +433,7 @@ test_polls(void)
 	size_t		size = (size_t) 8 << 20;
 	uint8_t    *x = exactly(size);
 	uint8_t    *y = exactly(size);
-	TestEnv	env;
+	TestEnv		env;
 
 	memset(x, 1, size);
 	memset(y, 2, size);
@@ -471,14 +474,14 @@ test_fold(void)
 	{
 		for (c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 		{
-			BfGeometry		geometry = geometry_of(cases[c].nblocks, log2, 7 + (int) c);
-			BfGeometry		small = geometry_of(cases[c].nblocks / cases[c].factor,
-										 log2, 7 + (int) c);
+			BfGeometry	geometry = geometry_of(cases[c].nblocks, log2, 7 + (int) c);
+			BfGeometry	small = geometry_of(cases[c].nblocks / cases[c].factor,
+											log2, 7 + (int) c);
 			uint8_t    *from = zeros(bf_geometry_size(&geometry));
 			uint8_t    *to = exactly(bf_geometry_size(&small));
 			uint8_t    *direct = zeros(bf_geometry_size(&small));
 			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
-			TestEnv	env;
+			TestEnv		env;
 
 			env_init(&env, SIZE_MAX);
 			memset(to, 0xA5, bf_geometry_size(&small));
@@ -491,7 +494,7 @@ test_fold(void)
 				bf_bits_add(&small, direct, hash);
 			}
 			bf_bitmap_fold(&env.env.interrupts, to, from, cases[c].nblocks,
-						 cases[c].factor, (size_t) 1 << log2 >> 3);
+						   cases[c].factor, (size_t) 1 << log2 >> 3);
 			CHECK(memcmp(to, direct, bf_geometry_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
 				  cases[c].factor);

@@ -42,7 +42,7 @@ static bool
 image_from(Image *image, double fpp, uint64_t expected,
 		   const uint64_t *hashes, size_t n, bool compact)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	bool		written;
 
@@ -59,7 +59,7 @@ image_of_parts(Image *image, double fpp, uint64_t expected,
 			   const uint64_t *hashes, const size_t *bounds,
 			   const int *order, int nparts, bool compact)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	bool		written;
 	int			i;
@@ -108,7 +108,7 @@ same_bytes(double fpp, uint64_t expected, size_t n, bool compact)
 		{0, n / 3, 2 * n / 3, n}, {0, n - n / 10, n - n / 20, n},
 		{0, 0, n, n}
 	};
-	TestEnv	env;
+	TestEnv		env;
 	Image		image,
 				other;
 	size_t		i,
@@ -225,7 +225,7 @@ test_sized_limit(void)
 	{
 		for (i = 0; i < LENGTH(expected); i++)
 		{
-			BfGeometry		geometry;
+			BfGeometry	geometry;
 			size_t		dense;
 			size_t		max;
 			uint64_t   *hashes;
@@ -267,13 +267,13 @@ test_unsized_limit(void)
 	const size_t max = 1 << 22;
 	uint64_t	state = 11;
 	uint64_t   *hashes = hash_list(max + 1, 5);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		serial,
 				more,
 				shuffled,
 				more_shuffled;
-	BfGeometry		first;
+	BfGeometry	first;
 
 	/* Full of duplicates, which are no keys, then one key more. */
 	start(&b, &env, 0.01, 0);
@@ -328,7 +328,7 @@ test_unsized_beyond(void)
 	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
 	uint64_t	state = 12;
 	uint64_t   *hashes = hash_list(n, 6);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image,
 				compact,
@@ -384,7 +384,7 @@ test_fitted(void)
 		2300000					/* they are dense only together */
 	};
 	uint64_t   *hashes = hash_list(n, 6);
-	BfGeometry		whole;
+	BfGeometry	whole;
 	Image		image;
 	size_t		i;
 
@@ -392,7 +392,7 @@ test_fitted(void)
 	for (i = 0; i < LENGTH(bounds) * 2 - 1; i++)
 	{
 		size_t		bound = bounds[(i + 1) / 2];
-		TestEnv	env[3];
+		TestEnv		env[3];
 		BfBuilder	b[3];
 		Image		other;
 		int			p;
@@ -485,7 +485,7 @@ test_compact_list(void)
 			uint64_t   *hashes = hash_list(n, 8);
 			Image		image,
 						sized;
-			BfGeometry		geometry;
+			BfGeometry	geometry;
 			bool		smaller;
 
 			bf_geometry_for(rates[p], n > 0 ? n : 1, &geometry);
@@ -529,18 +529,18 @@ fold_of(const BfViewLayer *layer, BfGeometry *folded)
 {
 	size_t		size = bf_geometry_size(&layer->geometry);
 	uint8_t    *bits = memcpy(exactly(size), layer->bits, size);
-	BfGeometry		geometry = layer->geometry;
-	TestEnv	env;
+	BfGeometry	geometry = layer->geometry;
+	TestEnv		env;
 
 	env_init(&env, SIZE_MAX);
 	while (bf_geometry_fold(&geometry, bf_bitmap_count(bits, bf_geometry_size(&geometry)),
-						 folded))
+							folded))
 	{
 		uint8_t    *smaller = exactly(bf_geometry_size(folded));
 
 		bf_bitmap_fold(&env.env.interrupts, smaller, bits, geometry.nblocks,
-					 geometry.nblocks / folded->nblocks,
-					 (size_t) 1 << (geometry.block_log2 - 3));
+					   geometry.nblocks / folded->nblocks,
+					   (size_t) 1 << (geometry.block_log2 - 3));
 		free(bits);
 		bits = smaller;
 		geometry = *folded;
@@ -568,7 +568,7 @@ test_compact_fold(void)
 			Image		plain,
 						image,
 						sized;
-			BfGeometry		folded;
+			BfGeometry	folded;
 
 			if (!image_from(&plain, rates[p], expected, hashes, n, false) ||
 				!image_from(&image, rates[p], expected, hashes, n, true))
@@ -588,7 +588,7 @@ test_compact_fold(void)
 			}
 			else
 			{
-				BfGeometry		geometry;
+				BfGeometry	geometry;
 
 				bf_geometry_for(rates[p], n, &geometry);
 				CHECK(image.view.nlayers ==
@@ -642,7 +642,7 @@ test_compact_stable(void)
 		uint64_t	first = 0;
 		BfBuilder	b,
 					again;
-		TestEnv	env;
+		TestEnv		env;
 		Image		image,
 					same;
 		bool		found;
@@ -670,10 +670,10 @@ test_compact_stable(void)
 		nlayers = b.nlayers;
 		for (i = 0; i < nlayers; i++)
 		{
-			BfGeometry		geometry;
+			BfGeometry	geometry;
 
 			(void) bf_geometry_fold(&b.layers[i].geometry, b.layers[i].bits_set,
-								 &geometry);
+									&geometry);
 			ascending = ascending && geometry.capacity >= last;
 			last = geometry.capacity;
 		}
@@ -721,7 +721,7 @@ static void
 test_compact_millions(void)
 {
 	static const uint64_t stops[] = {5000000, 9000000, 17000000};
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	uint64_t	done = 0;
 	size_t		s;
@@ -748,7 +748,7 @@ test_compact_millions(void)
 			const BfViewLayer *before = &plain.view.layers[i];
 			const BfViewLayer *after =
 				&image.view.layers[image.view.nlayers - 1 - i];
-			BfGeometry		folded;
+			BfGeometry	folded;
 
 			fold_of(before, &folded);
 			CHECK(after->geometry.nblocks == folded.nblocks &&
@@ -801,7 +801,7 @@ test_plan_leaves_no_trace(void)
 		{
 			for (mode = 0; mode < 3; mode++)
 			{
-				TestEnv	env;
+				TestEnv		env;
 				BfBuilder	b;
 				Image		other;
 				uint64_t	done;
@@ -848,7 +848,7 @@ typedef struct Part
 static bool
 merge_parts(const Part *parts, int nparts)
 {
-	TestEnv	env,
+	TestEnv		env,
 				other;
 	BfBuilder	b,
 				settled;
@@ -953,7 +953,7 @@ test_growth(void)
 				const BfGeometry *geometry = &image.view.layers[i].geometry;
 				uint64_t	full = bf_geometry_full(geometry);
 				uint64_t	wanted = expected[e];
-				BfGeometry		designed;
+				BfGeometry	designed;
 
 				if (i > 0)
 					wanted = 2 * image.view.layers[i - 1].geometry.capacity;
@@ -1004,7 +1004,7 @@ test_growth(void)
 static void
 test_growth_by_known_keys(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		before,
 				after;
@@ -1042,7 +1042,7 @@ test_exactly_expected(void)
 	{
 		for (i = 0; i < LENGTH(nblocks) + LENGTH(numbers); i++)
 		{
-			BfGeometry		one;
+			BfGeometry	one;
 			uint64_t	n;
 			uint64_t	sets;
 			uint64_t	set;
@@ -1057,7 +1057,7 @@ test_exactly_expected(void)
 				sets = scaled(500, 50);
 			for (set = 0; set < sets; set++)
 			{
-				TestEnv	env;
+				TestEnv		env;
 				BfBuilder	b;
 				size_t		size;
 
@@ -1081,9 +1081,9 @@ static void
 test_mismatch(void)
 {
 	BfParams	params = params_of(0.01, 0);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 	Image		other,
 				before,
 				after;
@@ -1138,9 +1138,9 @@ static void
 test_too_large(void)
 {
 	BfParams	params = params_of(0.01, 500000000);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	BfStatus	status = BF_OK;
 	uint64_t	max = bf_max_keys(0.01);
 	uint64_t	left,
@@ -1326,7 +1326,7 @@ test_no_memory(void)
 
 		do
 		{
-			TestEnv	env;
+			TestEnv		env;
 
 			env_init(&env, SIZE_MAX);
 			env.fail_at = ++fail_at;

@@ -31,7 +31,7 @@ load(BfBuilder *b, TestEnv *env, const Image *image)
 static bool
 build(Image *image, size_t first, size_t n)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	bool		written;
 	size_t		i;
@@ -94,7 +94,7 @@ test_add(void)
 	for (i = 0; i < NEXCLUDED; i++)
 	{
 		uint64_t	hash = key(positives[i], SET);
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		Image		grown;
 
@@ -121,7 +121,7 @@ test_add(void)
 static void
 test_union(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		left,
 				right,
@@ -174,7 +174,7 @@ test_union(void)
 static void
 test_no_exclusion(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		plain,
 				image;
@@ -205,7 +205,7 @@ test_no_exclusion(void)
 static void
 test_limit(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	size_t		i;
@@ -288,7 +288,7 @@ test_no_memory(void)
 		return;
 	for (n = 1; failed; n++)
 	{
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		BfStatus	status;
 
@@ -310,7 +310,7 @@ test_no_memory(void)
 	failed = true;
 	for (n = 1; failed; n++)
 	{
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		BfStatus	status = BF_OK;
 		uint64_t	i;

@@ -84,7 +84,7 @@ test_current_fpp(void)
 	CHECK(image.view.nlayers == 1 &&
 		  bf_current_fpp(&image.view) ==
 		  bf_geometry_fpp(&image.view.layers[0].geometry,
-					   image.view.layers[0].bits_set) &&
+						  image.view.layers[0].bits_set) &&
 		  bf_current_fpp(&image.view) > 0, "%g",
 		  bf_current_fpp(&image.view));
 	image_free(&image);
@@ -134,7 +134,7 @@ test_layers(void)
 static bool
 add_by_builder(Image *result, const Image *image, uint64_t hash)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 	bool		written;

@@ -213,7 +213,7 @@ static void
 test_golden_sparse(void)
 {
 	BfParams	params = params_of(0.001, 1000);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 
@@ -233,7 +233,7 @@ static void
 test_golden_dense(void)
 {
 	BfParams	params = params_of(0.1, 20);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	uint64_t	i;
@@ -254,7 +254,7 @@ test_golden_dense(void)
 static BfKeyType
 named_key_type(int code, const char *name)
 {
-	BfKeyType		key_type;
+	BfKeyType	key_type;
 
 	memset(&key_type, 0, sizeof(key_type));
 	key_type.code = (uint8_t) code;
@@ -272,7 +272,7 @@ static void
 test_golden_named(void)
 {
 	BfParams	params = params_of(0.01, 0);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 
@@ -736,7 +736,7 @@ test_content(void)
 /* An empty sparse image with a key type; its name is not checked here. */
 static uint8_t *
 image_of_key_type(int code, size_t namelen, int byte_order, int encoding,
-			  size_t *size)
+				  size_t *size)
 {
 	uint8_t    *image;
 
@@ -756,7 +756,7 @@ try_key_type(int code, size_t namelen, int byte_order, int encoding, bool good)
 {
 	size_t		size;
 	uint8_t    *image = image_of_key_type(code, namelen, byte_order, encoding,
-									  &size);
+										  &size);
 	uint64_t	all = (uint64_t) code << 24 | namelen << 16 |
 		(uint64_t) byte_order << 8 | (uint64_t) encoding;
 
@@ -787,13 +787,13 @@ test_key_types(void)
 		for (i = 0; i < 256; i++)
 		{
 			try_key_type(code, named ? 5 : 0, i, 0,
-					 foreign ? i == 1 || i == 2 : i == 0 &&
-					 (named || canonical));
+						 foreign ? i == 1 || i == 2 : i == 0 &&
+						 (named || canonical));
 			try_key_type(code, named ? 5 : 0, order, i,
-					 foreign ? i <= 34 : (named || canonical) &&
-					 (i == 0 || (i == BF_MULE_INTERNAL &&
-								 (code == BF_KEY_TEXT ||
-								  code == BF_KEY_ENUM))));
+						 foreign ? i <= 34 : (named || canonical) &&
+						 (i == 0 || (i == BF_MULE_INTERNAL &&
+									 (code == BF_KEY_TEXT ||
+									  code == BF_KEY_ENUM))));
 		}
 	}
 }
@@ -933,7 +933,7 @@ test_key_type_functions(void)
 		"timestamptz", "interval", "inet", "macaddr", "macaddr8", "pg_lsn",
 		"xid8"
 	};
-	BfKeyType		a,
+	BfKeyType	a,
 				b;
 	size_t		i;
 
@@ -976,7 +976,7 @@ static void
 test_longest_name(void)
 {
 	BfParams	params = params_of(0.1, 20);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	int			i;
@@ -1062,7 +1062,7 @@ use_view(uint8_t *image, const BfView *view, bool valid, const BfView *other,
 {
 	double		cardinality = bf_cardinality(view);
 	double		rate = bf_current_fpp(view);
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 	uint64_t	i;
@@ -1168,7 +1168,7 @@ make_samples(Image *samples)
 	for (i = 0; i < 6; i++)
 	{
 		BfParams	params = params_of(what[i].fpp, what[i].expected);
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 
 		if (what[i].named)

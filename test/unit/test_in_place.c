@@ -44,7 +44,7 @@ compare_answers(BfBuilder *b, uint64_t n, uint64_t set)
 static void
 test_contains(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	size_t		p,
 				e;
@@ -77,7 +77,7 @@ static void
 test_has_room(void)
 {
 	static const uint32_t steps[] = {1, 2, 10, 100};
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	size_t		p,
 				e,
@@ -146,7 +146,7 @@ test_load(void)
 					y,
 					both,
 					again;
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 
 		if (!image_build(&x, 0.01, 1000, 0, 1000, set, false) ||

@@ -108,7 +108,7 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 {
 	uint64_t   *list = guarded(n);
 	uint64_t   *expected = exactly(n * sizeof(uint64_t));
-	TestEnv	env;
+	TestEnv		env;
 	size_t		cache;
 	size_t		distinct;
 	size_t		i;

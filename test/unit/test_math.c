@@ -242,7 +242,7 @@ test_table(void)
 		int			chosen = table_block_log2[i];
 		double		wanted = table_bits[i][chosen - BF_MIN_BLOCK_LOG2];
 		double		got = bf_bits_per_key(fpp);
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		/* The cells are rounded to 1/100, the core's figure up to 1/1024. */
 		CHECK(got > wanted - 0.0051 && got < wanted + 0.0051 + 1.0 / 1024,
@@ -282,7 +282,7 @@ test_design(void)
 		double		best,
 					rate;
 		double		B;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		if (!CHECK(bf_geometry_for(fpp, 1000000, &geometry) == BF_OK, "%g", fpp))
 			continue;
@@ -316,7 +316,7 @@ test_remembered(void)
 {
 	double		bits[40];
 	double		nearby[40];
-	BfGeometry		geometries[40];
+	BfGeometry	geometries[40];
 	int			round,
 				i;
 
@@ -327,7 +327,7 @@ test_remembered(void)
 			/* Forwards and backwards, so that what is remembered varies. */
 			int			j = round % 2 == 0 ? i : 39 - i;
 			double		fpp = ratio_of((uint64_t) j, 40, 0.5, 1e-9);
-			BfGeometry		geometry;
+			BfGeometry	geometry;
 
 			memset(&geometry, 0, sizeof(geometry));
 			CHECK(bf_geometry_for(fpp, 12345, &geometry) == BF_OK, "%g", fpp);
@@ -364,7 +364,7 @@ test_million(void)
 		int			k = 0;
 		double		allowed = 1.06 * reference_standard(fpp, &k) * (double) n;
 		double		bits;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
@@ -418,7 +418,7 @@ test_geometries(void)
 		double		room;
 		uint64_t	least,
 					max;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		/* and room for the deviation of what they set, below 3 sqrt(n) */
 		CHECK(bf_needed_bits(fpp, n) > needed &&
@@ -437,7 +437,7 @@ test_geometries(void)
 		 */
 		least = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2, n);
 		max = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2,
-								 n + (uint64_t) (3 * sqrt((double) n)) + 6);
+								n + (uint64_t) (3 * sqrt((double) n)) + 6);
 		CHECK(geometry.nblocks >= least && geometry.nblocks <= max,
 			  "%g, %llu keys: %u blocks, not %llu to %llu", fpp,
 			  (unsigned long long) n, geometry.nblocks,
@@ -463,7 +463,7 @@ static void
 test_limit(void)
 {
 	uint64_t	i;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 
 	CHECK(bf_geometry_for(0.01, 430000000, &geometry) == BF_OK,
 		  "430 million keys at 1 %%");
@@ -526,7 +526,7 @@ test_cardinality(void)
 		double		set,
 					estimate,
 					per_bit;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		if (bf_geometry_for(fpp, 1 + (random64(&state) >> 38), &geometry) != BF_OK)
 			continue;
@@ -556,7 +556,7 @@ test_saturated(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfGeometry		geometry = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
+			BfGeometry	geometry = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
 			uint64_t	bits = bf_geometry_bits(&geometry);
 			double		before = 0;
 			double		rate_before = 0;
@@ -588,8 +588,8 @@ test_saturated(void)
 	/* As large as a layer can be. */
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfGeometry		geometry = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
-		BfGeometry		large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
+		BfGeometry	geometry = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
+		BfGeometry	large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
 
 		CHECK(bf_geometry_fpp(&geometry, BF_MAX_BITS) > 0.8 &&
 			  bf_geometry_fpp(&geometry, BF_MAX_BITS) <= 1 + 1e-12,
@@ -604,7 +604,7 @@ test_saturated(void)
 static uint64_t
 capacity_of_blocks(double fpp, uint32_t nblocks)
 {
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	uint64_t	low = 0;
 	uint64_t	high;
 
@@ -644,20 +644,20 @@ test_rate_of_content(void)
 							set,
 							rate,
 							wanted;
-				BfGeometry		geometry;
+				BfGeometry	geometry;
 
 				bf_geometry_for(table_fpp[p], 1, &geometry);
 				B = ldexp(1, geometry.block_log2);
 				bf_geometry_for(table_fpp[p],
-							 capacity_of_blocks(table_fpp[p], nblocks[i]),
-							 &geometry);
+								capacity_of_blocks(table_fpp[p], nblocks[i]),
+								&geometry);
 				n = ceil((double) geometry.capacity * fill[j]);
 				set = rint(reference_bits_set(&geometry, n));
 				rate = bf_geometry_fpp(&geometry, (uint64_t) set);
 
 				/* What the bits tell is rounded to a whole number of keys. */
 				n = fmax(1, rint(bf_geometry_cardinality(&geometry,
-													  (uint64_t) set)));
+														 (uint64_t) set)));
 				wanted = reference_rate(B, geometry.k, n / geometry.nblocks,
 										n, geometry.nblocks);
 				CHECK(fabs(rate / wanted - 1) < 1e-6,
@@ -686,7 +686,7 @@ test_geometry_to_fold(void)
 	{
 		double		worst[3] = {0, 0, 0};
 		double		n;
-		BfGeometry		whole;
+		BfGeometry	whole;
 
 		bf_geometry_to_fold(table_fpp[p], &whole);
 		CHECK(bf_needed_bits(table_fpp[p], whole.capacity) <=
@@ -700,11 +700,11 @@ test_geometry_to_fold(void)
 			int			part = n <= (double) whole.capacity / 3 ? 0 :
 				n <= (double) whole.capacity / 2 ? 1 : 2;
 			double		bits;
-			BfGeometry		geometry = whole;
-			BfGeometry		folded;
+			BfGeometry	geometry = whole;
+			BfGeometry	folded;
 
 			while (bf_geometry_fold(&geometry, (uint64_t)
-								 reference_bits_set(&geometry, n), &folded))
+									reference_bits_set(&geometry, n), &folded))
 				geometry = folded;
 			bits = (double) bf_geometry_bits(&geometry) /
 				bf_needed_bits(table_fpp[p], (uint64_t) n);
@@ -732,7 +732,7 @@ test_full(void)
 		uint64_t	n = 1 + (random64(&state) >> (40 + random64(&state) % 24));
 		uint64_t	full;
 		double		rate;
-		BfGeometry		geometry;
+		BfGeometry	geometry;
 
 		bf_geometry_for(fpp, n, &geometry);
 		full = bf_geometry_full(&geometry);
@@ -775,7 +775,7 @@ test_fold(void)
 		uint32_t	f,
 					best = 1;
 		bool		did;
-		BfGeometry		geometry,
+		BfGeometry	geometry,
 					folded,
 					designed;
 

@@ -67,8 +67,8 @@ test_any_two(void)
 
 	for (round = 0; round < (quick() ? 40 : 400); round++)
 	{
-		BfGeometry		geometries[2];
-		BfGeometry		merged = {0, 0, 0, 1, 0.01, 0, true};
+		BfGeometry	geometries[2];
+		BfGeometry	merged = {0, 0, 0, 1, 0.01, 0, true};
 		uint8_t    *bits[2];
 		uint8_t    *both;
 		uint64_t	n[2];
@@ -81,7 +81,7 @@ test_any_two(void)
 		merged.generation = (uint8_t) generation;
 		for (i = 0; i < 2; i++)
 		{
-			BfGeometry    *geometry = &geometries[i];
+			BfGeometry *geometry = &geometries[i];
 
 			memset(geometry, 0, sizeof(*geometry));
 			geometry->nblocks = nblocks[random64(&state) % LENGTH(nblocks)];
@@ -107,11 +107,11 @@ test_any_two(void)
 		memset(both, 0, bf_geometry_size(&merged));
 		for (i = 0; i < 2; i++)
 		{
-			TestEnv	env;
+			TestEnv		env;
 
 			env_init(&env, SIZE_MAX);
 			bf_bitmap_or_into(&env.env.interrupts, &merged, both, &geometries[i],
-							   bits[i]);
+							  bits[i]);
 		}
 		for (i = 0; i < 2; i++)
 		{
@@ -153,8 +153,8 @@ test_any_two(void)
 static void
 test_equal_geometries(void)
 {
-	BfGeometry		geometry;
-	TestEnv	env;
+	BfGeometry	geometry;
+	TestEnv		env;
 	uint8_t    *x,
 			   *y,
 			   *z;
@@ -204,7 +204,7 @@ test_many(void)
 
 	for (c = 0; c < LENGTH(cases); c++)
 	{
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		Image		image;
 		uint64_t	total = 0;
@@ -256,7 +256,7 @@ test_many(void)
 static void
 test_add_beyond(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	int			i;
@@ -358,7 +358,7 @@ test_told_by_union(void)
 	Image		x,
 				y,
 				both;
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 
 	image_build(&x, 0.5, 10000, 0, 10000, 1, false);
@@ -401,7 +401,7 @@ test_neutral(void)
 	for (i = 0; i < LENGTH(others); i++)
 	{
 		BfParams	params = params_of(BF_FPP_DEFAULT, 0);
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		Image		neutral,
 					other,
@@ -447,7 +447,7 @@ test_no_memory(void)
 {
 	Image		all,
 				next;
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	long		fail_at;
 	int			i;

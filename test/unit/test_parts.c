@@ -149,7 +149,7 @@ test_made_up(void)
 	for (form = 0; form < 4; form++)
 	{
 		BfBuilder	b;
-		TestEnv	env;
+		TestEnv		env;
 		Image		image;
 		BfView		view;
 		uint64_t	n = 20000;
@@ -224,7 +224,7 @@ test_dense(void)
 static void
 test_exclusions(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	BfView		view;

@@ -172,7 +172,7 @@ test_full(void)
 	const double fpp = 0.01;
 	uint64_t	filters = scaled(128, 4);
 	Tally		tally = {0};
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 	uint64_t	set;
 
 	bf_geometry_for(fpp, 100000, &geometry);
@@ -234,7 +234,7 @@ test_union(void)
 {
 	const uint64_t probes = scaled(2000000, 100000);
 	Tally		tally = {0};
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		image;
 	uint64_t	set;
@@ -296,7 +296,7 @@ test_natural_keys(void)
 		for (p = 0; p < LENGTH(asked); p++)
 		{
 			Tally		tally = {0};
-			TestEnv	env;
+			TestEnv		env;
 			BfBuilder	b;
 			Image		image;
 			uint64_t	i;

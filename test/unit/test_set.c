@@ -61,7 +61,7 @@ static Member pool[] = {
 static BfStatus
 try_union(Image *image, const Image *x, const Image *y)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 
@@ -185,10 +185,11 @@ test_told(void)
 			CHECK(fabs(hits - told) < 0.1 * told + 4 * sqrt(told) + 1,
 				  "\"%s\" and \"%s\": %.0f hits, bf_current_fpp tells %.1f",
 				  pool[i].name, pool[j].name, hits, told);
+
 			/*
-			 * Which keys never arrived at a layer is not known for sure, least
-			 * where a list of another rate comes to layers that take nearly
-			 * every other key for known.
+			 * Which keys never arrived at a layer is not known for sure,
+			 * least where a list of another rate comes to layers that take
+			 * nearly every other key for known.
 			 */
 			CHECK(fabs(estimate - keys) <=
 				  (pool[i].fpp > 0.1 || pool[j].fpp > 0.1 ? 0.5 : 0.15) * keys,
@@ -342,7 +343,7 @@ test_fill_is_content(void)
 	for (set = 0; set < scaled(200, 40); set++)
 	{
 		const double fpp = set % 2 == 0 ? 0.01 : 1e-3;
-		TestEnv	env;
+		TestEnv		env;
 		BfBuilder	b;
 		Image		serial,
 					even,
@@ -470,12 +471,12 @@ test_equal_geometries(void)
 static void
 test_growth_after_union(void)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	Image		small,
 				large,
 				image;
-	BfGeometry		geometry;
+	BfGeometry	geometry;
 
 	image_build(&small, 0.01, 100, 0, 130, 1, false);
 	image_build(&large, 0.01, 50000, 0, 0, 1, false);
@@ -486,11 +487,11 @@ test_growth_after_union(void)
 	image_write(&image, &b, false);
 	finish(&b, &env);
 	bf_geometry_for(small.view.layers[small.view.nlayers - 1].geometry.fpp / 2,
-				 50000, &geometry);
+					50000, &geometry);
 	geometry.generation = (uint8_t) small.view.nlayers;
 	CHECK(image.view.nlayers == small.view.nlayers + 1 &&
 		  bf_geometry_equal(&image.view.layers[image.view.nlayers - 1].geometry,
-						 &geometry), "%d layers, the last of %u blocks",
+							&geometry), "%d layers, the last of %u blocks",
 		  image.view.nlayers,
 		  image.view.layers[image.view.nlayers - 1].geometry.nblocks);
 	image_has(&image, 0, 130, 1);
@@ -572,7 +573,7 @@ test_mixtures(void)
 	{
 		for (j = 0; j < NPOOL; j++)
 		{
-			TestEnv	env;
+			TestEnv		env;
 			BfBuilder	b;
 			Image		image;
 			BfStatus	status;
@@ -671,7 +672,7 @@ test_rejected(void)
 static BfStatus
 try_intersection(Image *image, const Image *x, const Image *y)
 {
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 
@@ -781,7 +782,7 @@ test_intersection_bits(void)
 static double
 common(const Image *x, const Image *y)
 {
-	TestEnv	env;
+	TestEnv		env;
 	double		n = -1;
 	double		reverse = -2;
 	BfStatus	status;
@@ -801,7 +802,7 @@ static void
 test_intersection_cardinality(void)
 {
 	static const uint64_t shared[] = {0, 10, 1000, 5000, 9000, 10000};
-	TestEnv	env;
+	TestEnv		env;
 	Image		x,
 				y;
 	double		n;
@@ -874,7 +875,7 @@ test_intersection_rejected(void)
 	Image		x,
 				y,
 				none;
-	TestEnv	env;
+	TestEnv		env;
 	BfBuilder	b;
 	BfStatus	status;
 	long		fail_at = 0;
@@ -926,7 +927,7 @@ test_union_no_memory(void)
 
 		do
 		{
-			TestEnv	env;
+			TestEnv		env;
 			BfBuilder	b;
 
 			env_init(&env, SIZE_MAX);
