@@ -375,6 +375,13 @@ SELECT answer, count(*) FROM (
     SELECT damage, f, k FROM (SELECT * FROM forged UNION ALL SELECT * FROM forged_small UNION ALL SELECT form, f FROM every UNION ALL SELECT id::text, f FROM big) f,
       generate_series(200, 202) k ORDER BY k, damage OFFSET 0) a) a
 GROUP BY answer ORDER BY answer;
+-- The filter that was probed before it is found again as it was.
+SELECT damage, count(*) FILTER (WHERE answer = 'true') AS found, count(*) FILTER (WHERE answer = 'damaged') AS damaged FROM (
+  SELECT damage, survive(f, k) AS answer FROM (
+    SELECT damage, k, CASE WHEN k % 2 = 0 THEN d.f ELSE b.f END AS f
+    FROM (SELECT * FROM forged UNION ALL SELECT * FROM forged_small) d, big b, generate_series(1, 20) k
+    WHERE b.id = 1 ORDER BY damage, k OFFSET 0) a) a
+GROUP BY damage ORDER BY damage;
 
 DROP VIEW every;
 DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, sixty, fits, changing, keys, forged, forged_small;

@@ -50,6 +50,7 @@ typedef struct CacheEntry
 {
 	MemoryContext context;		/* of this entry only; NULL: unused */
 	struct varlena *key;		/* copy of the datum in the row */
+	Size		key_size;
 	Size		size;			/* of the detoasted value */
 	uint8_t    *header;			/* either this: slices are read, */
 	struct varlena *detoasted;	/* or the whole value */
@@ -80,6 +81,7 @@ StaticAssertDecl(BF_MAX_HEADER <= BF_MAX_SLICE, "a header is one slice");
 static CacheEntry *
 find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 {
+	Size		size = VARSIZE_ANY(key);
 	int			start = 0;
 	int			i;
 
@@ -89,9 +91,7 @@ find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 	{
 		CacheEntry *entry = &cache->entries[(start + i) % CACHE_ENTRIES];
 
-		if (entry->context != NULL &&
-			VARSIZE_ANY(entry->key) == VARSIZE_ANY(key) &&
-			memcmp(entry->key, key, VARSIZE_ANY(key)) == 0)
+		if (entry->key_size == size && memcmp(entry->key, key, size) == 0)
 			return entry;
 	}
 	return NULL;
@@ -110,8 +110,9 @@ check_cache(PgBloomStoredCache *cache)
 	{
 		const CacheEntry *entry = &cache->entries[i];
 
-		/* Unused entries are replaced first. */
+		/* Unused entries are replaced first, and never found. */
 		Assert((entry->context == NULL) == (entry->last_used == 0));
+		Assert((entry->context == NULL) == (entry->key_size == 0));
 		if (entry->context == NULL)
 			continue;
 
@@ -211,8 +212,9 @@ read_entry(PgBloomProbe *probe, CacheEntry *entry, bool sliced)
 	PgBloomStoredCache *cache = probe->cache;
 	BfView	   *view = &cache->view;
 
-	entry->key = palloc(VARSIZE_ANY(probe->stored));
-	memcpy(entry->key, probe->stored, VARSIZE_ANY(probe->stored));
+	entry->key_size = VARSIZE_ANY(probe->stored);
+	entry->key = palloc(entry->key_size);
+	memcpy(entry->key, probe->stored, entry->key_size);
 	entry->size = toast_raw_datum_size(PointerGetDatum(entry->key));
 	if (sliced)
 	{
