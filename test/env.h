@@ -16,7 +16,7 @@
 #include "bf.h"
 
 /*
- * A environment on top of malloc, which counts what it gives and can reject: the
+ * An environment on top of malloc, which counts what it gives and can reject: the
  * allocation number fail_at, counted from 1, or all above a size.
  */
 typedef struct TestEnv

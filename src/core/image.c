@@ -217,10 +217,10 @@ open_hashes(size_t at, BfView *view)
 
 	if (view->nlayers != 0)
 		return reject(view, BF_CORRUPT,
-					  "It has layers beside a list of hashes.");
+					  "It has both layers and a list of hashes.");
 	if (view->nexclusions != 0)
 		return reject(view, BF_CORRUPT,
-					  "It has exceptions beside a list of hashes.");
+					  "It has both exclusions and a list of hashes.");
 	if (left % 8 != 0 || left / 8 != view->nhashes)
 		return reject(view, BF_CORRUPT,
 					  "Its length does not match the number of hashes.");
@@ -237,13 +237,13 @@ open_layers(const uint8_t *header, size_t at, BfView *view)
 	int			i;
 
 	if (view->nhashes != 0)
-		return reject(view, BF_CORRUPT, "It has hashes beside its layers.");
+		return reject(view, BF_CORRUPT, "It has both hashes and layers.");
 	if (view->nlayers < 1 || view->nlayers > BF_MAX_LAYERS)
 		return reject(view, BF_CORRUPT,
 					  "Its number of layers is out of range.");
 	if (view->nexclusions > BF_MAX_EXCLUSIONS)
 		return reject(view, BF_CORRUPT,
-					  "Its number of exceptions is out of range.");
+					  "Its number of exclusions is out of range.");
 	if (view->size - at < (size_t) view->nlayers * ENTRY_SIZE)
 		return reject(view, BF_CORRUPT, "It is shorter than its directory.");
 

@@ -58,13 +58,13 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 						  "The number of set bits of a layer does not match its bits.");
 	}
 	if (!is_ascending(view->exclusions, view->nexclusions))
-		return reject(view, "Its exceptions are not ascending.");
+		return reject(view, "Its exclusions are not ascending.");
 	for (i = 0; i < view->nexclusions; i++)
 	{
 		if (!bf_layers_contain(view,
 							   bf_load64(view->exclusions + 8 * (size_t) i)))
 			return reject(view,
-						  "It has an exception that does not test positive.");
+						  "It has an exclusion that the bits do not contain.");
 	}
 	return BF_OK;
 }

@@ -45,7 +45,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("Bloom filter would exceed the maximum size of %s",
 							pgbloom_pretty_size(BF_MAX_BITS / 8.0)),
-					 errdetail("It was asked for with a false-positive rate of %g and holds more keys than fit at this rate.",
+					 errdetail("It has a requested false-positive rate of %g and holds more keys than fit at this rate.",
 							   params->fpp),
 					 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
 			break;
@@ -64,7 +64,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 		case BF_GEOMETRY_MISMATCH:
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot intersect Bloom filters of different shapes"),
+					 errmsg("cannot intersect Bloom filters with different layer parameters"),
 					 errdetail("Bits of filters that differ in size or false-positive rate, or have more than one layer, do not correspond."),
 					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them.")));
 			break;

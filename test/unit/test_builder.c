@@ -1444,7 +1444,7 @@ jumping_poll(void *context)
 		longjmp(interrupted, 1);
 }
 
-/* A environment may leave from any check for interrupts, and then free what it has given. */
+/* An environment may leave from any check for interrupts, and then free what it has given. */
 static void
 test_poll(void)
 {
@@ -1524,9 +1524,9 @@ main(void)
 			test_growth_by_known_keys);
 	tap_run("the expected keys never grow a second layer",
 			test_exactly_expected);
-	tap_run("other seeds and kinds are refused", test_mismatch);
+	tap_run("other seeds and key types are rejected", test_mismatch);
 	tap_run("the limit of 512 MiB", test_too_large);
-	tap_run("each allocation refused in turn", test_no_memory);
+	tap_run("each allocation rejected in turn", test_no_memory);
 	tap_run("polls, left by a long jump", test_poll);
 	return tap_done();
 }

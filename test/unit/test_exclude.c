@@ -335,12 +335,12 @@ main(void)
 	find_positives();
 	tap_run("excluded keys test negative, all others as before",
 			test_contains);
-	tap_run("adding a key takes its exception away", test_add);
+	tap_run("adding a key takes its exclusion away", test_add);
 	tap_run("a union keeps what neither side contains", test_union);
-	tap_run("members of a list and negatives are no exceptions",
+	tap_run("members of a list and negatives are no exclusions",
 			test_no_exclusion);
 	tap_run("at most 4096", test_limit);
-	tap_run("images with wrong exceptions are refused", test_format);
+	tap_run("images with wrong exclusions are rejected", test_format);
 	tap_run("no memory", test_no_memory);
 	return tap_done();
 }

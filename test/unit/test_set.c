@@ -975,12 +975,12 @@ main(void)
 	tap_run("more than 32 layers lose no key", test_too_many_layers);
 	tap_run("no mixture of forms loses a key", test_mixtures);
 	tap_run("many unions of all forms lose no key", test_many_unions);
-	tap_run("other seeds and kinds are refused", test_rejected);
+	tap_run("other seeds and key types are rejected", test_rejected);
 	tap_run("intersection holds every common key", test_intersection);
 	tap_run("intersection of layers is that of their bits",
 			test_intersection_bits);
 	tap_run("cardinality of an intersection", test_intersection_cardinality);
-	tap_run("intersection: other seeds, kinds, and no memory",
+	tap_run("intersection: other seeds, key types, and no memory",
 			test_intersection_rejected);
 	tap_run("union: no memory", test_union_no_memory);
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_format.c
+ * test_image.c
  *	  Images: what is written, and what is rejected.
  *
  * The golden images were put together by another program from the format's
@@ -1286,14 +1286,14 @@ main(void)
 	tap_run("number of layers", test_number_of_layers);
 	tap_run("the limit of all layers together", test_total);
 	tap_run("bits set, and the order of hashes", test_content);
-	tap_run("kinds: code, length of name, byte order, encoding", test_key_types);
+	tap_run("key types: code, length of name, byte order, encoding", test_key_types);
 	tap_run("names: characters and padding", test_names);
 	tap_run("names: every code point, and no other bytes", test_utf8);
-	tap_run("names and equality of kinds", test_key_type_functions);
+	tap_run("names and equality of key types", test_key_type_functions);
 	tap_run("names of every length are written and read",
 			test_longest_name);
-	tap_run("each byte changed: refused, or safe to use", test_every_byte);
-	tap_run("several fields changed: refused, or safe to use",
+	tap_run("each byte changed: rejected, or safe to use", test_every_byte);
+	tap_run("several fields changed: rejected, or safe to use",
 			test_many_bytes);
 	return tap_done();
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_math.c
+ * test_sizing.c
  *	  Keys, bits and rates, against the definitions computed the long way.
  *
  * The reference below sums over the loads term by term, with factorials from

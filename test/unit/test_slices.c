@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * test_parts.c
+ * test_slices.c
  *	  Images of which only the header is at hand: the same answers as from
  *	  the whole, from few parts.
  *
@@ -324,7 +324,7 @@ main(void)
 	tap_run("lists of hashes by parts, in few of them", test_sparse);
 	tap_run("lists of hashes that are not spread", test_made_up);
 	tap_run("blocks of all sizes and layers by parts", test_dense);
-	tap_run("exceptions by parts", test_exclusions);
+	tap_run("exclusions by parts", test_exclusions);
 	tap_run("a front is opened as the whole is", test_opening);
 	return tap_done();
 }
