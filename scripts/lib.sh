@@ -189,8 +189,9 @@ find_server() {
 	done
 }
 
-# A need is KIND:NAME, what is looked for.
-is_there() {
+# A need is KIND:NAME=PACKAGE: what is looked for, and the Debian package that has it. In the name of the package, NN
+# is the major version of the server, CC that of clang.
+is_there() {   # KIND:NAME
 	local name=${1#*:}
 	case $1 in
 		command:clang) find_clang >/dev/null ;;
@@ -209,67 +210,35 @@ is_there() {
 	esac
 }
 
-# The Debian package of a need. NN is the major version of the server, CC that of clang.
-package_of() {
-	local name=${1#*:}
-	case $1 in
-		header:postgres.h) echo postgresql-server-dev-NN ;;
-		server:*|extension:postgres_fdw) echo postgresql-NN ;;
-		extension:*) echo "postgresql-NN-$name" ;;
-		header:stdio.h) echo libc6-dev ;;
-		header:xxhash.h) echo libxxhash-dev ;;
-		header:hiredis/hiredis.h) echo libhiredis-dev ;;
-		header:libpq-fe.h) echo libpq-dev ;;
-		library:fuzzer) echo libclang-rt-CC-dev ;;
-		perl:IPC::Run) echo libipc-run-perl ;;
-		perl:*) echo perl ;;
-		python:pyflakes) echo python3-pyflakes ;;
-		python:*) echo "python3-$name" ;;
-		file:*/guava.jar) echo libguava-java ;;
-		file:*/postgresql.jar) echo libpostgresql-jdbc-java ;;
-		command:nm) echo binutils ;;
-		command:javac) echo default-jdk-headless ;;
-		command:redis-check-rdb) echo redis-tools ;;    # which is the server, too
-		command:gnuplot) echo gnuplot-nox ;;
-		command:setpriv|command:unshare) echo util-linux ;;
-		command:dpkg-source) echo dpkg-dev ;;
-		command:qemu-s390x-static) echo qemu-user-static ;;
-		command:update-binfmts) echo binfmt-support ;;
-		file:*/debian-archive-keyring.gpg) echo debian-archive-keyring ;;
-		command:*) echo "$name" ;;
-	esac
-}
-
 unmet_needs() {   # NEED...
 	local need
 	for need in "$@"; do
-		is_there "$need" || echo "$need"
+		is_there "${need%=*}" || echo "$need"
 	done
 }
 
 explain_missing() {   # NEED...
 	{
 		printf '%s: these are missing:\n' "$command_name"
-		printf '%s\n' "$@" | sed 's/:/ /' | indented
+		printf '%s\n' "$@" | sed 's/:/ /; s/=.*//' | indented
 		printf 'PostgreSQL %s or later is needed; PG_CONFIG=/path/to/pg_config chooses a server.\n' "$oldest_major"
 	} >&2
 	exit 1
 }
 
-as_root() {
-	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
-}
+sudo=sudo
+[ "$(id -u)" -ne 0 ] || sudo=''
 
 # If a package source is broken and needed, the installation fails and says so.
 apt_update() {
-	as_root apt-get -qq -o DPkg::Lock::Timeout=300 update || echo "apt-get update: exit status $?"
+	$sudo apt-get -qq -o DPkg::Lock::Timeout=300 update || echo "apt-get update: exit status $?"
 }
 
 # The package of a server creates a cluster and starts it, unless a drop-in says otherwise. The drop-in is there as
 # long as the installation runs.
 apt_install() {
 	# shellcheck disable=SC2016
-	as_root sh -c '
+	$sudo sh -c '
 		set -e
 		dir=/etc/postgresql-common/createcluster.d
 		trap "rm -f $dir/bloomfilter.conf; rmdir --ignore-fail-on-non-empty -p $dir 2>/dev/null || :" EXIT
@@ -287,9 +256,9 @@ default_version() {   # PACKAGE
 }
 
 packages_of() {   # NEED...
-	local need package major
+	local need package major=''
 	for need in "$@"; do
-		package=$(package_of "$need")
+		package=${need#*=}
 		case $package in
 			*NN*)
 				if [ -n "$pg_config" ]; then major=$(major_of "$pg_config"); else major=$(default_version postgresql); fi
@@ -298,14 +267,14 @@ packages_of() {   # NEED...
 			*CC*)
 				major=$(find_clang) && major=$("$major" -dumpversion) || major=$(default_version clang) ;;
 		esac
-		package=${package/NN/${major-}}
+		package=${package/NN/$major}
 		echo "${package/CC/${major%%.*}}"
 	done | sort -u
 }
 
 can_install() {
 	command -v apt-get >/dev/null || return
-	[ "$(id -u)" -eq 0 ] || { command -v sudo >/dev/null && sudo true; }
+	[ -z "$sudo" ] || { command -v sudo >/dev/null && sudo true; }
 }
 
 # Installs those of NEED... that are missing.
@@ -316,7 +285,7 @@ install_deps() {
 	if [ -n "$missing" ]; then
 		# shellcheck disable=SC2086 # needs are words
 		case ${PG_CONFIG:+chosen}:$missing in   # the packages of a chosen server are not known
-			chosen:*server:*|chosen:*postgres.h*|chosen:*extension:*) explain_missing $missing ;;
+			chosen:*NN*) explain_missing $missing ;;
 		esac
 		# shellcheck disable=SC2086
 		can_install || explain_missing $missing
@@ -334,9 +303,11 @@ install_deps() {
 	[ -z "$pg_config" ] || printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
 }
 
-build_needs='command:make command:gcc header:stdio.h header:xxhash.h command:setpriv server:postgres server:psql
-	header:postgres.h'
-test_needs="$build_needs command:perl perl:Test::More perl:IPC::Run"
+build_needs='command:make=make command:gcc=gcc header:stdio.h=libc6-dev header:xxhash.h=libxxhash-dev
+	command:setpriv=util-linux server:postgres=postgresql-NN server:psql=postgresql-NN
+	header:postgres.h=postgresql-server-dev-NN'
+test_needs="$build_needs command:perl=perl perl:Test::More=perl perl:IPC::Run=libipc-run-perl"
+bench_needs="$build_needs extension:postgres_fdw=postgresql-NN python:psycopg2=python3-psycopg2"
 
 # --- building, and a private server -----------------------------------------------------------------------------
 

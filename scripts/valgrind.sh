@@ -50,7 +50,8 @@ prepare_valgrind() {
 	local major prefix cache=/var/cache
 	command -v apt-get >/dev/null || die "--valgrind needs apt, of Debian or Ubuntu, for the source of PostgreSQL"
 	[ -z "${PG_CONFIG-}" ] || die "--valgrind builds a server of its own, and PG_CONFIG names another"
-	install_deps command:valgrind command:dpkg-source command:bzip2 command:gcc header:stdio.h command:make
+	install_deps command:valgrind=valgrind command:dpkg-source=dpkg-dev command:bzip2=bzip2 command:gcc=gcc \
+		header:stdio.h=libc6-dev command:make=make
 	if [ -n "$pg_config" ]; then major=$(major_of "$pg_config"); else major=$(default_version postgresql); fi
 	[ "$(id -u)" -eq 0 ] || cache=${XDG_CACHE_HOME:-$HOME/.cache}
 	prefix=$cache/bloomfilter/postgresql-$major-valgrind
