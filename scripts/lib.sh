@@ -255,13 +255,18 @@ default_version() {   # PACKAGE
 	apt-cache depends "$1" | sed -n "s/^ *Depends: $1-\([0-9]*\)\$/\1/p"
 }
 
+# The major of the server that is there, or else of that which can be installed.
+server_major() {
+	if [ -n "$pg_config" ]; then major_of "$pg_config"; else default_version postgresql; fi
+}
+
 packages_of() {   # NEED...
 	local need package major=''
 	for need in "$@"; do
 		package=${need#*=}
 		case $package in
 			*NN*)
-				if [ -n "$pg_config" ]; then major=$(major_of "$pg_config"); else major=$(default_version postgresql); fi
+				major=$(server_major)
 				[ "${major:-0}" -ge "$oldest_major" ] ||
 					die "this release has no PostgreSQL $oldest_major; https://wiki.postgresql.org/wiki/Apt has" ;;
 			*CC*)

@@ -52,10 +52,11 @@ prepare_valgrind() {
 	[ -z "${PG_CONFIG-}" ] || die "--valgrind builds a server of its own, and PG_CONFIG names another"
 	install_deps command:valgrind=valgrind command:dpkg-source=dpkg-dev command:bzip2=bzip2 command:gcc=gcc \
 		header:stdio.h=libc6-dev command:make=make
-	if [ -n "$pg_config" ]; then major=$(major_of "$pg_config"); else major=$(default_version postgresql); fi
+	major=$(server_major)
 	[ "$(id -u)" -eq 0 ] || cache=${XDG_CACHE_HOME:-$HOME/.cache}
 	prefix=$cache/bloomfilter/postgresql-$major-valgrind
-	[ -x "$prefix/bin/postgres" ] || step "building PostgreSQL $major for valgrind" build_for_valgrind "$major" "$prefix"
+	[ -x "$prefix/bin/postgres" ] ||
+		step "building PostgreSQL $major for valgrind" build_for_valgrind "$major" "$prefix"
 	PG_CONFIG=$prefix/bin/pg_config
 }
 
