@@ -79,7 +79,6 @@ class Waits:
 
 def blocks(job, tables):
     """For each of these tables what has been found in the buffers and read so far, with indexes and TOAST tables."""
-    job.wait_for_statistics()
     with job.session() as session:
         return {name: (int(hit), int(read)) for name, hit, read in session.execute('''
             SELECT relname, coalesce(heap_blks_hit, 0) + coalesce(idx_blks_hit, 0) +

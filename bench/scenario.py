@@ -109,15 +109,8 @@ class Job(Bench):
         if errors:
             raise errors[0]
 
-    def wait_for_statistics(self):
-        """A session has reported what it did when it has ended; before version 15, to a process of its own."""
-        with self.session() as session:
-            if session.connection.server_version < 150000:
-                time.sleep(1)
-
     def temporary_bytes(self):
         """What has been written to temporary files so far, by sessions that have ended."""
-        self.wait_for_statistics()
         with self.session() as session:
             return session.value("SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()")
 

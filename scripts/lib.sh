@@ -1,37 +1,26 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables go both ways between this file and those that source it
-# What scripts/demo, scripts/check and bench/run share: find or install what is needed, build the extension, and run
-# it in a PostgreSQL of its own. Sourced, not run; the caller sets `command_name` and `steps` (how many steps it will
-# announce) and has `set -euo pipefail` on.
+# What the scripts and bench/run share: install what is missing, build the extension, run it in a private server.
+# Sourced, not run; the caller sets command_name and has "set -euo pipefail" on.
 #
 # Nothing outside one temporary directory is written, except that missing packages are installed on Debian and
-# Ubuntu. The sources are copied there and built there, so the checkout stays as it is and may lie where the
-# server's user cannot read it.
+# Ubuntu. The sources are copied there, since the server's user may not be able to read the checkout.
 #
-# The server is a private copy of the chosen one: its programs are copied, everything else it reads is linked, into
-# a tree of the same shape below the temporary directory, and `make install DESTDIR=...` adds the extension.
-# PostgreSQL finds its files relative to where its programs lie (its own `make check` lives by that), so the same
-# few lines serve packaged and self-built servers of every version, with no right to write into them.
+# The server is a private copy of the chosen one: its programs are copied, its other files are linked into a tree of
+# the same shape, and `make install DESTDIR=...` adds the extension. PostgreSQL finds its files relative to its
+# programs, so this needs no write access to the installed server.
 
-oldest_major=${BF_OLDEST_MAJOR:-14}     # scripts/majors has reason to go below
+oldest_major=15
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
 umask 022                               # the server's user has to read what is built here
-user_locale=()
-for variable in LANG ${!LC_@}; do
-	if [ -n "${!variable-}" ]; then
-		user_locale+=("$variable=${!variable}")
-		unset "$variable"
-	fi
+user_locale=${LC_ALL:-${LC_CTYPE:-${LANG:-C}}}
+# shellcheck disable=SC2086 # names are words
+unset ${!LC_@} MAKEFLAGS MFLAGS MAKELEVEL
+export LANG=C LC_ALL=C                  # the output of tools is parsed
+for variable in ${!PG@}; do             # PGHOST and PGPORT of the user would lead to another server
+	case $variable in PG_CONFIG|PG_TEST_TIMEOUT_DEFAULT|PGCTLTIMEOUT) ;; *) unset "$variable" ;; esac
 done
-export LANG=C LC_ALL=C                  # tools are read by their English messages
-export PGCLIENTENCODING=UTF8
-unset MAKEFLAGS MFLAGS MAKELEVEL
-for variable in ${!PG@}; do             # a PGHOST or PGPORT of the user's leads to a server that is not ours
-	case $variable in
-		PG_CONFIG|PGCLIENTENCODING|PG_TEST_TIMEOUT_DEFAULT|PGCTLTIMEOUT) ;;
-		*) unset "$variable" ;;
-	esac
-done
+export PGCLIENTENCODING=UTF8 PYTHONDONTWRITEBYTECODE=1
 
 # --- output -----------------------------------------------------------------------------------------------------
 
@@ -39,6 +28,16 @@ bold='' dim='' red='' green='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR-}" ] && [ "${TERM-dumb}" != dumb ]; then
 	bold=$'\e[1m' dim=$'\e[2m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'
 fi
+
+# The comment at the head of a script is its help text.
+usage() {
+	sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+}
+
+usage_error() {
+	usage >&2
+	exit 2
+}
 
 die() {
 	printf '%s%s: %s%s\n' "$red" "$command_name" "$*" "$plain" >&2
@@ -49,463 +48,276 @@ indented() {
 	sed 's/^/    /'
 }
 
-step_number=0
-ticker=
-
-# On a terminal the seconds of a running step are counted, and what "progress_of_step", if defined, has to add.
-tick() {
-	local text=$1 began=$SECONDS
-	while sleep 1; do
-		printf '\r\e[K%s%s%s s%s' "$text" "$dim" "$((SECONDS - began))" "$plain"
-		if [ "$(type -t progress_of_step)" = function ]; then
-			printf '%s%s%s' "$dim" "$(progress_of_step)" "$plain"
-		fi
-	done
-}
-
-stop_ticker() {
-	if [ -n "$ticker" ]; then
-		kill "$ticker" 2>/dev/null || true
-		wait "$ticker" 2>/dev/null || true
-		ticker=
-		printf '\r\e[K'
-	fi
-}
-
-# step TEXT COMMAND...: one line with what is done and how long it took; COMMAND's output is kept in a log and
-# shown when it fails. COMMAND runs in a subshell, so a function may rely on set -e.
+# step TEXT COMMAND...: prints TEXT and the seconds that COMMAND took; its output goes to a log, which is shown if it
+# fails. COMMAND runs in a subshell with set -e.
 step() {
-	local text began=$SECONDS status
-	step_number=$((step_number + 1))
-	text="${bold}[$step_number/$steps]$plain $1 … "
-	shift
-	printf '%s' "$text"
-	if [ -t 1 ]; then
-		tick "$text" &
-		ticker=$!
-	fi
+	local began=$SECONDS status
+	printf '%s … ' "$1"
 	set +e
-	(set -e; "$@") </dev/null >"$step_log" 2>&1
+	(set -e; "${@:2}") </dev/null >"$step_log" 2>&1
 	status=$?
 	set -e
-	if [ -t 1 ]; then
-		stop_ticker
-		printf '%s' "$text"
-	fi
 	if [ "$status" -ne 0 ]; then
 		printf '%sfailed%s\n' "$red" "$plain"
-		# of a compiler's errors the first counts, of most other output the end
-		awk '/error:/ && !first { first = NR } { line[NR] = $0 }
-			END {
-				from = first ? first - 3 : NR - 39
-				for (i = from; i < from + 40 && i <= NR; i++) if (i > 0) print line[i]
-			}' "$step_log" | indented >&2
+		{ grep -m 1 -B 3 -A 36 'error:' "$step_log" || tail -n 40 "$step_log"; } | indented >&2
 		die "this step failed; above is what it wrote"
 	fi
 	printf '%s s\n' "$((SECONDS - began))"
 }
 
-# --- the temporary directory, and leaving nothing behind --------------------------------------------------------
+# --- the temporary directory ------------------------------------------------------------------------------------
 
 stage='' work='' short_tmp='' step_log=/dev/null
-jobs_to_stop=''                         # process groups, see check
+jobs_to_stop=''                         # process groups
 
-stop_jobs() {
-	local group tenths=100
-	for group in $jobs_to_stop; do
-		kill -TERM -- "-$group" 2>/dev/null || true
-	done
-	for group in $jobs_to_stop; do
-		while kill -0 -- "-$group" 2>/dev/null; do
-			if [ "$tenths" -eq 0 ]; then
-				kill -KILL -- "-$group" 2>/dev/null || true
-				break
-			fi
-			tenths=$((tenths - 1))
-			sleep 0.1
-		done
-	done
+# Runs COMMAND as a process group, which on_exit stops as a whole.
+run_as_job() {
+	local status=0
+	set -m
+	"$@" </dev/null &
+	set +m
+	jobs_to_stop=$!
+	wait "$jobs_to_stop" || status=$?
+	jobs_to_stop=''
+	return "$status"
 }
 
-cleanup() {
-	local status=$? pid_file
+signal_jobs() {   # SIGNAL
+	local group found=1
+	for group in $jobs_to_stop; do
+		kill "-$1" -- "-$group" 2>/dev/null && found=0
+	done
+	return "$found"
+}
+
+clean_up() {
+	local status=$? pid_file tries=50
 	trap '' INT TERM HUP
 	trap - EXIT
-	stop_ticker
 	cd /
-	stop_jobs
-	if [ -n "$work" ]; then
-		find "$work" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
-			as_server "$server_bin/pg_ctl" -D "$(dirname "$pid_file")" -m immediate -w -t 20 stop >/dev/null 2>&1 || true
-		done
-		# a program that is just dying may still write
-		rm -rf "$work" "$short_tmp" 2>/dev/null || { sleep 2; rm -rf "$work" "$short_tmp" || true; }
-	fi
-	if [ "$(type -t last_words)" = function ]; then
-		last_words "$status"
-	fi
+	signal_jobs TERM || true
+	while signal_jobs 0 && [ "$((tries -= 1))" -gt 0 ]; do sleep 0.1; done
+	signal_jobs KILL || true
+	[ -z "$work" ] || find "$work" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
+		as_server "$server_bin/pg_ctl" -D "${pid_file%/*}" -m immediate -w -t 20 stop >/dev/null 2>&1 || true
+	done
+	if [ "$(type -t on_exit)" = function ]; then on_exit; fi
+	rm -rf "$work" "$short_tmp" 2>/dev/null || { sleep 2; rm -rf "$work" "$short_tmp" 2>/dev/null; } || true
 	exit "$status"
 }
 
-trap cleanup EXIT
+trap clean_up EXIT
 trap 'echo; exit 129' HUP
 trap 'echo; exit 130' INT
 trap 'echo; exit 143' TERM
 
-# PostgreSQL refuses to run as root: then the server, and every program that starts one, runs as another user.
-# setpriv becomes that program, so that a signal reaches it; runuser stays in between (and Busybox's setpriv
-# changes no users).
-server_user='' become_server_user=''
-
-choose_server_user() {
-	local group
-	[ "$(id -u)" -eq 0 ] || return 0
-	server_user=nobody
-	if id postgres >/dev/null 2>&1; then
-		server_user=postgres
-	fi
-	group=$(id -g "$server_user")
-	become_server_user="setpriv --reuid=$server_user --regid=$group --init-groups --"
-	if ! $become_server_user true 2>/dev/null; then
-		become_server_user="runuser -u $server_user --"
-	fi
-	chown "$server_user" "$work/run" "$short_tmp"
-}
-
+# PostgreSQL does not run as root: then the server, and every program that starts one, runs as another user.
 as_server() {
 	$become_server_user env HOME="$work/run" "$@"
 }
 
+choose_server_user() {
+	local user=nobody
+	become_server_user=''
+	[ "$(id -u)" -eq 0 ] || return 0
+	! id postgres >/dev/null 2>&1 || user=postgres
+	become_server_user="setpriv --reuid=$user --regid=$(id -g "$user") --init-groups --"
+	chown "$user" "$work/run" "$short_tmp"
+}
+
+# TMPDIR may be closed to other users, mounted noexec, or have a name that make splits. The path of a unix socket is
+# limited to about 100 bytes.
 make_work_dir() {
 	local parent
-	# A TMPDIR may be closed to other users, mounted noexec, or named so that make takes it for two words.
 	for parent in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
 		case $parent in *[!A-Za-z0-9/._+-]*) continue ;; esac
 		work=$(mktemp -d "$parent/bloomfilter.XXXXXX" 2>/dev/null) || continue
 		work=$(cd "$work" && pwd -P)
-		chmod 755 "$work"
-		# The address of a unix socket has about 100 bytes, and tests put directories of their own below TMPDIR.
 		short_tmp=$work/tmp
-		if [ "${#work}" -gt 50 ]; then
-			short_tmp=$(mktemp -d /tmp/bf.XXXXXX)
-		fi
+		[ "${#work}" -le 50 ] || short_tmp=$(mktemp -d /tmp/bf.XXXXXX)
 		mkdir -p "$short_tmp" "$work/run" "$work/logs" "$work/src"
+		chmod 755 "$work"
 		chmod 700 "$short_tmp"
 		choose_server_user
-		printf '#!/bin/sh\n' >"$work/run/try"
+		echo '#!/bin/sh' >"$work/run/try"
 		chmod 755 "$work/run/try"
-		if as_server "$work/run/try" 2>/dev/null; then
-			step_log=$work/logs/step
-			return
-		fi
+		step_log=$work/logs/step
+		! as_server "$work/run/try" 2>/dev/null || return 0
 		rm -rf "$work" "$short_tmp"
 	done
-	work=
-	die "no directory for temporary files that ${server_user:-this user} may enter and run programs in; set TMPDIR"
+	work=''
+	die "no directory for temporary files that the server's user may enter and run programs in; set TMPDIR"
 }
 
 # --- what is needed ---------------------------------------------------------------------------------------------
 
-has_header() {
-	printf '#include <%s>\n' "$1" | "$(first_command gcc cc clang)" -E - >/dev/null 2>&1
-}
-
-first_command() {
-	local name
-	for name in "$@"; do
-		if command -v "$name" >/dev/null; then
-			printf '%s\n' "$name"
-			return
-		fi
-	done
-	return 1
-}
-
-# Debian's server packages bring a clang of one version, under the name clang-NN only.
+# Debian's server packages bring a clang under the name clang-NN only.
 find_clang() {
-	first_command clang || basename "$(printf '%s\n' /usr/bin/clang-[0-9]* | grep -E '/clang-[0-9]+$' | tail -n 1)" |
-		grep .
-}
-
-has_libfuzzer() {
-	local compiler
-	compiler=$(find_clang) || return
-	printf 'int LLVMFuzzerTestOneInput(void);\nint LLVMFuzzerTestOneInput(void) { return 0; }\n' |
-		"$compiler" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null
+	compgen -c clang | grep -xE 'clang(-[0-9]+)?' | sort -V | sed -n 1p | grep .
 }
 
 # Packaged modules are seen by the packaged Python only, which need not be the first in PATH.
-find_python() {   # a STATEMENT it can run
+find_python() {   # STATEMENT that it can run
 	local name
 	for name in python3 /usr/bin/python3; do
-		if "$name" -c "$1" 2>/dev/null; then
-			printf '%s\n' "$name"
-			return
-		fi
+		! "$name" -c "$1" 2>/dev/null || { echo "$name"; return; }
 	done
 	return 1
-}
-
-# Whether the chosen server has hll, or what PostgreSQL's contrib modules are known by.
-has_extension() {
-	local file=$1.control
-	[ "$1" != contrib ] || file=postgres_fdw.control
-	[ -n "$pg_config" ] && [ -f "$("$pg_config" --sharedir)/extension/$file" ]
-}
-
-# the major version of the newest server among Debian's directories, if it is new enough
-newest_installed_major() {
-	local program major newest=0
-	for program in /usr/lib/postgresql/*/bin/postgres; do
-		major=${program#/usr/lib/postgresql/}
-		major=${major%%/*}
-		case $major in ''|*[!0-9]*) continue ;; esac
-		if [ -x "$program" ] && [ "$major" -gt "$newest" ]; then
-			newest=$major
-		fi
-	done
-	if [ "$newest" -ge "$oldest_major" ]; then
-		printf '%s\n' "$newest"
-	fi
 }
 
 major_of() {
 	"$1" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'
 }
 
-# Sets pg_config to the chosen server's, to '' where there is none yet, and debian_major on Debian.
+# Sets pg_config to that of the newest server, or to '' if there is none. On Debian, /usr/bin/pg_config may belong to
+# the client library.
 find_server() {
 	local candidate
-	pg_config='' debian_major=''
+	pg_config=''
 	if [ -n "${PG_CONFIG-}" ]; then
 		pg_config=$(command -v "$PG_CONFIG") || die "PG_CONFIG=$PG_CONFIG: no such program"
-		pg_config=$(cd "$(dirname "$pg_config")" && pwd)/$(basename "$pg_config")
-	elif [ -n "$has_apt" ]; then
-		# /usr/bin/pg_config may belong to the client library and know no server
-		debian_major=$(newest_installed_major)
-		candidate=/usr/lib/postgresql/$debian_major/bin/pg_config
-		if [ -n "$debian_major" ] && [ -x "$candidate" ]; then
+		pg_config=$(realpath -s "$pg_config")
+		[ "$(major_of "$pg_config")" -ge "$oldest_major" ] ||
+			die "$("$pg_config" --version) is too old, $oldest_major or later is needed"
+		return
+	fi
+	for candidate in "$(command -v pg_config || true)" $(compgen -G '/usr/lib/postgresql/*/bin/pg_config' | sort -V); do
+		if [ -n "$candidate" ] && [ -x "$("$candidate" --bindir 2>/dev/null)/postgres" ] &&
+			[ "$(major_of "$candidate")" -ge "$oldest_major" ]; then
 			pg_config=$candidate
 		fi
-	else
-		# The PostgreSQL project's own RPMs stay out of PATH, and Fedora calls the server's pg_server_config.
-		# The last that has a server is taken.
-		for candidate in /usr/pgsql-*/bin/pg_config pg_config pg_server_config; do
-			if candidate=$(command -v "$candidate") && [ -x "$("$candidate" --bindir)/postgres" ]; then
-				pg_config=$candidate
-			fi
-		done
-	fi
-	if [ -n "$pg_config" ] && [ "$(major_of "$pg_config")" -lt "$oldest_major" ]; then
-		die "$("$pg_config" --version) is too old, $oldest_major or later is needed; PG_CONFIG=... chooses another"
-	fi
-}
-
-# Prints, one to a line, the needs below that are not met.
-unmet_needs() {
-	local need
-	for need in "$@"; do
-		case $need in
-			make|gcc|perl|nm) command -v "$need" >/dev/null || echo "$need" ;;
-			clang) find_clang >/dev/null || echo clang ;;
-			libfuzzer) has_libfuzzer || echo libfuzzer ;;
-			compiler) first_command gcc cc clang >/dev/null || echo gcc ;;
-			libc) has_header stdio.h || echo libc ;;
-			xxhash) has_header xxhash.h || echo xxhash ;;
-			ipc-run) perl -MIPC::Run -e 1 2>/dev/null || echo ipc-run ;;
-			test-more) perl -MTest::More -e 1 2>/dev/null || echo test-more ;;
-			python) find_python pass >/dev/null || echo python ;;
-			python-xxhash) find_python 'import xxhash' >/dev/null || echo python-xxhash ;;
-			psycopg2) find_python 'import psycopg2' >/dev/null || echo psycopg2 ;;
-			gnuplot) command -v gnuplot >/dev/null || echo gnuplot ;;
-			contrib|hll) has_extension "$need" || echo "$need" ;;
-			redis) first_command redis-server redis-check-rdb >/dev/null || echo redis ;;
-			hiredis) has_header hiredis/hiredis.h || echo hiredis ;;
-			guava) [ -f /usr/share/java/guava.jar ] || echo guava ;;
-			jdk) command -v javac >/dev/null || echo jdk ;;
-			runuser) $become_server_user true 2>/dev/null || echo runuser ;;
-			server)
-				{ [ -n "$pg_config" ] && [ -x "$("$pg_config" --bindir)/postgres" ] && [ -x "$("$pg_config" --bindir)/psql" ]; } ||
-					[ -n "$debian_major" ] || echo server ;;
-			headers)
-				{ [ -n "$pg_config" ] && [ -f "$("$pg_config" --pgxs)" ] &&
-					[ -f "$("$pg_config" --includedir-server)/postgres.h" ]; } || echo headers ;;
-		esac
 	done
 }
 
-# need | what was looked for | Debian | Fedora, RHEL | Arch | Alpine | openSUSE | Homebrew
-# NN stands for the major version, CC for that of clang.
-package_names='
-make|the command make|make|make|make|make|make|xcode-select
-gcc|the command gcc|gcc|gcc|gcc|gcc|gcc|xcode-select
-libc|the header stdio.h|libc6-dev|glibc-devel|glibc|musl-dev|glibc-devel|xcode-select
-clang|the command clang|clang|clang|clang|clang|clang|xcode-select
-libfuzzer|libFuzzer and the sanitizers of clang|libclang-rt-CC-dev|compiler-rt|compiler-rt|compiler-rt|clang|llvm
-nm|the command nm|binutils|binutils|binutils|binutils|binutils|xcode-select
-perl|the command perl|perl|perl|perl|perl|perl|perl
-runuser|the command setpriv or runuser|util-linux|util-linux|util-linux|runuser|util-linux|util-linux
-xxhash|the header xxhash.h|libxxhash-dev|xxhash-devel|xxhash|xxhash-dev|xxhash-devel|xxhash
-ipc-run|the Perl module IPC::Run|libipc-run-perl|perl-IPC-Run|perl-ipc-run|perl-ipc-run|perl-IPC-Run|cpanm:IPC::Run
-test-more|the Perl module Test::More|perl|perl-Test-Simple|perl|perl|perl|perl
-python|the command python3|python3|python3|python|python3|python3|python
-python-xxhash|the Python module xxhash|python3-xxhash|python3-xxhash|python-xxhash|py3-xxhash|python3-xxhash|pip:xxhash
-psycopg2|the Python module psycopg2|python3-psycopg2|python3-psycopg2|python-psycopg2|py3-psycopg2|python3-psycopg2|pip:psycopg2-binary
-gnuplot|the command gnuplot|gnuplot-nox|gnuplot|gnuplot|gnuplot|gnuplot|gnuplot
-contrib|postgres_fdw, pgbench|postgresql-NN|postgresql-contrib|postgresql|postgresqlNN-contrib|postgresql-contrib|postgresql@NN
-hll|the extension hll|postgresql-NN-hll|hll_NN|postgresql-hll|postgresql-hll|postgresqlNN-hll|postgresql-hll
-redis|the program redis-server|redis-tools|redis|redis|redis|redis|redis
-hiredis|the header hiredis/hiredis.h|libhiredis-dev|hiredis-devel|hiredis|hiredis-dev|hiredis-devel|hiredis
-guava|/usr/share/java/guava.jar|libguava-java|guava|guava|guava|guava|guava
-jdk|the command javac|default-jdk-headless|java-devel|jdk-openjdk|openjdk17-jdk|java-devel|openjdk
-server|the programs postgres and psql|postgresql-NN|postgresql-server|postgresql|postgresqlNN|postgresql-server|postgresql@NN
-headers|postgres.h, pgxs.mk|postgresql-server-dev-NN|postgresql-server-devel|postgresql|postgresqlNN-dev|postgresql-server-devel|postgresql@NN
-'
+# A need is KIND:NAME=PACKAGE: what is looked for, and the Debian package that has it. In the name of the package, NN
+# is the major version of the server, CC that of clang.
+is_there() {   # KIND:NAME
+	local name=${1#*:}
+	case $1 in
+		command:clang) find_clang >/dev/null ;;
+		command:*) command -v "$name" >/dev/null ;;
+		header:postgres.h) [ -n "$pg_config" ] && [ -f "$("$pg_config" --includedir-server)/$name" ] ;;
+		header:libpq-fe.h) [ -n "$pg_config" ] && [ -f "$("$pg_config" --includedir)/$name" ] ;;
+		header:*) gcc -E - <<<"#include <$name>" >/dev/null 2>&1 ;;
+		library:fuzzer)
+			"$(find_clang)" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null \
+				<<<'int LLVMFuzzerTestOneInput(void) { return 0; }' ;;
+		perl:*) perl "-M$name" -e 1 2>/dev/null ;;
+		python:*) find_python "import $name" >/dev/null ;;
+		file:*) [ -e "$name" ] ;;
+		server:*) [ -n "$pg_config" ] && [ -x "$("$pg_config" --bindir)/$name" ] ;;
+		extension:*) [ -n "$pg_config" ] && [ -f "$("$pg_config" --sharedir)/extension/$name.control" ] ;;
+	esac
+}
 
-package_field() {   # COLUMN NEED...
-	local column=$1 need
-	shift
+unmet_needs() {   # NEED...
+	local need
 	for need in "$@"; do
-		printf '%s' "$package_names" | awk -F'|' -v need="$need" -v column="$column" '$1 == need { print $column }'
+		is_there "${need%=*}" || echo "$need"
 	done
 }
 
 explain_missing() {   # NEED...
-	local system column=2
 	{
-		printf '%s: this is missing:\n' "$command_name"
-		package_field 2 "$@" | indented
-		printf 'Usually it is in these packages:\n'
-		for system in 'Debian, Ubuntu' 'Fedora, RHEL' Arch Alpine openSUSE 'macOS, Homebrew'; do
-			column=$((column + 1))
-			printf '    %-16s %s\n' "$system" "$(package_field "$column" "$@" | awk '!seen[$0]++' | paste -s -d ' ' -)"
-		done
-		printf 'NN is the major version of PostgreSQL, %s or later. ' "$oldest_major"
-		printf 'PG_CONFIG=/path/to/pg_config chooses a server that lies elsewhere.\n'
+		printf '%s: these are missing:\n' "$command_name"
+		printf '%s\n' "$@" | sed 's/:/ /; s/=.*//' | indented
+		printf 'PostgreSQL %s or later is needed; PG_CONFIG=/path/to/pg_config chooses a server.\n' "$oldest_major"
 	} >&2
 	exit 1
 }
 
-# --- installing it (Debian, Ubuntu) -----------------------------------------------------------------------------
+sudo=sudo
+[ "$(id -u)" -ne 0 ] || sudo=''
 
-as_root() {
-	if [ "$(id -u)" -eq 0 ]; then
-		"$@"
-	else
-		sudo "$@"
-	fi
-}
-
+# If a package source is broken and needed, the installation fails and says so.
 apt_update() {
-	# A broken entry among the sources need not concern us: if it does, the installation fails and tells.
-	as_root apt-get -qq -o DPkg::Lock::Timeout=300 update || echo "apt-get update: exit status $?"
+	$sudo apt-get -qq -o DPkg::Lock::Timeout=300 update || echo "apt-get update: exit status $?"
 }
 
-# Installing a server package creates and starts a cluster unless told not to. One that was not asked for is not
-# left behind: a drop-in says so as long as the installation runs. Root's own shell removes it, also on Ctrl-C.
+# The package of a server creates a cluster and starts it, unless a drop-in says otherwise. The drop-in is there as
+# long as the installation runs.
 apt_install() {
 	# shellcheck disable=SC2016
-	as_root sh -c '
+	$sudo sh -c '
 		set -e
 		dir=/etc/postgresql-common/createcluster.d
-		drop_in=$dir/bloomfilter-demo.conf
-		trap "rm -f $drop_in; rmdir --ignore-fail-on-non-empty -p $dir 2>/dev/null || :" EXIT
+		trap "rm -f $dir/bloomfilter.conf; rmdir --ignore-fail-on-non-empty -p $dir 2>/dev/null || :" EXIT
 		trap "exit 130" HUP INT TERM
 		mkdir -p "$dir"
-		echo "create_main_cluster = false" >"$drop_in"
+		echo "create_main_cluster = false" >"$dir/bloomfilter.conf"
 		DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none NEEDRESTART_SUSPEND=1 apt-get \
 			-y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@"
 	' sh "$@"
 }
 
-# Without a server that is new enough: the one of this release.
-choose_debian_major() {
-	if [ -z "$debian_major" ]; then
-		debian_major=$(apt-cache depends postgresql | sed -n 's/^ *Depends: postgresql-\([0-9]*\)$/\1/p')
-		if [ "${debian_major:-0}" -lt "$oldest_major" ]; then
-			die "PostgreSQL $oldest_major or later is needed, and this release has ${debian_major:-none}." \
-				"https://wiki.postgresql.org/wiki/Apt has newer ones."
-		fi
-	fi
+# The version of a package that another one stands for: that of postgresql or clang in this release.
+default_version() {   # PACKAGE
+	apt-cache depends "$1" | sed -n "s/^ *Depends: $1-\([0-9]*\)\$/\1/p"
 }
 
-# the version of the clang that is there, or that would be installed
-clang_major() {
-	local compiler
-	if compiler=$(find_clang); then
-		"$compiler" --version | sed -n 's/.*clang version \([0-9]*\).*/\1/p'
-	else
-		apt-cache depends clang | sed -n 's/^ *Depends: clang-\([0-9]*\)$/\1/p'
-	fi
+# The major of the server that is there, or else of that which can be installed.
+server_major() {
+	if [ -n "$pg_config" ]; then major_of "$pg_config"; else default_version postgresql; fi
 }
 
-install_missing() {   # NEED...
-	local need package packages='' total
-	if [ -n "${PG_CONFIG-}" ]; then         # which package has the rest of that server is not ours to guess
-		for need in "$@"; do
-			case $need in server|headers|contrib|hll) explain_missing "$@" ;; esac
-		done
-	fi
-	if [ "$(id -u)" -ne 0 ]; then
-		command -v sudo >/dev/null || explain_missing "$@"
-		# the password is asked for here, where the prompt can be seen and no output is redirected
-		sudo -n true 2>/dev/null || sudo true || explain_missing "$@"
-	fi
-	step "reading the package lists" apt_update
+packages_of() {   # NEED...
+	local need package major=''
 	for need in "$@"; do
-		package=$(package_field 3 "$need")
+		package=${need#*=}
 		case $package in
-			*NN*) choose_debian_major; package=${package/NN/$debian_major} ;;
-			*CC*) package=${package/CC/$(clang_major)} ;;
+			*NN*)
+				major=$(server_major)
+				[ "${major:-0}" -ge "$oldest_major" ] ||
+					die "this release has no PostgreSQL $oldest_major; https://wiki.postgresql.org/wiki/Apt has" ;;
+			*CC*)
+				major=$(find_clang) && major=$("$major" -dumpversion) || major=$(default_version clang) ;;
 		esac
-		packages="$packages $package"
-	done
-	printf '%sto be installed:%s%s\n' "$dim" "$packages" "$plain"
-	# shellcheck disable=SC2086
-	total=$(apt-get -s --no-install-recommends install $packages 2>/dev/null | grep -c '^Inst' || true)
-	# shellcheck disable=SC2317 # called by tick
-	progress_of_step() {
-		printf ', %s of %s unpacked, %s set up' "$(grep -c '^Unpacking' "$step_log")" "$total" \
-			"$(grep -c '^Setting up' "$step_log")"
-	}
-	# shellcheck disable=SC2086
-	step "installing them, $total packages in all" apt_install $packages
-	unset -f progress_of_step
+		package=${package/NN/$major}
+		echo "${package/CC/${major%%.*}}"
+	done | sort -u
 }
 
-# Sees to it that all of NEED... is there, then prints what will be used.
-provide() {
-	local missing
-	has_apt=$(command -v apt-get || true)
+can_install() {
+	command -v apt-get >/dev/null || return
+	[ -z "$sudo" ] || { command -v sudo >/dev/null && sudo true; }
+}
+
+# Installs those of NEED... that are missing.
+install_deps() {
+	local missing packages
 	find_server
 	missing=$(unmet_needs "$@")
 	if [ -n "$missing" ]; then
+		# shellcheck disable=SC2086 # needs are words
+		case ${PG_CONFIG:+chosen}:$missing in   # the packages of a chosen server are not known
+			chosen:*NN*) explain_missing $missing ;;
+		esac
 		# shellcheck disable=SC2086
-		if [ -z "$has_apt" ]; then
-			explain_missing $missing
-		else
-			steps=$((steps + 2))
-			install_missing $missing
-		fi
+		can_install || explain_missing $missing
+		step "reading the package lists" apt_update
+		# shellcheck disable=SC2086
+		packages=$(packages_of $missing | paste -s -d ' ')
+		# shellcheck disable=SC2086
+		step "installing $packages" apt_install $packages
 		find_server
 		missing=$(unmet_needs "$@")
 		# shellcheck disable=SC2086
 		[ -z "$missing" ] || explain_missing $missing
 	fi
-	choose_server_user                      # the package may just have brought the user postgres
-	if [ -n "$pg_config" ]; then
-		printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
-	fi
+	choose_server_user                      # the package may just have created the user postgres
+	[ -z "$pg_config" ] || printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
 }
 
-# --- building, and a server of our own --------------------------------------------------------------------------
+build_needs='command:make=make command:gcc=gcc header:stdio.h=libc6-dev header:xxhash.h=libxxhash-dev
+	command:setpriv=util-linux server:postgres=postgresql-NN server:psql=postgresql-NN
+	header:postgres.h=postgresql-server-dev-NN'
+test_needs="$build_needs command:perl=perl perl:Test::More=perl perl:IPC::Run=libipc-run-perl"
+bench_needs="$build_needs extension:postgres_fdw=postgresql-NN python:psycopg2=python3-psycopg2"
 
-make_command() {
-	first_command gmake make
-}
+# --- building, and a private server -----------------------------------------------------------------------------
 
-drop_objects() {
-	find "$1" \( -name '*.o' -o -name '*.bc' -o -name '*.so' -o -name '*.dylib' -o -name '*.gc??' \) -exec rm -f {} +
+remove_objects() {   # DIRECTORY
+	find "$1" \( -name '*.o' -o -name '*.bc' -o -name '*.so' -o -name '*.gc??' \) -delete
 }
 
 copy_sources() {
@@ -516,35 +328,44 @@ copy_sources() {
 			*) cp -R "$entry" "$work/src/" ;;
 		esac
 	done
-	drop_objects "$work/src"               # perhaps built against another server
+	remove_objects "$work/src"             # they may be built against another server
 	chmod -R a+rX "$work/src"
 }
 
-# with_llvm=no: bitcode for inlining by the JIT needs the very clang that built the server
-build_and_install() {   # SOURCES MAKE-VARIABLE...
-	local make
-	make=("$(make_command)" -s -C "$1" with_llvm=no PG_CONFIG="$pg_config" "${@:2}")
-	"${make[@]}" -j "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" all || return
-	"${make[@]}" DESTDIR="$stage" install
+# with_llvm=no: bitcode for inlining by the JIT needs the clang that built the server.
+make_extension() {   # DIRECTORY MAKE-ARGUMENT...
+	make -s --no-print-directory -C "$1" -j "$(nproc)" with_llvm=no PG_CONFIG="$pg_config" "${@:2}"
 }
 
-# Links what is in the server's directory $1 into ours. Two directories are entered, so that of a bloomfilter that
-# is installed there already nothing is seen, not even the bitcode.
+# A copy of the sources, built with other options.
+build_copy() {   # DIRECTORY MAKE-ARGUMENT...
+	cp -R "$work/src" "$1" || return
+	remove_objects "$1"
+	make_extension "$@" all
+}
+
+# Links the files of the server's directory $1 into the private copy, except an installed bloomfilter.
 link_tree() {
-	local entry name
+	local entry
 	mkdir -p "$stage$1"
 	for entry in "$1"/*; do
-		name=${entry##*/}
-		case $name in
+		case ${entry##*/} in
 			bloomfilter*) ;;
 			extension|bitcode) link_tree "$entry" ;;
-			*) ln -sf "$entry" "$stage$1/$name" ;;
+			*) ln -sf "$entry" "$stage$1/" ;;
 		esac
 	done
 }
 
-stage_server() {   # SOURCES MAKE-VARIABLE...
-	build_and_install "$@" || return
+choose_stage() {   # DIRECTORY of the private copy of the server
+	stage=$1
+	server_bin=$stage$("$pg_config" --bindir)
+	pgxs_test=$(dirname "$(dirname "$("$pg_config" --pgxs)")")/test
+}
+
+stage_server() {   # SOURCES MAKE-ARGUMENT...
+	make_extension "$@" all || return
+	make_extension "$@" DESTDIR="$stage" install || return
 	mkdir -p "$server_bin"
 	cp -RL "$("$pg_config" --bindir)/." "$server_bin"
 	link_tree "$("$pg_config" --pkglibdir)"
@@ -552,24 +373,18 @@ stage_server() {   # SOURCES MAKE-VARIABLE...
 	chmod -R a+rX "$stage"
 }
 
-choose_stage() {   # DIRECTORY: where the private copy of the server goes
-	stage=$1
-	server_bin=$stage$("$pg_config" --bindir)
-}
-
-build_extension() {
+build_extension() {   # MAKE-ARGUMENT...
 	copy_sources
-	stage_server "$work/src"
+	stage_server "$work/src" "$@"
 }
 
-# The extension built and a server staged in which CREATE EXTENSION finds it.
 build_step() {
 	choose_stage "$work/root"
 	step "building the extension" build_extension
 }
 
-# --no-sync and fsync = off: nothing here has to survive a power cut. The socket admits its owner (and root) only,
-# so that "trust" trusts nobody else on the machine. The caller may have more to set in "server_settings".
+# Only the owner of the socket and root can connect, so "trust" is safe. Data need not survive a power failure. The
+# caller may set more in server_settings.
 start_server() {
 	local data=$work/run/data
 	as_server "$server_bin/initdb" -D "$data" -U postgres -A trust --no-locale -E UTF8 --no-sync
@@ -581,24 +396,56 @@ start_server() {
 		max_wal_size = 4GB
 		${server_settings-}
 	CONF
-	if ! as_server "$server_bin/pg_ctl" -D "$data" -l "$work/run/server.log" -w -t 60 start; then
-		cat "$work/run/server.log"
-		return 1
-	fi
+	as_server "$server_bin/pg_ctl" -D "$data" -l "$work/run/server.log" -w -t 60 start ||
+		{ cat "$work/run/server.log"; return 1; }
 	psql_here postgres -q -c 'CREATE DATABASE demo'
-}
-
-# The client runs as the user who asked, so that a file or a history of theirs is theirs.
-psql_here() {   # DATABASE ARGUMENT...
-	local database=$1
-	shift
-	"$server_bin/psql" -X -h "$short_tmp" -U postgres -d "$database" -v ON_ERROR_STOP=1 "$@"
 }
 
 server_step() {
 	step "starting a throwaway server" start_server
 }
 
-run_demo() {   # ARGUMENT...: the demo, in demo/, since it reads its data from there
+psql_here() {   # DATABASE ARGUMENT...
+	"$server_bin/psql" -X -h "$short_tmp" -U postgres -d "$1" -v ON_ERROR_STOP=1 "${@:2}"
+}
+
+# Runs COMMAND with the environment of a client of the throwaway server.
+as_client() {   # DATABASE COMMAND...
+	PGHOST=$short_tmp PGUSER=postgres PGDATABASE=$1 PATH=$server_bin:$PATH "${@:2}"
+}
+
+run_demo() {   # ARGUMENT... of psql
 	cd "$work/src/demo" && psql_here demo -f demo.sql "$@" </dev/null
+}
+
+# Runs a program of bench/ with what it has to know about the server.
+run_bench() {   # PROGRAM OUTPUT COMMAND-LINE ARGUMENT...
+	cd /
+	PATH=$server_bin:$PATH "$(find_python 'import psycopg2')" "$work/src/bench/$1" --programs="$server_bin" \
+		--socket-dir="$short_tmp" --data-dir="$work/run/data" --sources="$work/src" --output="$2" --command="$3" \
+		--pg-config="$pg_config" \
+		--revision="$(git -C "$root_dir" log -1 --format='revision %h' 2>/dev/null || echo 'no revision')" "${@:4}"
+}
+
+# --- running tests ----------------------------------------------------------------------------------------------
+
+list_regress() {
+	make_extension "$work/src" REGRESS_LARGE=1 list-regress
+}
+
+# A regression program of PostgreSQL's, with a temporary instance in DIRECTORY.
+pg_regress() {   # DIRECTORY PROGRAM INPUT-DIRECTORY CONFIG TEST...
+	cd "$work/run"
+	as_server mkdir -p "$1"
+	as_server env TMPDIR="$short_tmp" "$pgxs_test/$2" --temp-instance="$1/instance" --no-locale --encoding=UTF8 \
+		--load-extension=bloomfilter --temp-config="$4" --bindir="$server_bin" --inputdir="$3" --outputdir="$1" "${@:5}"
+}
+
+# A script of test/tap. initdb takes the locale from LANG here, since the test modules unset LC_ALL.
+run_tap() {   # DIRECTORY NAME VARIABLE=VALUE...
+	as_server mkdir "$1" "$1/log"
+	cd "$1"
+	as_server env LANG=C.UTF-8 PATH="$server_bin:$PATH" TMPDIR="$short_tmp" TESTDIR="$1" TESTDATADIR="$1/data" \
+		TESTLOGDIR="$1/log" PGPORT=65432 PG_REGRESS="$pgxs_test/regress/pg_regress" "${@:3}" \
+		perl -I "$pgxs_test/perl" -I "$work/src/test/tap" "$work/src/test/tap/$2.pl"
 }

@@ -597,9 +597,7 @@ DECLARE
 BEGIN
   EXECUTE format('UPDATE pg_database SET %I = %L WHERE datname = current_database()',
     CASE WHEN provider = 'c' THEN 'datctype' WHEN version < 170000 THEN 'daticulocale' ELSE 'datlocale' END, name);
-  IF version >= 150000 THEN
-    EXECUTE format('UPDATE pg_database SET datlocprovider = %L WHERE datname = current_database()', provider);
-  END IF;
+  EXECUTE format('UPDATE pg_database SET datlocprovider = %L WHERE datname = current_database()', provider);
 END
 $$;
 CREATE FUNCTION found(f bloom, key text) RETURNS text LANGUAGE sql AS
@@ -650,12 +648,9 @@ CALL try($$SELECT f @> 'A'::citext FROM localized WHERE key LIKE '%"citext@C"'$$
 -- C has another name
 CALL set_locale('POSIX');
 SELECT f @> 'A'::citext AS found FROM localized WHERE n = 1;
--- other providers and longer names, from PostgreSQL 15 on
+-- other providers and longer names
 DO $$
 BEGIN
-  IF current_setting('server_version_num')::int < 150000 THEN
-    RETURN;
-  END IF;
   CALL set_locale('C', 'i');
   ASSERT (SELECT found(f, '''A''::citext') = '42804' FROM localized WHERE n = 1);
   UPDATE localized SET f = bloom_add(bloom_empty(), 'a'::citext) WHERE n = 1;

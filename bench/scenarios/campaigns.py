@@ -102,7 +102,6 @@ def take_part(job, rows, table, title, script, times):
         with job.session() as session:
             before = session.execute("SELECT pg_current_wal_insert_lsn(), %s" % UPDATES, [table])[0]
         result = pgbench.run(job, {'take part': script}, CLIENTS, transactions=times, define=['n=0'])
-        job.wait_for_statistics()
         with job.session() as session:
             wal, updates, hot = session.execute('SELECT pg_current_wal_insert_lsn() - %%s, %s' % UPDATES,
                                                 [before[0], table])[0]

@@ -1,27 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * compat.h
- *	  Differences between the major versions of PostgreSQL, 14 and later.
+ *	  Differences between the supported major versions of PostgreSQL, 15 to 19.
  *
- * Whatever depends on PG_VERSION_NUM stands here and nowhere else.
+ * Code that depends on PG_VERSION_NUM is here and nowhere else.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef PGBLOOM_COMPAT_H
 #define PGBLOOM_COMPAT_H
 
-/*
- * With 13, records cannot be keys, since they have no extended hash function.
- * Tests run there nevertheless, to have 14 between two majors that pass.
- */
-#if PG_VERSION_NUM < 140000
-#ifndef PGBLOOM_BRACKET
-#error "bloomfilter needs PostgreSQL 14 or later"
-#endif
-#define TYPTYPE_MULTIRANGE			'm'
-#define get_multirange_range(type)	InvalidOid
-#define PG_LSNOID					LSNOID
-#define VARATT_EXTERNAL_GET_EXTSIZE(pointer) ((pointer).va_extsize)
+#if PG_VERSION_NUM < 150000
+#error "bloomfilter needs PostgreSQL 15 or later"
 #endif
 
 /* Until 15, header files of varlena access came with postgres.h. */
@@ -39,20 +29,9 @@
 	} while (0)
 #endif
 
-/*
- * The locale of a database.  Until 14 it was always one of libc, with a name
- * of type name; of other providers, the column was renamed in 17.
- */
-#if PG_VERSION_NUM < 150000
-#define DatabaseLocaleProvider(form)	COLLPROVIDER_LIBC
-#define DatumGetDatctype(datum)			pstrdup(NameStr(*DatumGetName(datum)))
-#define Anum_pg_database_datlocale		Anum_pg_database_datctype
-#else
-#define DatabaseLocaleProvider(form)	((form)->datlocprovider)
-#define DatumGetDatctype(datum)			TextDatumGetCString(datum)
+/* The locale of providers other than libc; the column was renamed in 17. */
 #if PG_VERSION_NUM < 170000
 #define Anum_pg_database_datlocale		Anum_pg_database_daticulocale
-#endif
 #endif
 
 /* Before 18 the attribute had another name. */

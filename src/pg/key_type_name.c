@@ -99,7 +99,7 @@ database_locale(void)
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	provider = DatabaseLocaleProvider((Form_pg_database) GETSTRUCT(tuple));
+	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
 	locale = SysCacheGetAttr(DATABASEOID, tuple,
 							 provider == COLLPROVIDER_LIBC ?
 							 Anum_pg_database_datctype :
@@ -107,7 +107,7 @@ database_locale(void)
 	if (isnull)
 		elog(ERROR, "database %u has no locale", MyDatabaseId);
 	if (provider == COLLPROVIDER_LIBC)
-		name = normalize_locale(DatumGetDatctype(locale));
+		name = normalize_locale(TextDatumGetCString(locale));
 	else
 		name = psprintf("%s:%s",
 						provider == COLLPROVIDER_ICU ? "icu" : "builtin",
