@@ -99,7 +99,7 @@ find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 
 /* Check what holds whenever no function of this file is at work. */
 static void
-check_cache(PgBloomStoredCache *cache)
+check_cache(PgBloomStoredCache *cache PG_USED_FOR_ASSERTS_ONLY)
 {
 #ifdef USE_ASSERT_CHECKING
 	const CacheEntry *current = cache->current;
