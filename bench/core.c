@@ -44,17 +44,17 @@ typedef enum Loop
 
 static const char *const loop_names[LOOPS] = {
 	"none", "floor", "absent", "member", "add",
-	"textbook absent", "textbook member", "textbook add"
+	"standard absent", "standard member", "standard add"
 };
 
-/* A filter of the standard: hash to k positions among all bits. */
-typedef struct Textbook
+/* A standard Bloom filter: each key has k positions among all bits. */
+typedef struct StandardFilter
 {
 	uint64_t	nbits;
 	unsigned	k;
 	uint64_t	nkeys;			/* that were added one by one */
 	uint8_t    *bits;
-} Textbook;
+} StandardFilter;
 
 typedef struct Setup
 {
@@ -63,7 +63,7 @@ typedef struct Setup
 	uint64_t	nkeys;			/* added so far to all of them */
 	BfBuilder	builders[MAX_FILTERS];
 	BfView		views[MAX_FILTERS];
-	Textbook	standard;
+	StandardFilter standard;
 } Setup;
 
 static double fpp;
@@ -87,7 +87,7 @@ other_work(void)
  * order (Dillinger, Manolios 2004), over 2^33 bits and more.
  */
 static inline uint64_t
-standard_position(const Textbook *filter, uint64_t *x, uint64_t *y, unsigned i)
+standard_position(const StandardFilter *filter, uint64_t *x, uint64_t *y, unsigned i)
 {
 	uint64_t	position = scale(*x, filter->nbits);
 
@@ -97,7 +97,7 @@ standard_position(const Textbook *filter, uint64_t *x, uint64_t *y, unsigned i)
 }
 
 static inline bool
-standard_contains(const Textbook *filter, uint64_t hash)
+standard_contains(const StandardFilter *filter, uint64_t hash)
 {
 	uint64_t	x = hash;
 	uint64_t	y = mix(hash);
@@ -114,7 +114,7 @@ standard_contains(const Textbook *filter, uint64_t hash)
 }
 
 static inline void
-standard_add(Textbook *filter, uint64_t hash)
+standard_add(StandardFilter *filter, uint64_t hash)
 {
 	uint64_t	x = hash;
 	uint64_t	y = mix(hash);
@@ -232,7 +232,7 @@ capacity_of(double bits)
  * many keys leave behind.
  */
 static void
-set_bits_at_random(Textbook *filter, double chance)
+set_bits_at_random(StandardFilter *filter, double chance)
 {
 	uint64_t   *words = (uint64_t *) filter->bits;
 	unsigned	digits = (unsigned) (chance * 256 + 0.5);
@@ -255,7 +255,7 @@ set_bits_at_random(Textbook *filter, double chance)
 }
 
 static void
-fill_standard(Textbook *filter, size_t bytes)
+fill_standard(StandardFilter *filter, size_t bytes)
 {
 	uint64_t	n;
 	uint64_t	i;

@@ -9,7 +9,7 @@ from lib import log, median_ratio, significant
 TITLE = 'One key in filters of all sizes, without a server'
 SECONDS = (480, 25)
 FPP = 0.01
-LOOPS = ['absent', 'member', 'add', 'textbook absent', 'textbook member', 'textbook add']
+LOOPS = ['absent', 'member', 'add', 'standard absent', 'standard member', 'standard add']
 
 
 def run(bench, section):
@@ -31,7 +31,7 @@ def run(bench, section):
 
     section.text('''Keys come one at a time, each after about 40 ns of other work (a chain of multiplications), as the
         rows of a scan do: ns of CPU time per key with that work, in filters of p = %g that hold what they are made for.
-        The floor reads one random cache line of as much memory in the same loop. The textbook filter has the same bits
+        The floor reads one random cache line of as much memory in the same loop. The standard filter has the same bits
         and spreads k = 7 positions over all of them. A filter has at most 512 MiB, so 1 GiB is two, and each key goes
         to one. In brackets: the ratio to the floor.''' % FPP)
     section.code('sh', 'bench/core %g %d %d SIZE-IN-KIB...' % (FPP, bench.rounds, keys))
@@ -46,7 +46,7 @@ def run(bench, section):
     section.text('The targets take the worse of absent and member, in pages of 4 KiB.')
 
     lines = [(name, [(kib / 1024, statistics.median(series['4 KiB', kib, loop])) for kib in sizes])
-             for name, loop in (('textbook, member', 'textbook member'), ('textbook, absent', 'textbook absent'),
+             for name, loop in (('standard, member', 'standard member'), ('standard, absent', 'standard absent'),
                                 ('bloomfilter, member', 'member'), ('bloomfilter, absent', 'absent'),
                                 ('floor: one cache line', 'floor'), ('other work alone', 'none'))]
     plots.lines(section.plot('probe', 'CPU time per probe against the size of the filter'),

@@ -61,16 +61,16 @@ def bits(bench, section):
     with bench.session() as session:
         drawn = session.execute(sql, [steps])
         shown = session.execute(sql, [[10.0 ** -i for i in range(1, 10)]])
-    section.text('''What a key takes in a filter for %s of them, by `bloom_sizing`: a textbook filter is the best there
+    section.text('''What a key takes in a filter for %s of them, by `bloom_sizing`: a standard filter is the best there
         can be without blocks, and no structure at all can do with less than log₂ 1/p bits.''' % '{:,}'.format(keys))
-    section.table(['p', 'bits a key', 'k', 'bits in a block', 'textbook bits (k)', '× textbook', 'log₂ 1/p'],
-                  [['%g' % p, '%.2f' % ours, k, block, '%.2f (%d)' % (textbook, textbook_k),
-                    '%.3f' % (float(ours) / float(textbook)), '%.2f' % -math.log2(p)]
-                   for p, ours, textbook, k, block, textbook_k in shown])
+    section.table(['p', 'bits a key', 'k', 'bits in a block', 'standard bits (k)', '× standard', 'log₂ 1/p'],
+                  [['%g' % p, '%.2f' % ours, k, block, '%.2f (%d)' % (standard, standard_k),
+                    '%.3f' % (float(ours) / float(standard)), '%.2f' % -math.log2(p)]
+                   for p, ours, standard, k, block, standard_k in shown])
     plots.lines(section.plot('bits', 'Bits per key against the rate'), x='false-positive rate', y='bits per key',
                 log_x=True, key='right top',
                 series=[('bloomfilter', [(p, ours) for p, ours, *_ in drawn]),
-                        ('textbook', [(p, textbook) for p, _, textbook, *_ in drawn]),
+                        ('standard', [(p, standard) for p, _, standard, *_ in drawn]),
                         ('information limit', [(p, -math.log2(p)) for p, *_ in drawn])])
 
 

@@ -9,8 +9,8 @@ SELECT p, n, s.bits = i.bits AS bits, s.bytes = i.bytes AS bytes, s.hashes = i.h
 		  FROM (VALUES (0.1), (0.01), (0.0001), (1e-7)) p (p), (VALUES (1000), (100000)) n (n)) x,
 	bloom_sizing(p, n) s, bloom_info(f) i
  ORDER BY n, p;
-SELECT fpp, round((s.bits / n / (-ln(fpp) / ln(2) ^ 2))::numeric, 2) AS over_real_textbook,
-	s.standard_hashes, round(s.standard_bits / n, 2) AS textbook, round(s.bits_per_key::numeric, 2) AS bits_per_key
+SELECT fpp, round((s.bits / n / (-ln(fpp) / ln(2) ^ 2))::numeric, 2) AS over_real_standard,
+	s.standard_hashes, round(s.standard_bits / n, 2) AS standard, round(s.bits_per_key::numeric, 2) AS bits_per_key
   FROM (VALUES (0.1), (0.01), (0.001), (0.0001), (1e-5), (1e-6), (1e-7)) p (fpp), (VALUES (1000000.0)) n (n),
 	bloom_sizing(fpp, n::bigint) s;
 -- Several filters: ten billion URLs at 0.0001 in less than 26 GB

@@ -121,7 +121,7 @@ CREATE TABLE made AS
     bloom_agg(k, 1e-7, 1000000) AS p7, bloom_agg(k) AS s2, bloom_agg(k, 1e-5) AS s5, count(*) AS n
   FROM generate_series(1, 1000000) k;
 SELECT p, expected, layers, octet_length(f::bytea) * 8 <= 1.06 * n * -ln(p) / ln(2) ^ 2 AS size,
-  octet_length(f::bytea) * 8 >= 0.99 * n * -ln(p) / ln(2) ^ 2 AS not_below_the_textbook,
+  octet_length(f::bytea) * 8 >= 0.99 * n * -ln(p) / ln(2) ^ 2 AS not_below_the_standard,
   abs(bloom_cardinality(f) - n) <= 0.01 * n AS cardinality,
   bloom_fpp(f) <= 1.05 * p AS rate, bloom_fpp(f) >= 0.9 * p AS not_wasteful, over_capacity
 FROM made, LATERAL (VALUES (0.1, p1), (0.01, p2), (0.001, p3), (1e-4, p4), (1e-5, p5), (1e-6, p6), (1e-7, p7), (0.01, s2), (1e-5, s5)) v(p, f),

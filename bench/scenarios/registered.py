@@ -25,10 +25,10 @@ def run(job, section):
         section.plan('numbers that were never added', session, FALSE.format(4), ['Parallel Seq Scan', 'bloom_contains'])
         session.execute('DROP TABLE numbers, phones')
 
-    section.text('''Numbers of 15 digits, as bigint; every thousandth is registered. Sizes are in MiB. *Textbook*:
+    section.text('''Numbers of 15 digits, as bigint; every thousandth is registered. Sizes are in MiB. *Standard*:
         the fewest bits there can be for a Bloom filter of so many keys. *Hash set*: eight bytes a number at load
         factors of 0.87 and 0.5, reckoned. Table, btree and hash index are PostgreSQL's, of these numbers alone.''')
-    section.table(['numbers', 'fpp', 'filter', 'textbook', 'filter / textbook', 'hash set', 'btree', 'hash index',
+    section.table(['numbers', 'fpp', 'filter', 'standard', 'filter / standard', 'hash set', 'btree', 'hash index',
                    'table'], sizes)
     section.text('**Making them** of that table, by a backend and one parallel worker; the filter by')
     section.code('sql', 'CREATE TABLE phones AS SELECT bloom_agg(phone, 1e-4, 1000000) AS registered FROM numbers;')
@@ -63,10 +63,10 @@ def one_size(job, session, full, sizes, builds, rates):
         with job.step('a filter of them at %g' % fpp, session) as built['filter at %g' % fpp]:
             session.execute('CREATE TABLE phones AS SELECT bloom_agg(phone, %s, %s) AS registered FROM numbers',
                             [fpp, n])
-        size, textbook = session.execute('''SELECT pg_column_size(registered), standard_bits / 8
+        size, standard = session.execute('''SELECT pg_column_size(registered), standard_bits / 8
                                               FROM phones, bloom_sizing(%s, %s)''', [fpp, n])[0]
-        job.check(size <= 1.06 * textbook or job.factor < 1, '%d bytes, textbook %d' % (size, textbook))
-        sizes.append([name, '%g' % fpp, *(mebibytes(x) for x in (size, textbook)), '%.3f' % (size / textbook),
+        job.check(size <= 1.06 * standard or job.factor < 1, '%d bytes, standard %d' % (size, standard))
+        sizes.append([name, '%g' % fpp, *(mebibytes(x) for x in (size, standard)), '%.3f' % (size / standard),
                       '%s to %s' % (mebibytes(8 * n / 0.87), mebibytes(8 * n / 0.5)),
                       mebibytes(indexes[0]), ''.join(map(mebibytes, indexes[1:])), mebibytes(table)])
 

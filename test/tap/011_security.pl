@@ -148,7 +148,7 @@ like($err, qr/must be owner of/, 'nor move them to another schema');
 # SECURITY.md gives a reason for each function.
 my $security =
   PostgreSQL::Test::Utils::slurp_file("$FindBin::RealBin/../../SECURITY.md");
-my %justified = map { $_ => 1 } $security =~ /`(bloom_\w+)`/g;
+my %justified = map { $_ => 1 } $security =~ /`(\w*bloom\w*)`/g;
 my @members = split /\n/, $node->safe_psql(
 	'app', q{
 SELECT DISTINCT proname FROM pg_depend JOIN pg_proc p ON p.oid = objid

@@ -94,7 +94,7 @@ my @versions = split /\n/,
 SELECT source FROM pg_extension_update_paths('bloomfilter')
 	WHERE target = 'next' AND path IS NOT NULL ORDER BY source});
 my $version = q{SELECT extversion FROM pg_extension WHERE extname = 'bloomfilter'};
-my $asked = q{SELECT sum(asked), sum(lost) FROM lost_keys('filters')};
+my $lost_keys = q{SELECT sum(probed), sum(lost) FROM lost_keys('filters')};
 my $by_index = q{
 SET enable_seqscan = off;
 SELECT count(*) FROM filters
@@ -132,9 +132,9 @@ foreach my $old (@versions)
 	isnt($node->psql($app, $new_answers, on_error_stop => 1),
 		0, "$old: it lacks what is new");
 	my $fingerprint = $node->safe_psql($app, 'SELECT fingerprint()');
-	my $answer = $node->safe_psql($app, $asked);
+	my $answer = $node->safe_psql($app, $lost_keys);
 	like($answer, qr/^\d{6}\|0$/, "$old: all keys are found beforehand");
-	$session->query('PREPARE asked AS ' . $asked);
+	$session->query('PREPARE asked AS ' . $lost_keys);
 	$session->query('EXECUTE asked') for 1 .. 6;
 	$node->command_ok(
 		[
@@ -149,7 +149,7 @@ foreach my $old (@versions)
 		$fresh, "$old: objects are those of a fresh installation");
 	is($node->safe_psql($app, 'SELECT fingerprint()'),
 		$fingerprint, "$old: filters are the same");
-	is($node->safe_psql($app, $asked), $answer, "$old: all keys are found");
+	is($node->safe_psql($app, $lost_keys), $answer, "$old: all keys are found");
 	is(($session->query('EXECUTE asked'))[0],
 		$answer, "$old: in a session from before, too");
 	is(($session->query($new_answers))[0],

@@ -298,13 +298,13 @@ test_design(void)
 			  "%g in blocks of 2^%d: %.6f bits per key, not %.6f",
 			  fpp, geometry.block_log2, got, best);
 		CHECK(got <= 1.05 * standard,
-			  "%g: %.6f bits per key, the textbook filter takes %.6f",
+			  "%g: %.6f bits per key, the standard filter takes %.6f",
 			  fpp, got, standard);
 		if (geometry.block_log2 > BF_MIN_BLOCK_LOG2)
 		{
 			best = reference_bits(fpp, geometry.block_log2 - 1);
 			CHECK(best > 1.05 * standard - 1.0 / 1024,
-				  "%g: blocks of 2^%d bits would do with %.6f, textbook %.6f",
+				  "%g: blocks of 2^%d bits would do with %.6f, standard %.6f",
 				  fpp, geometry.block_log2 - 1, best, standard);
 		}
 	}
@@ -376,7 +376,7 @@ test_million(void)
 		if (bits / allowed > worst)
 			worst = bits / allowed;
 	}
-	printf("# the largest takes %.4f times the textbook bits\n",
+	printf("# the largest takes %.4f times the standard bits\n",
 		   worst * 1.06);
 }
 
@@ -837,13 +837,13 @@ test_fold(void)
 int
 main(void)
 {
-	tap_run("textbook bits per key", test_standard);
+	tap_run("standard bits per key", test_standard);
 	tap_run("the rate of a block, against the exact one", test_second_order);
 	tap_run("bits per key and block size follow the table", test_table);
 	tap_run("the smallest block within 5 %, its best k and bits", test_design);
 	tap_run("a rate has one design, whatever is asked between",
 			test_remembered);
-	tap_run("a million keys take at most 1.06 times the textbook's bits",
+	tap_run("a million keys take at most 1.06 times the standard's bits",
 			test_million);
 	tap_run("number of blocks and capacity", test_geometries);
 	tap_run("the limit of 2^32 bits", test_limit);
