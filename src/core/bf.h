@@ -132,8 +132,8 @@ typedef enum BfStatus
 } BfStatus;
 
 /*
- * Types of keys.  Codes are part of the format: never reassign one.  Key types
- * from BF_KEY_ENUM on carry a name.
+ * Types of keys.  Codes are part of the format: never reassign one.  Those below
+ * BF_KEY_ENUM are consecutive; key types from there on carry a name.
  */
 typedef enum BfKeyTypeCode
 {

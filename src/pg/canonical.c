@@ -6,6 +6,8 @@
  * Equal keys have the same canonical bytes, whatever their SQL type within the
  * key type, their storage, the byte order of the machine and the encoding of
  * the database.  The bytes are part of the format (doc/FORMAT.md, section 4).
+ * A number of up to 64 bits is hashed as one, two numbers by hash_two_words(),
+ * and anything else as its bytes, never as the struct in memory.
  *
  *-------------------------------------------------------------------------
  */

@@ -73,7 +73,7 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	}
 	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
 		pgbloom_stored_open(fcinfo, value, probe);
-	else if (VARATT_IS_EXTERNAL(value))
+	else if (VARATT_IS_EXTERNAL(value)) /* an expanded object of others */
 		open_inline(fcinfo, detoast_attr(value), probe);
 	else
 		open_inline(fcinfo, value, probe);
@@ -112,7 +112,10 @@ pgbloom_probe_batch(PgBloomProbe *probe, int nkeys)
 	return is_sliced(probe);
 }
 
-/* Open only the header of a filter; the view has no pointer to the rest. */
+/*
+ * Open a filter for its header.  No more of a stored or compressed value is
+ * read, and the view has no pointer to the rest.
+ */
 void
 pgbloom_open_info(Datum filter, BfView *view)
 {

@@ -63,7 +63,7 @@ struct PgBloomStoredCache
 	CacheEntry *current;		/* probed last, or NULL */
 	BfView		view;			/* of its header or value */
 	LocalTransactionId lxid;	/* of all entries */
-	Size		limit;			/* of total: work_mem */
+	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
 	uint64		clock;			/* number of times current was set */
 	uint64		run_cost;		/* of slices since then */
@@ -327,8 +327,8 @@ pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
 }
 
 /*
- * Detoast the current filter if that is cheaper than the slices for as many
- * keys, and for more of them later.  If it does not fit into memory next to
+ * Detoast the current filter if that is cheaper than the slices read so far
+ * and one for each of the next keys.  If it does not fit into work_mem next to
  * the others, only the slices of this run count: where many filters are probed
  * in turn, each would be evicted before it is probed again.
  */

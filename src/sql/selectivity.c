@@ -221,6 +221,7 @@ estimate(PlannerInfo *root, Oid function, List *args, Oid collation,
 	if (constant->constisnull)
 		return 0;
 
+	/* makeConst() has detoasted it, but for a short header. */
 	image = (Bloom *) PG_DETOAST_DATUM_PACKED(constant->constvalue);
 	if (bf_open((const uint8_t *) VARDATA_ANY(image),
 				VARSIZE_ANY_EXHDR(image), &condition.filter) == BF_OK)

@@ -3,7 +3,8 @@
 
 No check runs it: from release 1.0 on, lines may be added, but none may
 change.  test/reader/check_reader.py compares the files with a server and with
-the reader.  Called as that is.
+the reader.  To add lines, extend KEYS or filters() and run it with PGHOST and
+PGDATABASE of a server that has the extension; needs python3-xxhash.
 """
 import base64
 import hashlib
