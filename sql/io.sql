@@ -19,8 +19,8 @@ INSERT INTO filters
   SELECT 'dense', bloom_agg('k' || i, 0.01, 20) FROM generate_series(1, 20) i UNION ALL
   SELECT 'dense, self-sized', bloom_agg('k' || i) FROM generate_series(1, 1000) i UNION ALL
   SELECT 'numbers', bloom_agg(i, 0.01, 20) FROM generate_series(1, 20) i UNION ALL
-  SELECT 'foreign kind', bloom_agg(ARRAY[i]) FROM generate_series(1, 3) i UNION ALL
-  SELECT 'foreign kind, dense', bloom_agg(ARRAY[i]) FROM generate_series(1, 100) i;
+  SELECT 'opclass keys', bloom_agg(ARRAY[i]) FROM generate_series(1, 3) i UNION ALL
+  SELECT 'opclass keys, dense', bloom_agg(ARRAY[i]) FROM generate_series(1, 100) i;
 -- More keys than expected: several layers.
 SET client_min_messages = error;
 INSERT INTO filters SELECT 'layers', bloom_agg('k' || i, 0.01, 20) FROM generate_series(1, 500) i;
@@ -56,7 +56,7 @@ COPY filters TO :'path' (FORMAT binary);
 COPY copies FROM :'path' (FORMAT binary);
 SELECT count(*), bool_and(c.f::bytea = o.f::bytea) AS equal FROM filters o JOIN copies c USING (name);
 SELECT name, bloom_contains(f, 'k1') AS k1, bloom_contains(f, '') AS empty_string
-FROM copies WHERE name !~ 'foreign|numbers|labels' ORDER BY name COLLATE "C";
+FROM copies WHERE name !~ 'opclass|numbers|labels' ORDER BY name COLLATE "C";
 
 -- As part of other values, in text and binary format.
 CREATE DOMAIN sparse_bloom AS bloom CHECK ((bloom_info(VALUE)).form = 'sparse');
@@ -191,8 +191,8 @@ FROM (VALUES
   (12, 'layers', 'dense', 7, '21'),
   (13, 'layers', 'dense', 7, 'ff'),
   (14, 'layers', 'sparse', 7, '01'),
-  (15, 'kind of keys', 'dense', 8, '15'),
-  (16, 'kind of keys', 'dense', 8, 'ff'),
+  (15, 'type of keys', 'dense', 8, '15'),
+  (16, 'type of keys', 'dense', 8, 'ff'),
   (17, 'enum without name', 'dense', 8, '40'),
   (18, 'length of name', 'dense', 9, '01'),
   (19, 'length of name', 'labels', 9, '00'),
@@ -202,8 +202,8 @@ FROM (VALUES
   (23, 'name', 'labels', 44, '0a'),
   (24, 'name', 'labels', 44, 'ff'),
   (25, 'byte order', 'dense', 10, '01'),
-  (26, 'byte order', 'foreign kind', 10, '00'),
-  (27, 'byte order', 'foreign kind', 10, '03'),
+  (26, 'byte order', 'opclass keys', 10, '00'),
+  (27, 'byte order', 'opclass keys', 10, '03'),
   (28, 'encoding', 'dense', 11, '06'),
   (29, 'hashes', 'dense', 12, '01'),
   (30, 'hashes', 'sparse', 12, '00000000'),
@@ -255,7 +255,7 @@ FROM (VALUES
   (76, 'exceptions', 'exclusions', 16, 'ffffffff'),
   (77, 'exceptions descend', 'exclusions', 140, 'ffffffffffffffff'),
   (78, 'exception, not a hit', 'exclusions', 140, '0000000000000000'),
-  (79, 'encoding', 'foreign kind', 11, '23'),
+  (79, 'encoding', 'opclass keys', 11, '23'),
   (80, 'name, DEL', 'labels', 44, '7f'),
   (81, 'name, C1 control', 'labels', 44, 'c285'),
   (82, 'name, surrogate', 'labels', 44, 'eda080')
@@ -305,7 +305,7 @@ BEGIN
         RETURN 'accepted, but loses keys';
       END IF;
     EXCEPTION WHEN datatype_mismatch OR invalid_text_representation THEN
-      kept := 'accepted, other kind of keys';
+      kept := 'accepted, other type of keys';
     END;
   EXCEPTION WHEN OTHERS THEN
     RETURN format('accepted, but %s: %s', SQLSTATE, SQLERRM);
@@ -340,7 +340,7 @@ INSERT INTO damage
 INSERT INTO damage
   SELECT name, 'bit of header or name', outcome_of(set_bit(f::bytea, n, 1 - get_bit(f::bytea, n)))
   FROM filters, generate_series(0, 52 * 8 - 1) n
-  WHERE name = 'foreign kind';
+  WHERE name = 'opclass keys';
 -- Every byte of header and directory set to its extremes.
 INSERT INTO damage
   SELECT name, 'byte of header or directory', outcome_of(set_byte(f::bytea, n, byte))

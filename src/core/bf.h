@@ -59,10 +59,14 @@
 
 #define BF_MAX_LAYERS			32
 
+/* A successor by growth has this many times the capacity of the largest layer. */
+#define BF_GROWTH				2
+
 /*
  * The generation of the last successor by growth; later ones repeat it.  There
  * are fewer generations than layers, so that among BF_MAX_LAYERS layers there
- * are always two of one generation, which can be merged.
+ * are always two of one generation, which can be merged.  Part of the format;
+ * by doubling, a filter of one block reaches BF_MAX_BITS at this generation.
  */
 #define BF_MAX_GENERATION		23
 

@@ -85,12 +85,12 @@ grow(BfBuilder *b, uint32_t remaining)
 	}
 
 	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
-	if (wanted < 2 * largest)
-		wanted = 2 * largest;
+	if (wanted < BF_GROWTH * largest)
+		wanted = BF_GROWTH * largest;
 	if (wanted < remaining)
 		wanted = remaining;
 
-	/* A layer of less than an eighth would hardly be worth its probes. */
+	/* A layer far below the largest would hardly be worth its probes. */
 	status = successor_geometry(b, fpp, wanted, largest / 8, &geometry);
 	if (status != BF_OK)
 		return status;

@@ -46,13 +46,13 @@ choose_probes(const BfView *view)
  * The most memory in one piece that working on filters of this content may
  * ask for: what their keys ask for, which is bounded by their size, and the
  * layer for as many keys as they say that they expect.  A successor of a
- * layer has twice its capacity, which is at most the number of its bits, at
+ * layer has BF_GROWTH times its capacity, which is at most the number of its bits, at
  * a rate that takes up to 120 bits a key.
  */
 static size_t
 max_memory(const BfView *view, size_t size)
 {
-	size_t		max = 2 * 120 * size + BF_MAX_EXCLUSIONS * 8 +
+	size_t		max = BF_GROWTH * 120 * size + BF_MAX_EXCLUSIONS * 8 +
 		BF_MAX_LAYERS * sizeof(BfBuildLayer);
 	BfGeometry	geometry;
 

@@ -98,11 +98,11 @@ my $lost_keys = q{SELECT sum(probed), sum(lost) FROM lost_keys('filters')};
 my $by_index = q{
 SET enable_seqscan = off;
 SELECT count(*) FROM filters
-	WHERE f = (SELECT f FROM filters WHERE kind = 'jsonb' AND form = 'large')};
+	WHERE f = (SELECT f FROM filters WHERE key_type = 'jsonb' AND form = 'large')};
 my $new_answers = q{
 SELECT bool_and(bloom_next(f |@| f, 'other ' || i))
 	FROM filters, generate_series(1, 1000) i
-	WHERE kind = 'text' AND form = 'large'};
+	WHERE key_type = 'text' AND form = 'large'};
 
 cmp_ok(scalar @versions, '>', 0, 'there are versions to update from');
 
@@ -134,8 +134,8 @@ foreach my $old (@versions)
 	my $fingerprint = $node->safe_psql($app, 'SELECT fingerprint()');
 	my $answer = $node->safe_psql($app, $lost_keys);
 	like($answer, qr/^\d{6}\|0$/, "$old: all keys are found beforehand");
-	$session->query('PREPARE asked AS ' . $lost_keys);
-	$session->query('EXECUTE asked') for 1 .. 6;
+	$session->query('PREPARE lost_keys AS ' . $lost_keys);
+	$session->query('EXECUTE lost_keys') for 1 .. 6;
 	$node->command_ok(
 		[
 			'pg_dump', '--no-sync', '-f', "$dumps/$app.sql",
@@ -150,7 +150,7 @@ foreach my $old (@versions)
 	is($node->safe_psql($app, 'SELECT fingerprint()'),
 		$fingerprint, "$old: filters are the same");
 	is($node->safe_psql($app, $lost_keys), $answer, "$old: all keys are found");
-	is(($session->query('EXECUTE asked'))[0],
+	is(($session->query('EXECUTE lost_keys'))[0],
 		$answer, "$old: in a session from before, too");
 	is(($session->query($new_answers))[0],
 		't', "$old: it can call what is new");

@@ -956,7 +956,7 @@ test_growth(void)
 				BfGeometry	designed;
 
 				if (i > 0)
-					wanted = 2 * image.view.layers[i - 1].geometry.capacity;
+					wanted = BF_GROWTH * image.view.layers[i - 1].geometry.capacity;
 				bf_geometry_for(ldexp(rates[p], -i), wanted, &designed);
 				CHECK(geometry->fpp == ldexp(rates[p], -i),
 					  "%g, layer %d has rate %g", rates[p], i, geometry->fpp);
@@ -1016,7 +1016,7 @@ test_growth_by_known_keys(void)
 	add_keys(&b, 1000, 1000, 1);
 	image_write(&after, &b, false);
 	finish(&b, &env);
-	CHECK(before.view.nlayers > 3, "%d layers", before.view.nlayers);
+	CHECK(before.view.nlayers > 1, "%d layers", before.view.nlayers);
 	CHECK(image_equal(&before, &after), "adding keys again changes bytes");
 	image_free(&before);
 	image_free(&after);
