@@ -12,9 +12,9 @@
  * An image is used in two ways:
  *
  * - BfView reads it in place.  bf_open() checks the header and the layer
- *	 directory; bf_contains() and the accessors then read the bytes.  Where
- *	 only the first bytes are at hand, bf_open_header() and
- *	 bf_contains_sliced() replace them.
+ *	 directory; bf_contains() and the accessors then read the bytes.  If
+ *	 only the first bytes are in memory, use bf_open_header() and
+ *	 bf_contains_sliced() instead.
  * - BfBuilder is a filter under construction.  It takes hashes and views in
  *	 any order, and writes one canonical image at the end.
  *
@@ -290,8 +290,8 @@ typedef struct BfInterrupts
 
 /*
  * What the core needs from its surroundings.  alloc returns NULL if there is
- * no memory.  The core owns nothing but memory from alloc, so whoever releases
- * that as a whole may abandon a builder at any check for interrupts.
+ * no memory.  The core owns nothing but memory from alloc, so a caller that
+ * releases all of it may abandon a builder at any check for interrupts.
  */
 typedef struct BfEnv
 {

@@ -7,8 +7,8 @@
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
  * key type if it has one, the layer directory, and then either the hashes of
  * the sparse form or the blocks of the layers and the hashes of exclusions.
- * Behind a length word of four bytes, as PostgreSQL has it, every field lies
- * at a multiple of its size.
+ * After a length word of four bytes, as PostgreSQL has it, every field is
+ * aligned to its size.
  *
  * bf_open_header() checks all that can be known from the header, the directory
  * and the length, which makes every later access safe.  Its time does not
@@ -269,10 +269,9 @@ open_layers(const uint8_t *header, size_t at, BfView *view)
 }
 
 /*
- * Open an image of size bytes of which only the first are at hand: at least
+ * Open an image of size bytes of which only the first are in memory: at least
  * BF_MAX_HEADER of them, or as many as its header and directory are known to
- * take, or all.  The view tells where everything lies, but has no pointers to
- * it.
+ * take, or all.  The view has the offsets of everything, but no pointers to it.
  *
  * BF_CORRUPT or BF_UNKNOWN_VERSION if it is not an image; then view->reason is
  * a sentence that says why, and nothing else in the view may be used.
@@ -304,9 +303,9 @@ bf_open_header(const uint8_t *header, size_t size, BfView *view)
 }
 
 /*
- * Open an image that is at hand as a whole; status and reason as those of
- * bf_open_header.  The content is not looked at: an image that comes from
- * outside has to pass bf_validate first.
+ * Open an image that is completely in memory; status and reason are as in
+ * bf_open_header.  The content is not checked: an image from outside has to
+ * pass bf_validate first.
  */
 BfStatus
 bf_open(const uint8_t *image, size_t size, BfView *view)

@@ -146,8 +146,8 @@ bf_list_dedup(uint64_t *list, size_t n)
 
 /*
  * Merge an ascending tail into an ascending list, which has room for both.
- * The tail lies elsewhere: it is merged from the back, over what follows the
- * list.
+ * The two do not overlap.  The merge begins at the end and writes to the room
+ * behind the list.
  */
 void
 bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)

@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * probe.c
- *	  Whether a hash is in an image, which is at hand as a whole or comes in
- *	  slices.
+ *	  Whether a hash is in an image, which is in memory or read in slices.
  *
  * A sparse filter contains its hashes.  A dense filter contains what any of
  * its layers contains, without its exclusions.
@@ -39,7 +38,7 @@ bf_contains(const BfView *view, uint64_t hash)
 }
 
 /*
- * The same for an image of which only the header is at hand.  The last layer
+ * The same for an image of which only the header is in memory.  The last layer
  * is the largest and holds the most keys, so it is probed first.
  */
 bool

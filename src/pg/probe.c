@@ -80,7 +80,7 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	probe->params = &probe->view->params;
 }
 
-/* Is only the header at hand, so that slices are read? */
+/* Is only the header in memory, so that slices are read? */
 static inline bool
 is_sliced(const PgBloomProbe *probe)
 {

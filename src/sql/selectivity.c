@@ -164,7 +164,7 @@ look_up_common_values(Condition *condition, double *sum_all,
  * The most common values are looked up if the user may read them.  For the
  * other values, assume that all keys that remain in the filter occur in the
  * column, each as often as any other value.  Keys that do not occur make this
- * an overestimate, which is the lesser evil.
+ * an overestimate, which does less harm than an underestimate.
  */
 static double
 share_of_rows(Condition *condition, bool readable)

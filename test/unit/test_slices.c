@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * test_slices.c
- *	  Images of which only the header is at hand: the same answers as from
- *	  the whole, from few parts.
+ *	  Images of which only the header is in memory: the same answers as from
+ *	  the whole, with few reads.
  *
  *-------------------------------------------------------------------------
  */
