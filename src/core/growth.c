@@ -57,7 +57,7 @@ successor_geometry(const BfBuilder *b, double fpp, uint64_t n, uint64_t min,
  * Append the successor of full layers: for expected keys, twice the capacity
  * of the largest layer, or the keys that are known to remain, whichever is
  * most, at half of the lowest rate.  Merged layers do not count: what they
- * record is not what they were made for.
+ * record is their content, not what they were sized for.
  */
 static BfStatus
 grow(BfBuilder *b, uint32_t remaining)

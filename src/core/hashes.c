@@ -45,10 +45,10 @@ bf_builder_free_hashes(BfBuilder *b)
  * Add all collected hashes to the layers, of which there is at least one, and
  * forget them.
  *
- * The list is ascending, and neighbours in it lie in neighbouring blocks.
- * Added one after the other, they would fill a layer without room for all of
- * them from its first block on, and ruin its rate there.  So they are added
- * in another order, unless the last layer takes all of them in any order.
+ * The list is ascending, so neighbours belong to neighbouring blocks.  In this
+ * order, hashes would fill a layer without room for all of them block by block,
+ * with a rate far above the one it is made for.  So they are added in another
+ * order, unless the last layer takes all of them in any order.
  */
 BfStatus
 bf_builder_flush_hashes(BfBuilder *b)

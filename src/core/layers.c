@@ -103,7 +103,7 @@ bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry)
 	return BF_OK;
 }
 
-/* The order of layers in an image: smaller, laxer and emptier ones first. */
+/* The order of layers in an image: capacity, falling fpp, and all else. */
 static int
 compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
 {
