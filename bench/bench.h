@@ -30,7 +30,7 @@ fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Zeroed memory of the chosen key type of pages, starting at a huge one. */
+/* Zeroed memory in pages of the chosen size, aligned to a huge page. */
 static inline void *
 bench_alloc(size_t size)
 {
@@ -45,7 +45,7 @@ bench_alloc(size_t size)
 	aligned = start + HUGE_PAGE;
 	aligned -= (uintptr_t) aligned % HUGE_PAGE;
 
-	/* What bench_free needs lies in the page before. */
+	/* bench_free finds these in the page before. */
 	((size_t *) aligned)[-1] = reserved;
 	((uint8_t **) aligned)[-2] = start;
 	(void) madvise(aligned, size,

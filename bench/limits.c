@@ -13,46 +13,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "bf.h"
+#include "bench.h"
 #include "builder.h"
-
-static void *
-env_alloc(void *context, size_t size)
-{
-	(void) context;
-	return malloc(size);
-}
-
-static void
-env_free(void *context, void *pointer)
-{
-	(void) context;
-	free(pointer);
-}
-
-static void
-env_check_interrupts(void *context)
-{
-	(void) context;
-}
-
-static const BfEnv env = {env_alloc, env_free, NULL,
-{env_check_interrupts, NULL}};
 
 /* How many keys fit, in millions. */
 static double
 keys_until_full(double fpp, bool aggregate)
 {
-	BfParams	params = {0};
 	BfBuilder	b;
 	uint64_t	n = 0;
 
-	params.fpp = fpp;
-	bf_builder_init(&b, &env, &params);
+	start(&b, fpp, 0);
 	if (aggregate)
 		bf_builder_compact_at_end(&b);
 	while (bf_builder_add(&b, bf_hash_u64(n, 0)) == BF_OK)

@@ -9,6 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <math.h>
+
 #include "bytes.h"
 #include "fuzz.h"
 
@@ -44,21 +46,31 @@ choose_probes(const BfView *view)
 
 /*
  * The most memory in one piece that working on filters of this content may
- * ask for: what their keys ask for, which is bounded by their size, and the
- * layer for as many keys as they say that they expect.  A successor of a
- * layer has BF_GROWTH times its capacity, which is at most the number of its bits, at
- * a rate that takes up to 120 bits a key.
+ * take: what their keys take, which is bounded by their size, and the layer
+ * for as many keys as they expect, or as one layer can be made for.  A
+ * successor has BF_GROWTH times the capacity of a layer, which is at most the
+ * number of its bits, at a rate that takes up to 120 bits per key.
  */
 static size_t
 max_memory(const BfView *view, size_t size)
 {
 	size_t		max = BF_GROWTH * 120 * size + BF_MAX_EXCLUSIONS * 8 +
 		BF_MAX_LAYERS * sizeof(BfBuildLayer);
+	uint64_t	expected = view->params.expected;
+	double		fpp = view->params.fpp;
+	uint64_t	possible;
 	BfGeometry	geometry;
+	int			i;
 
-	if (view->params.expected > 0 &&
-		bf_geometry_for(view->params.fpp, view->params.expected,
-						&geometry) == BF_OK)
+	/* A successor has half of the lowest rate. */
+	for (i = 0; i < view->nlayers; i++)
+		fpp = fmin(fpp, view->layers[i].geometry.fpp);
+	fpp = fmax(fpp / 2, BF_LAYER_FPP_MIN);
+	possible = bf_max_keys(fpp);
+	if (expected > possible)
+		expected = possible;
+	if (expected > 0 &&
+		bf_geometry_for(fpp, expected, &geometry) == BF_OK)
 		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
 	return max;
 }
