@@ -11,7 +11,7 @@ MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/pg/*.c \
-	src/sql/*.c)))
+	src/sql/*.c src/join/*.c src/index/*.c src/*.c)))
 
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" \
 	$(dir $(lastword $(MAKEFILE_LIST)))bloomfilter.control)
@@ -25,10 +25,10 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 # PORTNAME comes from PGXS, so it is known only when the library is linked.
 SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
-# For test/tap/010_out_of_memory.pl, allocations that can be made to fail; for
-# 015_indirect.pl, indirect TOAST pointers.
+# For tests in test/tap: allocations that can be made to fail, indirect TOAST
+# pointers, and an FmgrInfo that is used again after an error.
 ifdef FAIL_ALLOC
-OBJS += test/fault/fail_alloc.o test/fault/indirect.o
+OBJS += $(addprefix test/fault/,fn_extra.o fail_alloc.o indirect.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
 	MemoryContextAllocZero MemoryContextAllocExtended)
 endif

@@ -919,3 +919,100 @@ CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 );
 COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS
 	'intersection of filters; NULL is ignored, no filters give NULL';
+
+--
+-- Index access method
+--
+
+CREATE FUNCTION bloomfilter_handler(internal) RETURNS index_am_handler
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloomfilter_handler(internal) IS
+	'handler of access method bloomfilter';
+
+CREATE ACCESS METHOD bloomfilter TYPE INDEX HANDLER bloomfilter_handler;
+COMMENT ON ACCESS METHOD bloomfilter IS
+	'index that is a Bloom filter of its keys; functions look into it';
+
+CREATE OPERATOR FAMILY bloomfilter_ops USING bloomfilter;
+COMMENT ON OPERATOR FAMILY bloomfilter_ops USING bloomfilter IS
+	'all types that can be keys';
+
+-- Keys are hashed as keys of type bloom are, so there are no support functions.
+CREATE OPERATOR CLASS bloomfilter_ops
+	DEFAULT FOR TYPE anyelement USING bloomfilter FAMILY bloomfilter_ops AS
+	STORAGE anyelement;
+COMMENT ON OPERATOR CLASS bloomfilter_ops USING bloomfilter IS
+	'all types that can be keys';
+
+CREATE FUNCTION bloom_index_contains(index regclass, key anyelement)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_index_contains'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50;
+COMMENT ON FUNCTION bloom_index_contains(regclass, anyelement) IS
+	'whether the index contains the key; false is certain, true is probable';
+
+CREATE FUNCTION bloom_index_contains(index regclass, key bloom_key)
+	RETURNS boolean
+	AS 'MODULE_PATHNAME', 'bloom_index_contains'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50;
+COMMENT ON FUNCTION bloom_index_contains(regclass, bloom_key) IS
+	'whether the index contains the key; false is certain, true is probable';
+
+CREATE FUNCTION bloom_index_contains_each(index regclass, keys anyarray)
+	RETURNS boolean[]
+	AS 'MODULE_PATHNAME', 'bloom_index_contains_each'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_index_contains_each(regclass, anyarray) IS
+	'bloom_index_contains for each element, in the form of the array';
+
+CREATE FUNCTION bloom_index_contains_each(index regclass, keys bloom_keys)
+	RETURNS boolean[]
+	AS 'MODULE_PATHNAME', 'bloom_index_contains_each'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500;
+COMMENT ON FUNCTION bloom_index_contains_each(regclass, bloom_keys) IS
+	'bloom_index_contains for each element, in the form of the array';
+
+CREATE FUNCTION bloom_index_info(
+	index regclass,
+	OUT key_type text,
+	OUT fpp float8,
+	OUT expected bigint,
+	OUT seed bigint,
+	OUT layers int,
+	OUT pages bigint,
+	OUT bytes bigint,
+	OUT bits bigint,
+	OUT hashes int,
+	OUT block_bits int,
+	OUT bits_set bigint,
+	OUT fill float8,
+	OUT cardinality bigint,
+	OUT keys_since_build bigint,
+	OUT current_fpp float8)
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 5000;
+COMMENT ON FUNCTION bloom_index_info(regclass) IS
+	'parameters, layout, size, number of keys and current false-positive rate of an index';
+
+CREATE FUNCTION bloom_index_filter(index regclass) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 5000;
+COMMENT ON FUNCTION bloom_index_filter(regclass) IS
+	'copy of an index as a filter';
+
+CREATE FUNCTION bloom_index_check(index regclass) RETURNS void
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 5000;
+COMMENT ON FUNCTION bloom_index_check(regclass) IS
+	'verify an index: its structure, and that each visible row of the table is found';
+
+--
+-- Join filters
+--
+
+CREATE FUNCTION bloom_join_probe(filter integer, VARIADIC keys "any") RETURNS boolean
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C STABLE PARALLEL SAFE COST 5;
+COMMENT ON FUNCTION bloom_join_probe(integer, "any") IS
+	'used in plans with join filters: can the row have a match; otherwise true';

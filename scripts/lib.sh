@@ -337,11 +337,13 @@ make_extension() {   # DIRECTORY MAKE-ARGUMENT...
 	make -s --no-print-directory -C "$1" -j "$(nproc)" with_llvm=no PG_CONFIG="$pg_config" "${@:2}"
 }
 
+copy_to() {   # DIRECTORY
+	cp -R "$work/src" "$1" && remove_objects "$1"
+}
+
 # A copy of the sources, built with other options.
 build_copy() {   # DIRECTORY MAKE-ARGUMENT...
-	cp -R "$work/src" "$1" || return
-	remove_objects "$1"
-	make_extension "$@" all
+	copy_to "$1" && make_extension "$@" all
 }
 
 # Links the files of the server's directory $1 into the private copy, except an installed bloomfilter.

@@ -1,29 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables go both ways between this file and scripts/check
 # What scripts/check --valgrind needs: a server that is built for valgrind, and the groups that only this server has.
-# Sourced by scripts/check, after lib.sh.
+# Sourced by scripts/check, after lib.sh and source.sh.
 #
 # PostgreSQL tells valgrind about palloc and pfree only if compiled with USE_VALGRIND; otherwise valgrind does not see
 # an overrun within a block of palloc. No package is built like that. The source is PostgreSQL's original archive,
 # because Debian's patches make it install into the directories of the system. It is built once and kept; remove the
 # directory to build it again.
-
-# The original archive of postgresql-MAJOR, in the current directory, by package lists of our own: those of the system
-# mostly have no sources. The lists may name a version that the mirror no longer has; then an earlier one is taken.
-download_source() {   # MAJOR
-	local version options=(-o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
-		-o Dir::State::lists="$PWD/lists" -o Dir::Cache="$PWD/cache" -o APT::Sandbox::User=root)
-	mkdir -p lists/partial cache/archives/partial
-	# shellcheck disable=SC2016
-	apt-get indextargets --format 'deb-src $(SITE) $(RELEASE) $(COMPONENT)' "Identifier: Packages" |
-		sort -u >sources.list
-	apt-get "${options[@]}" -qq update
-	for version in $(apt-cache "${options[@]}" showsrc --only-source "postgresql-$1" |
-		sed -n 's/^Version: //p' | sort -rVu); do
-		rm -f postgresql-*
-		! apt-get "${options[@]}" -qq --download-only --only-source source "postgresql-$1=$version" || return 0
-	done
-	die "the source of PostgreSQL $1 cannot be downloaded"
-}
 
 build_for_valgrind() {   # MAJOR DIRECTORY
 	local dir=$work/postgresql part

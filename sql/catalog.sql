@@ -21,17 +21,20 @@ CREATE VIEW offenders AS
   UNION ALL
   SELECT object, 'is not parallel safe'
   FROM members JOIN pg_proc p ON objid = p.oid
-  WHERE classid = 'pg_proc'::regclass AND proparallel <> 's'
+  WHERE classid = 'pg_proc'::regclass AND proparallel <> 's' AND
+    proname NOT IN ('bloom_index_info', 'bloom_index_filter', 'bloom_index_check')
   UNION ALL
   SELECT object, 'is not immutable'
   FROM members JOIN pg_proc p ON objid = p.oid
   WHERE classid = 'pg_proc'::regclass AND provolatile <> 'i' AND
-    proname NOT IN ('bloom_key_recv', 'bloom_key_send', 'bloom_keys_recv', 'bloom_keys_send', 'bloom_contsel', 'bloom_contjoinsel')
+    proname NOT IN ('bloom_key_recv', 'bloom_key_send', 'bloom_keys_recv', 'bloom_keys_send', 'bloom_contsel', 'bloom_contjoinsel',
+      'bloom_join_probe') AND
+    (provolatile <> 's' OR proname NOT LIKE 'bloom\_index\_%')
   UNION ALL
   SELECT object, 'has no cost'
   FROM members JOIN pg_proc p ON objid = p.oid
   WHERE classid = 'pg_proc'::regclass AND prokind = 'f' AND procost = 1 AND
-    proname !~ '^bloom_keys?_|_support$|^bloom_cont(join)?sel$|^bloom_to_bytea$'
+    proname !~ '^bloom_keys?_|_support$|^bloom_cont(join)?sel$|^bloom_to_bytea$|^bloomfilter_handler$'
   UNION ALL
   SELECT object, 'has no path to serialize its state'
   FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
@@ -126,7 +129,8 @@ ORDER BY o.oid::regoperator::text COLLATE "C";
 
 SELECT am.amname AS method, c.opcname AS class, c.opcintype::regtype AS type, c.opcdefault AS default, amvalidate(c.oid) AS valid
 FROM members JOIN pg_opclass c ON objid = c.oid JOIN pg_am am ON c.opcmethod = am.oid
-WHERE classid = 'pg_opclass'::regclass;
+WHERE classid = 'pg_opclass'::regclass
+ORDER BY 1;
 
 -- Storage 'e' is external, alignment 'd' double.
 SELECT typname, typlen, typbyval, typstorage, typalign, typcategory, typdelim,

@@ -62,8 +62,8 @@ SELECT path, g, i
 		('bloom_try_add', (bloom_try_add(e, i)).filter),
 		('union with a sparse filter', e | bloom_add(bloom_empty(), i)),
 		('union with a dense filter', (SELECT bloom_agg(j, 0.1, 10000) FROM generate_series(i - 5000, i) j) | e),
-		('union with another shape', e | (SELECT bloom_agg(j) FROM generate_series(i, i + 500) j)),
-		('union with the filter without exceptions', e | excluded.f),
+		('union with another geometry', e | (SELECT bloom_agg(j) FROM generate_series(i, i + 500) j)),
+		('union with the filter without exclusions', e | excluded.f),
 		('bloom_union_agg', (SELECT bloom_union_agg(u) FROM (VALUES (e), (bloom_add(bloom_empty(), i))) u (u)))) p (path, g);
 SELECT path, f @> key AS found,
 	(SELECT count(*) FROM generate_series(1, 10000) i WHERE NOT f @> i) AS lost

@@ -164,7 +164,7 @@ CREATE FUNCTION patch(name text, at int, bytes text) RETURNS bytea LANGUAGE sql 
   SELECT overlay(f::bytea PLACING decode(bytes, 'hex') FROM at + 1)
   FROM filters WHERE filters.name = patch.name
 $$;
-CREATE FUNCTION refusal(image bytea) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION rejection(image bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   detail text; hint text;
 BEGIN
@@ -175,7 +175,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(' ', SQLSTATE || ':', detail, NULLIF(hint, ''));
 END
 $$;
-SELECT what, name, at, bytes, refusal(patch(name, at, bytes))
+SELECT what, name, at, bytes, rejection(patch(name, at, bytes))
 FROM (VALUES
   (1, 'magic', 'dense', 0, '626c6d66'),
   (2, 'version', 'dense', 4, '00'),
@@ -209,8 +209,8 @@ FROM (VALUES
   (30, 'hashes', 'sparse', 12, '00000000'),
   (31, 'hashes', 'sparse', 12, 'ffffffff'),
   (32, 'hashes, big-endian', 'sparse', 12, '00000003'),
-  (33, 'exceptions', 'dense', 16, '01'),
-  (34, 'exceptions', 'sparse', 19, '80'),
+  (33, 'exclusions', 'dense', 16, '01'),
+  (34, 'exclusions', 'sparse', 19, '80'),
   (35, 'rate 0', 'dense', 28, '0000000000000000'),
   (36, 'rate NaN', 'dense', 28, '000000000000f87f'),
   (37, 'rate infinite', 'dense', 28, '000000000000f07f'),
@@ -250,22 +250,22 @@ FROM (VALUES
   (71, 'bits', 'dense', 76, '0000000000000000'),
   (72, 'bits', 'dense', 139, 'ff'),
   (73, 'hashes descend', 'sparse', 44, 'ffffffffffffffff'),
-  (74, 'exceptions', 'exclusions', 16, '01'),
-  (75, 'exceptions', 'exclusions', 16, '01100000'),
-  (76, 'exceptions', 'exclusions', 16, 'ffffffff'),
-  (77, 'exceptions descend', 'exclusions', 140, 'ffffffffffffffff'),
-  (78, 'exception, not a hit', 'exclusions', 140, '0000000000000000'),
+  (74, 'exclusions', 'exclusions', 16, '01'),
+  (75, 'exclusions', 'exclusions', 16, '01100000'),
+  (76, 'exclusions', 'exclusions', 16, 'ffffffff'),
+  (77, 'exclusions descend', 'exclusions', 140, 'ffffffffffffffff'),
+  (78, 'exclusion, not a hit', 'exclusions', 140, '0000000000000000'),
   (79, 'encoding', 'opclass keys', 11, '23'),
   (80, 'name, DEL', 'labels', 44, '7f'),
   (81, 'name, C1 control', 'labels', 44, 'c285'),
   (82, 'name, surrogate', 'labels', 44, 'eda080')
 ) patches (n, what, name, at, bytes)
 ORDER BY n;
-SELECT refusal(overlay(f::bytea PLACING substr(f::bytea, 45, 8) FROM 53)) AS equal_hashes
+SELECT rejection(overlay(f::bytea PLACING substr(f::bytea, 45, 8) FROM 53)) AS equal_hashes
 FROM filters WHERE name = 'sparse';
 
 -- A few bytes that declare half a gigabyte: no memory is allocated for it.
-SELECT refusal(substr(f::bytea, 1, 44) ||
+SELECT rejection(substr(f::bytea, 1, 44) ||
   '\x000080000906000001000000000000007b14ae47e17a843f0000000000000000') AS short_of_half_a_gigabyte
 FROM filters WHERE name = 'dense';
 
@@ -282,12 +282,12 @@ CREATE TABLE damage (name text, how text, outcome text);
 CREATE FUNCTION outcome_of(image bytea) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   f bloom;
-  kept text := 'accepted';
+  outcome text := 'accepted';
 BEGIN
   BEGIN
     f := image::bloom;
   EXCEPTION WHEN OTHERS THEN
-    RETURN 'refused, ' || SQLSTATE;
+    RETURN 'rejected, ' || SQLSTATE;
   END;
   BEGIN
     IF f::bytea <> image OR f::text::bloom::bytea <> image THEN
@@ -305,12 +305,12 @@ BEGIN
         RETURN 'accepted, but loses keys';
       END IF;
     EXCEPTION WHEN datatype_mismatch OR invalid_text_representation THEN
-      kept := 'accepted, other type of keys';
+      outcome := 'accepted, other type of keys';
     END;
   EXCEPTION WHEN OTHERS THEN
     RETURN format('accepted, but %s: %s', SQLSTATE, SQLERRM);
   END;
-  RETURN kept;
+  RETURN outcome;
 END
 $$;
 
@@ -331,7 +331,7 @@ INSERT INTO damage
   SELECT name, CASE WHEN n < 44 * 8 THEN 'bit of header'
       WHEN name IN ('dense', 'exclusions') AND n < 76 * 8 THEN 'bit of directory'
       WHEN name IN ('dense', 'exclusions') AND n < 140 * 8 THEN 'bit of filter'
-      WHEN name = 'exclusions' THEN 'bit of exceptions'
+      WHEN name = 'exclusions' THEN 'bit of exclusions'
       WHEN name = 'labels' AND n < 52 * 8 THEN 'bit of name' ELSE 'bit of hashes' END,
     outcome_of(set_bit(f::bytea, n, 1 - get_bit(f::bytea, n)))
   FROM filters, generate_series(0, octet_length(f::bytea) * 8 - 1) n
@@ -357,7 +357,7 @@ BEGIN
   EXECUTE format('COPY copies FROM %L (FORMAT binary)', path);
   RETURN 'accepted';
 EXCEPTION WHEN OTHERS THEN
-  RETURN 'refused, ' || SQLSTATE;
+  RETURN 'rejected, ' || SQLSTATE;
 END
 $$;
 TRUNCATE copies;
@@ -407,7 +407,7 @@ FROM (SELECT forge(overlay(f::bytea PLACING '\xffffffffffffffff' FROM 45)) AS f 
 SELECT count(*) FROM filters WHERE bloom_cardinality(f) >= 0;
 
 COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
-DROP FUNCTION patch, refusal, outcome_of, receive, forge;
+DROP FUNCTION patch, rejection, outcome_of, receive, forge;
 DROP PROCEDURE try;
 DROP TABLE filters, copies, damage, damaged;
 DROP TYPE weekday;

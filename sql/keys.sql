@@ -306,7 +306,7 @@ SELECT bloom_contains(bloom_agg(c), 'ABC') AS upper, bloom_agg(c) @> 'abc' AS lo
   bloom_agg(c) @> 'abcd' AS none
 FROM unnest('{Abc,Def}'::citext[]) c;
 
--- One call site gets filters of several key types.
+-- One call gets filters of several key types.
 CREATE TABLE mixed (n int, f bloom);
 INSERT INTO mixed VALUES
   (1, bloom_add(bloom_empty(), 'ok'::text)), (2, bloom_add(bloom_empty(), 'ok'::mood)),
@@ -369,8 +369,8 @@ CREATE DOMAIN weather AS mood;
 -- Keys of another key type: every pair of these types, by every function.
 --
 
-CREATE TABLE kinds (n serial, type text, value text);
-INSERT INTO kinds (type, value) VALUES
+CREATE TABLE typed (n serial, type text, value text);
+INSERT INTO typed (type, value) VALUES
   ('text', '''1'''), ('varchar', '''1'''), ('char(3)', '''1'''), ('name', '''1'''), ('word', '''1'''),
   ('bytea', '''1'''), ('int2', '1'), ('int4', '1'), ('int8', '1'), ('shorter', '1'),
   ('float4', '1'), ('float8', '1'), ('numeric', '1'), ('bool', 'true'), ('"char"', '''1'''), ('oid', '1'),
@@ -390,7 +390,7 @@ CREATE TABLE probes AS
     outcome(format('(bloom_agg(%1$s::%2$s) | bloom_agg(%3$s::%4$s)) @> %3$s::%4$s', x.value, x.type, y.value, y.type)) AS union,
     outcome(format('bloom_union_agg(f) @> %3$s::%4$s FROM (SELECT bloom_agg(%1$s::%2$s) UNION ALL SELECT bloom_agg(%3$s::%4$s)) u(f)',
       x.value, x.type, y.value, y.type)) AS union_agg
-  FROM kinds x, kinds y;
+  FROM typed x, typed y;
 -- Either all of them find the key, or each is an error.
 SELECT contains, contained, add, "union", union_agg, count(*) FROM probes
 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5;
@@ -399,9 +399,9 @@ SELECT filter, string_agg(key, ', ' ORDER BY m) AS finds FROM probes WHERE conta
 GROUP BY n, filter HAVING count(*) > 1 ORDER BY n;
 -- Literals
 SELECT literal, count(*), CASE WHEN literal = 'true' THEN string_agg(type, ', ' ORDER BY n) END AS filters
-FROM kinds, LATERAL outcome(format('bloom_agg(%s::%s) @> %L', value, type, trim(value, ''''))) literal
+FROM typed, LATERAL outcome(format('bloom_agg(%s::%s) @> %L', value, type, trim(value, ''''))) literal
 GROUP BY literal ORDER BY literal;
-DROP TABLE kinds, probes;
+DROP TABLE typed, probes;
 
 -- A type is identified by its name without schema, so it can change its
 -- schema.  A literal finds it with any search path and with other types of

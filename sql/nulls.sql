@@ -63,7 +63,7 @@ UPDATE filters SET f = bloom_add(f, (SELECT key FROM queue));
 UPDATE filters SET f = bloom_exclude_all(f, (SELECT array_agg(key) FROM queue));
 INSERT INTO filters VALUES ('sparse', bloom_empty())
 	ON CONFLICT (form) DO UPDATE SET f = filters.f | (SELECT q.f FROM filters q WHERE q.form = 'no such');
-SELECT form, bloom_cardinality(f) > 0 AS kept FROM filters ORDER BY form;
+SELECT form, bloom_cardinality(f) > 0 AS has_keys FROM filters ORDER BY form;
 
 -- A nullable column is filled, too.
 CREATE TEMP TABLE days (day int, f bloom);

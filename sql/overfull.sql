@@ -11,9 +11,9 @@ CREATE FUNCTION rate(f bloom) RETURNS float8 LANGUAGE sql AS
   'SELECT count(*) / 200000.0::float8 FROM (SELECT $1 AS f OFFSET 0) x, generate_series(-200000, -1) k WHERE f @> k';
 
 -- The reported rate and number of keys
-CREATE FUNCTION report(f bloom, asked float8, OUT lost bigint, OUT within_two boolean, OUT rate_is_told boolean,
+CREATE FUNCTION report(f bloom, requested float8, OUT lost bigint, OUT within_two boolean, OUT rate_is_told boolean,
   OUT keys_are_told boolean, OUT at_most_32_layers boolean) LANGUAGE sql AS $$
-  SELECT lost(f), rate(f) <= 2.05 * asked, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.0005,
+  SELECT lost(f), rate(f) <= 2.05 * requested, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.0005,
     abs(bloom_cardinality(f) - 200000) <= 10000, (bloom_info(f)).layers <= 32
 $$;
 

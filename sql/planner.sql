@@ -297,7 +297,7 @@ SELECT round(rows_expected('SELECT FROM data WHERE ' || condition)::numeric, -1)
 ) c(condition);
 SELECT rows_expected('SELECT FROM data a JOIN data b ON a.id::int OPERATOR(strange.@@@) b.url') AS joined,
   rows_expected('SELECT FROM data WHERE strange.none()') AS none;
--- What execution refuses is not known to planning.
+-- What execution rejects is not known to planning.
 CREATE TYPE strange.with_class AS (c regclass);
 CREATE TYPE strange.U&"bell\0007" AS ENUM ('x');
 CREATE COLLATION strange.ignoring_case FROM "C";

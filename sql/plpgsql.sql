@@ -63,7 +63,7 @@ INSERT INTO starts VALUES
 	('sized for one', bloom_add(bloom_empty(0.5, 1, 42), 0)),
 	('strict', bloom_add(bloom_empty(1e-9, 100, 42), 0));
 INSERT INTO starts
-	SELECT 'exceptions', bloom_exclude(bloom_exclude(f, fp[1]), fp[2])
+	SELECT 'exclusions', bloom_exclude(bloom_exclude(f, fp[1]), fp[2])
 	  FROM (SELECT bloom_agg(i, 0.5, 1000, 42) FROM generate_series(-1000, -1) i) x (f),
 		LATERAL (SELECT array_agg(k ORDER BY k) FROM generate_series(1, 1000) k WHERE f @> k) y (fp);
 INSERT INTO starts
@@ -249,7 +249,7 @@ END $$;
 -- Records, arrays, domains, rows of tables and of results, triggers
 CREATE TYPE labeled AS (label text, f bloom);
 CREATE DOMAIN filter_of_some AS bloom CHECK (bloom_cardinality(VALUE) < 4);
-CREATE TEMP TABLE kept (i int, f bloom);
+CREATE TEMP TABLE saved (i int, f bloom);
 DO $$
 DECLARE
 	f bloom := bloom_empty();
@@ -263,9 +263,9 @@ BEGIN
 	SELECT f AS f INTO r;
 	l := ROW('one', f);
 	a := ARRAY[f, f];
-	INSERT INTO kept VALUES (1, f);
+	INSERT INTO saved VALUES (1, f);
 	f := bloom_add(f, 2);
-	INSERT INTO kept VALUES (2, f);
+	INSERT INTO saved VALUES (2, f);
 	r.f := bloom_add(r.f, 3);
 	l.f := bloom_add(bloom_add(l.f, 3), 4);
 	a[2] := bloom_add(a[1], 5);
@@ -286,9 +286,9 @@ BEGIN
 	EXCEPTION WHEN null_value_not_allowed THEN
 		RAISE INFO '% %', SQLERRM, bloom_cardinality(n);
 	END;
-	UPDATE kept SET f = bloom_add(kept.f, 7) WHERE i = 1;
+	UPDATE saved SET f = bloom_add(saved.f, 7) WHERE i = 1;
 END $$;
-SELECT i, bloom_cardinality(f), f @> 7 AS seven FROM kept ORDER BY i;
+SELECT i, bloom_cardinality(f), f @> 7 AS seven FROM saved ORDER BY i;
 
 CREATE FUNCTION on_update() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -302,9 +302,9 @@ BEGIN
 	RAISE INFO '% to %', bloom_cardinality(OLD.f), bloom_cardinality(NEW.f);
 	RETURN NEW;
 END $$;
-CREATE TRIGGER on_update BEFORE UPDATE ON kept FOR EACH ROW EXECUTE FUNCTION on_update();
-UPDATE kept SET i = 3 WHERE i = 2;
-SELECT i, bloom_cardinality(f) FROM kept ORDER BY i;
+CREATE TRIGGER on_update BEFORE UPDATE ON saved FOR EACH ROW EXECUTE FUNCTION on_update();
+UPDATE saved SET i = 3 WHERE i = 2;
+SELECT i, bloom_cardinality(f) FROM saved ORDER BY i;
 
 CREATE FUNCTION stages(f bloom) RETURNS SETOF bloom LANGUAGE plpgsql AS $$
 BEGIN
@@ -378,7 +378,7 @@ EXECUTE adding(bloom_add(bloom_empty(), 1), 1);
 EXECUTE adding(bloom_add(bloom_empty(), 1), 2);
 RESET plan_cache_mode;
 
-DROP TABLE kept, starts;
+DROP TABLE saved, starts;
 DROP FUNCTION copied, in_loop, if_new, by_tens, by_hash, failing, on_update, stages, two, recursive, with_sql;
 DROP PROCEDURE across;
 DROP TYPE labeled;

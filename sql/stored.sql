@@ -1,6 +1,6 @@
 --
 -- STORED
--- Filters in tables are probed by slices or cached by the call site: the same
+-- Filters in tables are probed by slices or cached in fn_extra: the same
 -- results as from a filter in memory, never stale ones, with few buffers.
 --
 
@@ -31,7 +31,7 @@ BEGIN
   END LOOP;
   RETURN f;
 END $$;
-INSERT INTO filters SELECT 'exceptions', n, exclude_all(f, keys) FROM filters,
+INSERT INTO filters SELECT 'exclusions', n, exclude_all(f, keys) FROM filters,
   (SELECT array_agg(-k) AS keys FROM generate_series(1, 400) k WHERE k % 3 > 0) k WHERE form = 'dense, 0.5';
 CREATE TABLE stored (form text, n int, storage text, f bloom);
 CREATE TABLE s_main (LIKE stored); ALTER TABLE s_main ALTER f SET STORAGE main;
@@ -68,34 +68,34 @@ CREATE TABLE answers AS
     UNION ALL SELECT -i FROM generate_series(1, 400) i) k;
 CREATE INDEX ON answers (form, storage, k);
 VACUUM ANALYZE answers;
-SELECT count(*) AS asked, count(*) FILTER (WHERE NOT yes AND k > 0) AS lost, count(*) FILTER (WHERE yes AND k < 0) > 500 AS some_false,
+SELECT count(*) AS probes, count(*) FILTER (WHERE NOT yes AND k > 0) AS lost, count(*) FILTER (WHERE yes AND k < 0) > 500 AS some_false,
   count(*) FILTER (WHERE yes <> by_hash) AS by_hash_differs FROM answers;
--- The call site gets one filter after the other, with many keys each...
-SELECT storage, count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ,
+-- One call gets one filter after the other, with many keys each...
+SELECT storage, count(*) AS probes, count(*) FILTER (WHERE (f @> k) <> yes) AS differ,
   count(*) FILTER (WHERE bloom_contained_by(k, f) <> yes) AS commuted, count(*) FILTER (WHERE bloom_contains_hash(f, bloom_hash(k)) <> yes) AS by_hash
 FROM (SELECT storage, f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY storage, form, n, octet_length(f::bytea), k OFFSET 0) a
 GROUP BY storage ORDER BY storage;
 -- ... all of them in turn, for each key...
-SELECT count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
+SELECT count(*) AS probes, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY k, form, storage OFFSET 0) a;
 -- ... in turn without enough memory for them...
 SET work_mem = '64kB';
-SELECT count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
+SELECT count(*) AS probes, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT f, k, yes FROM every JOIN answers USING (form, storage, n) ORDER BY k, form, storage OFFSET 0) a;
 -- ... in random order, some of them inline...
-SELECT count(*) AS asked, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
+SELECT count(*) AS probes, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT CASE WHEN hashint4(k) % 3 = 0 THEN bloom_union(f, f) ELSE f END AS f, k, yes
   FROM every JOIN answers USING (form, storage, n) WHERE k % 29 = 0 ORDER BY hashtext(k || storage || form) OFFSET 0) a;
 RESET work_mem;
 -- ... or one key each time.
-CREATE FUNCTION ask_once(form text, storage text, n int, k int) RETURNS bool LANGUAGE plpgsql AS $$
+CREATE FUNCTION probe_once(form text, storage text, n int, k int) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   result bool;
 BEGIN
   EXECUTE 'SELECT bool_and(f @> $4) FROM every WHERE form = $1 AND storage = $2 AND n = $3' INTO result USING form, storage, n, k;
   RETURN result;
 END $$;
-SELECT count(*) AS asked, count(*) FILTER (WHERE ask_once(form, storage, n, k) <> yes) AS differ
+SELECT count(*) AS probes, count(*) FILTER (WHERE probe_once(form, storage, n, k) <> yes) AS differ
 FROM (SELECT form, storage, n, k, bool_and(yes) AS yes FROM answers WHERE k % 41 = 0 GROUP BY form, storage, n, k) a;
 
 -- Arrays, from one key to enough keys to read the whole filter
@@ -120,7 +120,7 @@ SELECT count(*) AS filters, count(*) FILTER (WHERE bloom_info(e.f) = bloom_info(
 FROM every e JOIN plain p USING (form, n, storage);
 
 -- Values in memory at the address of an earlier value
-SELECT count(*) AS asked, count(*) FILTER (WHERE bloom_add(bloom_empty(0.01, NULL, i % 3), i) @> i) AS found FROM generate_series(1, 1000) i;
+SELECT count(*) AS probes, count(*) FILTER (WHERE bloom_add(bloom_empty(0.01, NULL, i % 3), i) @> i) AS found FROM generate_series(1, 1000) i;
 
 -- Values compressed to the same size, one after the other
 CREATE TABLE alike (s int, f bloom);
@@ -130,19 +130,19 @@ INSERT INTO alike SELECT s, bloom_agg(CASE WHEN i > 20 THEN i * 1000 ELSE s * 10
   FROM generate_series(1, 60) s, generate_series(1, 1000) i GROUP BY s;
 SELECT count(*) AS filters, count(DISTINCT pg_column_size(f)) < 60 AS of_equal_size, bool_and(pg_column_compression(f) IS NOT NULL) AS compressed
   FROM alike;
-SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM (
+SELECT count(*) AS probes, count(*) FILTER (WHERE f @> k) AS found FROM (
   SELECT f, s * 100 + i AS k FROM alike, generate_series(1, 20) i ORDER BY i, pg_column_size(f), s OFFSET 0) a;
 
--- Filters of another seed or key type at one call site, and keys of another
+-- Filters of another seed or key type in one call, and keys of another
 -- key type
-CREATE TABLE kinds (id int, f bloom);
-INSERT INTO kinds SELECT 1, bloom_agg(i, 0.01, 50000, 1) FROM generate_series(1, 50000) i;
-INSERT INTO kinds SELECT 2, bloom_agg(i, 0.01, 50000, 2) FROM generate_series(1, 50000) i;
-INSERT INTO kinds SELECT 3, bloom_agg(i::text, 0.01, 50000) FROM generate_series(1, 50000) i;
-SELECT id, count(*) FROM (SELECT * FROM kinds, generate_series(1, 1000) k WHERE id < 3 ORDER BY k, id OFFSET 0) k WHERE f @> k GROUP BY id ORDER BY id;
-SELECT count(*) FROM kinds, generate_series(1, 1000) k WHERE id = 3 AND f @> k;
-SELECT bloom_new_keys(f, ARRAY['1', '50000', 'x']) FROM kinds WHERE id = 3;
-SELECT bloom_contains_any(f, ARRAY[1]) FROM kinds WHERE id = 3;
+CREATE TABLE typed (id int, f bloom);
+INSERT INTO typed SELECT 1, bloom_agg(i, 0.01, 50000, 1) FROM generate_series(1, 50000) i;
+INSERT INTO typed SELECT 2, bloom_agg(i, 0.01, 50000, 2) FROM generate_series(1, 50000) i;
+INSERT INTO typed SELECT 3, bloom_agg(i::text, 0.01, 50000) FROM generate_series(1, 50000) i;
+SELECT id, count(*) FROM (SELECT * FROM typed, generate_series(1, 1000) k WHERE id < 3 ORDER BY k, id OFFSET 0) k WHERE f @> k GROUP BY id ORDER BY id;
+SELECT count(*) FROM typed, generate_series(1, 1000) k WHERE id = 3 AND f @> k;
+SELECT bloom_new_keys(f, ARRAY['1', '50000', 'x']) FROM typed WHERE id = 3;
+SELECT bloom_contains_any(f, ARRAY[1]) FROM typed WHERE id = 3;
 
 --
 -- Few buffers, for bits, for a list and for bits with exclusions
@@ -178,7 +178,7 @@ SELECT buffers('SELECT count(*) FROM big, generate_series(1, 20000) k WHERE id =
   buffers('SELECT count(*) FROM generate_series(1, 20000) k WHERE (SELECT f FROM big WHERE id = 1) @> k') < 5000 AS initplan,
   buffers('SELECT bloom_contains_all(f, (SELECT array_agg(k) FROM generate_series(1, 20000) k)) FROM big WHERE id = 1') < 2500 AS array,
   buffers('SELECT count(*) FROM (SELECT f, k FROM big, generate_series(1, 20000) k ORDER BY k, id OFFSET 0) a WHERE f @> k') < 15000 AS in_turn;
--- So do compressed filters, at each call site.
+-- So do compressed filters, in each call.
 SELECT pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000 AS compressed,
   buffers($$SELECT count(*) FROM s_extended, generate_series(1, 5000) k WHERE form = 'hardly filled' AND f @> k$$) < 200 AS whole_once
   FROM s_extended WHERE form = 'hardly filled';
@@ -200,7 +200,7 @@ SET work_mem = '64kB';
 CREATE TABLE fits AS SELECT bloom_add_all(bloom_empty(), array_agg(i)) AS f FROM generate_series(1, 8186) i;
 VACUUM ANALYZE fits;
 SELECT octet_length(f::bytea) <= 65536 AND octet_length(f::bytea) > 65536 - 8 AS fits FROM fits;
-SELECT count(*) AS asked, count(*) FILTER (WHERE f @> k) AS found FROM fits, generate_series(1, 8186) k;
+SELECT count(*) AS probes, count(*) FILTER (WHERE f @> k) AS found FROM fits, generate_series(1, 8186) k;
 SELECT buffers('SELECT count(*) FROM fits, generate_series(1, 8186) k WHERE f @> k') < 400 AS whole_once;
 RESET work_mem;
 
@@ -208,7 +208,7 @@ RESET work_mem;
 -- Never a stale result
 --
 
--- In PL/pgSQL, a simple expression is one call site in all statements of a
+-- In PL/pgSQL, a simple expression has one FmgrInfo in all statements of a
 -- transaction.  The variable holds a TOAST pointer.
 CREATE TABLE changing (id int PRIMARY KEY, f bloom);
 CREATE FUNCTION numbers(first int, last int) RETURNS bloom LANGUAGE sql AS 'SELECT bloom_agg(i, 1e-9, 50000) FROM generate_series(first, last) i';
@@ -223,7 +223,7 @@ BEGIN
   END LOOP;
   RETURN n;
 END $$;
-CREATE FUNCTION changes(asked int) RETURNS TABLE (step text, old int, new int) LANGUAGE plpgsql AS $$
+CREATE FUNCTION changes(nkeys int) RETURNS TABLE (step text, old int, new int) LANGUAGE plpgsql AS $$
 DECLARE
   g bloom;
   c refcursor;
@@ -240,7 +240,7 @@ BEGIN
         BEGIN
           UPDATE changing SET f = numbers(100001, 120000);
           SELECT f INTO g FROM changing;
-          RAISE INFO 'before it: % %', count_in(g, 1, asked), count_in(g, 100001, 100000 + asked);
+          RAISE INFO 'before it: % %', count_in(g, 1, nkeys), count_in(g, 100001, 100000 + nkeys);
           RAISE division_by_zero;
         EXCEPTION WHEN division_by_zero THEN
         END;
@@ -255,14 +255,14 @@ BEGIN
         UPDATE changing SET f = numbers(100001, 120000);
         FETCH c INTO g;
         CLOSE c;
-        RAISE INFO 'by the cursor: % %', count_in(g, 1, asked), count_in(g, 100001, 100000 + asked);
+        RAISE INFO 'by the cursor: % %', count_in(g, 1, nkeys), count_in(g, 100001, 100000 + nkeys);
       ELSE
         TRUNCATE changing;
         RETURN;
     END CASE;
     SELECT f INTO g FROM changing;
-    old := count_in(g, 1, asked);
-    new := count_in(g, 100001, 100000 + asked);
+    old := count_in(g, 1, nkeys);
+    new := count_in(g, 100001, 100000 + nkeys);
     RETURN NEXT;
   END LOOP;
 END $$;
@@ -273,18 +273,18 @@ SELECT * FROM changes(1000);
 -- with the table rewritten in between
 SET plan_cache_mode = force_generic_plan;
 INSERT INTO changing VALUES (1, numbers(1, 20000));
-PREPARE ask AS SELECT count(*) FILTER (WHERE f @> k) AS old, count(*) FILTER (WHERE f @> k + 100000) AS new FROM changing, generate_series(1, 1000) k;
-EXECUTE ask;
+PREPARE probe AS SELECT count(*) FILTER (WHERE f @> k) AS old, count(*) FILTER (WHERE f @> k + 100000) AS new FROM changing, generate_series(1, 1000) k;
+EXECUTE probe;
 UPDATE changing SET f = numbers(100001, 120000);
-EXECUTE ask;
+EXECUTE probe;
 VACUUM FULL changing;
-EXECUTE ask;
+EXECUTE probe;
 BEGIN;
 SAVEPOINT s;
 UPDATE changing SET f = numbers(1, 20000);
-EXECUTE ask;
+EXECUTE probe;
 ROLLBACK TO s;
-EXECUTE ask;
+EXECUTE probe;
 COMMIT;
 BEGIN;
 DECLARE c CURSOR WITH HOLD FOR SELECT f @> k AS old, f @> k + 100000 AS new, k FROM changing, generate_series(1, 20000, 10000) k;
@@ -294,7 +294,7 @@ COMMIT;
 TRUNCATE changing;
 FETCH ALL FROM c;
 CLOSE c;
-EXECUTE ask;
+EXECUTE probe;
 RESET plan_cache_mode;
 CREATE PROCEDURE across() LANGUAGE plpgsql AS $$
 DECLARE
@@ -362,7 +362,7 @@ SELECT damage, sqlstate_of(format('SELECT f @> 1 FROM %s WHERE damage = %L', "ta
   sqlstate_of(format('SELECT bloom_new_keys(f, ARRAY[1, 2]) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS new_keys,
   sqlstate_of(format('SELECT bloom_info(f) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS info
 FROM (SELECT damage, 'forged' AS "table" FROM forged UNION ALL SELECT damage, 'forged_small' FROM forged_small) d ORDER BY damage;
--- After an error a call site continues with the next filter, and reports the
+-- After an error, a call continues with the next filter, and reports the
 -- damage again.
 CREATE FUNCTION survive(f bloom, k int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -384,6 +384,6 @@ SELECT damage, count(*) FILTER (WHERE answer = 'true') AS found, count(*) FILTER
 GROUP BY damage ORDER BY damage;
 
 DROP VIEW every;
-DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, kinds, big, sixty, fits, changing, keys, forged, forged_small;
-DROP FUNCTION exclude_all, ask_once, buffers, is_parallel, numbers, count_in, changes, forge, sqlstate_of, survive;
+DROP TABLE filters, stored, s_main, s_extended, s_external, answers, alike, typed, big, sixty, fits, changing, keys, forged, forged_small;
+DROP FUNCTION exclude_all, probe_once, buffers, is_parallel, numbers, count_in, changes, forge, sqlstate_of, survive;
 DROP PROCEDURE across;

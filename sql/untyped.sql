@@ -181,7 +181,7 @@ EXECUTE one(' 5', ' k5');
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 
--- One call site gets filters of several key types.
+-- One call gets filters of several key types.
 CREATE TABLE mixed AS SELECT n, f FROM (VALUES (1, bloom_add(bloom_empty(), 5)), (2, bloom_add(bloom_empty(), '5'::text)),
   (3, bloom_empty()), (4, bloom_add(bloom_empty(), 5.00)), (5, bloom_add(bloom_empty(), '5'::jsonb)),
   (6, bloom_add(bloom_empty(), 5::float4)), (7, bloom_add(bloom_empty(), '5'::citext)), (8, bloom_add(bloom_empty(), 5))) v(n, f);

@@ -147,17 +147,17 @@ SELECT bloom_add_all(bloom_empty(0.01, 1000000), array_agg(i)) =
 -- All shards are used evenly. The sum of the squared deviations follows
 -- chi-square with 63 degrees of freedom, which exceeds 118 once in 10^5.
 --
-SELECT kind, sum(n) AS keys, count(*) AS shards, sum((n - 15625) ^ 2 / 15625) < 118 AS even
-  FROM (SELECT 'sequential' AS kind, bloom_shard(i, 64), count(*) AS n
+SELECT pattern, sum(n) AS keys, count(*) AS shards, sum((n - 15625) ^ 2 / 15625) < 118 AS even
+  FROM (SELECT 'sequential' AS pattern, bloom_shard(i, 64), count(*) AS n
 		  FROM generate_series(1, 1000000) i GROUP BY 2
 		UNION ALL
 		SELECT 'text', bloom_shard('https://example.org/' || i, 64), count(*)
 		  FROM generate_series(1, 1000000) i GROUP BY 2) x
- GROUP BY kind ORDER BY kind;
+ GROUP BY pattern ORDER BY pattern;
 -- In the filter of one shard, the rate is as in any other: 200,000 probes at
 -- 0.01 have a standard deviation of 45, and ten filters of 10,000 keys vary
 -- by themselves.
-SELECT count(*) AS probes, count(*) FILTER (WHERE f @> i) BETWEEN 1700 AND 2250 AS as_asked
+SELECT count(*) AS probes, count(*) FILTER (WHERE f @> i) BETWEEN 1700 AND 2250 AS as_requested
   FROM (SELECT bloom_agg(i, 0.01, 10000) AS f
 		  FROM (SELECT i FROM generate_series(1, 200000) i WHERE bloom_shard(i, 16) = 3 LIMIT 10000) x) x,
 	(SELECT i FROM generate_series(1000000, 5000000) i WHERE bloom_shard(i, 16) = 3 LIMIT 200000) y;

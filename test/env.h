@@ -26,7 +26,7 @@ typedef struct TestEnv
 	long		allocations;
 	long		fail_at;
 	size_t		limit;
-	size_t		largest_asked;
+	size_t		largest_requested;
 	long		polls;
 } TestEnv;
 
@@ -46,8 +46,8 @@ env_alloc(void *context, size_t size)
 	TestEnv    *env = context;
 	uint8_t    *pointer;
 
-	if (size > env->largest_asked)
-		env->largest_asked = size;
+	if (size > env->largest_requested)
+		env->largest_requested = size;
 	if (++env->allocations == env->fail_at || size > env->limit)
 		return NULL;
 	env->outstanding++;

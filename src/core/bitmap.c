@@ -95,6 +95,14 @@ and_words(uint8_t *to, const uint8_t *with, size_t size)
 	}
 }
 
+static void
+copy_words(uint8_t *to, const uint8_t *from, size_t size)
+{
+	memcpy(to, from, size);
+}
+
+typedef void (*WordsFunction) (uint8_t *to, const uint8_t *from, size_t size);
+
 #ifdef HAVE_POPCNT
 WITH_POPCNT static uint64_t
 count_by_popcnt(const uint8_t *bits, size_t size)
@@ -178,9 +186,10 @@ bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits)
 	return sum / geometry->nblocks;
 }
 
-void
-bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
-			 size_t size)
+/* Apply an operation on two rows of words to one chunk after the other. */
+static void
+for_each_chunk(const BfInterrupts *interrupts, WordsFunction operation,
+			   uint8_t *to, const uint8_t *from, size_t size)
 {
 	size_t		at,
 				n;
@@ -188,40 +197,34 @@ bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
 	for (at = 0; at < size; at += n)
 	{
 		n = next_chunk(interrupts, size - at);
-		or_words(to + at, from + at, n);
+		operation(to + at, from + at, n);
 	}
+}
+
+void
+bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
+			 size_t size)
+{
+	for_each_chunk(interrupts, or_words, to, from, size);
 }
 
 void
 bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
 			  const uint8_t *with, size_t size)
 {
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		and_words(to + at, with + at, n);
-	}
+	for_each_chunk(interrupts, and_words, to, with, size);
 }
 
 void
 bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 			   const uint8_t *from, size_t size)
 {
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		memcpy(to + at, from + at, n);
-	}
+	for_each_chunk(interrupts, copy_words, to, from, size);
 }
 
 /*
- * OR each run of factor blocks into one block of to; factor divides nblocks.
+ * OR each run of factor blocks into one block of to, which may be from itself;
+ * factor divides nblocks.
  * The block number of a key in the folded layer is its old one divided by
  * factor, because floor(floor(hN / 2^64) / f) = floor(h(N/f) / 2^64) where f
  * divides N.
@@ -241,7 +244,8 @@ bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 		{
 			if (i > 0)
 				to += block_size;
-			memcpy(to, from, block_size);
+			if (to != from)
+				memcpy(to, from, block_size);
 		}
 		else
 			or_words(to, from, block_size);

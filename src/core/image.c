@@ -22,7 +22,6 @@
 
 #include "bytes.h"
 #include "image.h"
-#include "key_type.h"
 
 #define VERSION			1
 #define SCHEME_XXH3_GOLDEN	1	/* how hashes and positions are made */
@@ -374,6 +373,22 @@ bf_write_layer(uint8_t *entry, const BfGeometry *geometry, uint64_t bits_set)
 	bf_store_double(entry + L_FPP_AT, geometry->fpp);
 	bf_store64(entry + BITS_SET_AT, bits_set);
 	return entry + ENTRY_SIZE;
+}
+
+/*
+ * Write the header and directory of a dense filter without exclusions: what
+ * the parameters, geometries and numbers of set bits in the view tell.  The
+ * blocks of the layers follow in the same order.
+ */
+void
+bf_write_view_header(uint8_t *image, const BfView *view)
+{
+	int			i;
+
+	image = bf_write_header(image, &view->params, 0, view->nlayers, 0);
+	for (i = 0; i < view->nlayers; i++)
+		image = bf_write_layer(image, &view->layers[i].geometry,
+							   view->layers[i].bits_set);
 }
 
 /* Change the number of set bits of one layer in place. */

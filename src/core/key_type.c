@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "key_type.h"
+#include "image.h"
 
 /*
  * Names of the key types that do not carry one, for messages.  They are part

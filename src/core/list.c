@@ -133,15 +133,15 @@ bf_list_sort(const BfInterrupts *interrupts, uint64_t *list, size_t n)
 size_t
 bf_list_dedup(uint64_t *list, size_t n)
 {
-	size_t		nkept = 0;
+	size_t		ndistinct = 0;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
 	{
-		if (nkept == 0 || list[nkept - 1] != list[i])
-			list[nkept++] = list[i];
+		if (ndistinct == 0 || list[ndistinct - 1] != list[i])
+			list[ndistinct++] = list[i];
 	}
-	return nkept;
+	return ndistinct;
 }
 
 /*

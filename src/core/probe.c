@@ -9,8 +9,8 @@
  *-------------------------------------------------------------------------
  */
 #include "bits.h"
+#include "image.h"
 #include "list.h"
-#include "probe.h"
 
 /* Does any layer report this hash as a member? */
 bool
@@ -57,11 +57,8 @@ bf_contains_sliced(const BfView *view, uint64_t hash,
 		size_t		at = layer->at + bf_block_at(&layer->geometry, hash);
 		const uint8_t *bits = read(context, at,
 								   bf_block_size(&layer->geometry));
-		BfGeometry	block = layer->geometry;
 
-		/* A block is a layer of one block. */
-		block.nblocks = 1;
-		if (bf_bits_contain(&block, bits, hash))
+		if (bf_block_contains(&layer->geometry, bits, hash))
 			return !bf_list_contains_sliced(view->list_at, view->nexclusions,
 											hash, read, context);
 	}

@@ -52,19 +52,11 @@
 /* Designs that are remembered in each thread. */
 #define NCACHED			8
 
-/*
- * Thread-local storage.  A compiler without it must use the core from one
- * thread only, as a PostgreSQL backend does.
- */
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L && \
-	!defined(__STDC_NO_THREADS__)
-#define THREAD_LOCAL	_Thread_local
-#elif defined(__GNUC__)
-#define THREAD_LOCAL	__thread
-#elif defined(_MSC_VER)
-#define THREAD_LOCAL	__declspec(thread)
-#else
+/* A compiler without it must use the core from one thread only. */
+#ifdef __STDC_NO_THREADS__
 #define THREAD_LOCAL
+#else
+#define THREAD_LOCAL	_Thread_local
 #endif
 
 typedef struct Design
@@ -266,17 +258,19 @@ set_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
 /*
  * The layer for n keys at a rate, BF_LAYER_FPP_MIN to BF_FPP_MAX.  Its
  * capacity is what its whole blocks hold, at least n.  BF_TOO_LARGE if that
- * takes more than BF_MAX_BITS; then *geometry is not set.
+ * takes more than max_bits before rounding, which are at most
+ * BF_MAX_PAGED_BITS; then *geometry is not set.
  */
 BfStatus
-bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
+bf_geometry_within(double fpp, uint64_t n, uint64_t max_bits,
+				   BfGeometry *geometry)
 {
 	const Design *design = design_for(fpp);
 	double		bits = bf_needed_bits(fpp, n);
 	uint64_t	nblocks;
 	uint64_t	unit = 1;
 
-	if (bits > (double) BF_MAX_BITS)
+	if (bits > (double) max_bits)
 		return BF_TOO_LARGE;
 
 	nblocks = (uint64_t) ceil(ldexp(bits, -design->block_log2));
@@ -287,6 +281,13 @@ bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
 	nblocks = (nblocks + unit - 1) / unit * unit;
 	set_geometry(geometry, design, (uint32_t) nblocks);
 	return BF_OK;
+}
+
+/* The same for a layer of an image. */
+BfStatus
+bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
+{
+	return bf_geometry_within(fpp, n, BF_MAX_BITS, geometry);
 }
 
 /* The layer that folds to the most sizes; see BF_FIRST_FOLDED_LAYER. */

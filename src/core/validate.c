@@ -11,7 +11,7 @@
  */
 #include "bits.h"
 #include "bytes.h"
-#include "probe.h"
+#include "image.h"
 
 static BfStatus
 reject(BfView *view, const char *reason)

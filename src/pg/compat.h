@@ -19,6 +19,13 @@
 #include "varatt.h"
 #endif
 
+/* 18 gave the functions that write EXPLAIN's output a header of their own. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_EXPLAIN_HEADER "commands/explain_format.h"
+#else
+#define PGBLOOM_EXPLAIN_HEADER "commands/explain.h"
+#endif
+
 /* Before 16 there are no soft errors: what would be one is thrown. */
 #if PG_VERSION_NUM < 160000
 #define ereturn(context, dummy, ...) \
@@ -54,9 +61,97 @@
 #define MY_LOCAL_TRANSACTION_ID (MyProc->lxid)
 #endif
 
+/* 19 added a parameter to planner_hook. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo params, struct ExplainState *es
+#define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params, es
+#else
+#define PGBLOOM_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo params
+#define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
+#endif
+
+/* JOIN_RIGHT_ANTI came with 16, JOIN_RIGHT_SEMI with 18. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) \
+	((type) == JOIN_RIGHT_SEMI || (type) == JOIN_RIGHT_ANTI)
+#elif PG_VERSION_NUM >= 160000
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) ((type) == JOIN_RIGHT_ANTI)
+#else
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
+#endif
+
+/* 18 renamed the columns by which SetOp compares rows. */
+#if PG_VERSION_NUM < 180000
+#define cmpColIdx		dupColIdx
+#define cmpOperators	dupOperators
+#define cmpCollations	dupCollations
+#endif
+
 /* From 18 on, PL/pgSQL lets functions change its variables where they lie. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_MODIFY_IN_PLACE
 #endif
+
+/* Index access methods that hold no row pointers leave HOT updates alone. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_AM_SUMMARIZING .amsummarizing = true,
+#else
+#define PGBLOOM_AM_SUMMARIZING
+#endif
+
+/* Until 18, callers of a handler may free its result. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_RETURN_AM_ROUTINE(routine) PG_RETURN_POINTER(&(routine))
+#else
+#define PGBLOOM_RETURN_AM_ROUTINE(routine) \
+	do { \
+		IndexAmRoutine *copy_ = makeNode(IndexAmRoutine); \
+		*copy_ = (routine); \
+		PG_RETURN_POINTER(copy_); \
+	} while (0)
+#endif
+
+/*
+ * Extend a relation by a page, which is locked.  Before 16 this takes a caller
+ * who is the only one that extends it.
+ */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_EXTEND(relation, fork, strategy) \
+	ExtendBufferedRel(BMR_REL(relation), fork, strategy, EB_LOCK_FIRST)
+#else
+#define PGBLOOM_EXTEND(relation, fork, strategy) \
+	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, strategy)
+#endif
+
+/*
+ * Records of generic WAL have the same form in all versions so far: see
+ * src/index/wal.c.
+ */
+#define PGBLOOM_KNOWS_GENERIC_WAL	(PG_VERSION_NUM < 200000)
+
+/* Until 15, the result is always a copy. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_TUPLESORT_GETDATUM(sort, datum, isnull) \
+	tuplesort_getdatum(sort, true, false, datum, isnull, NULL)
+#define PGBLOOM_FREE_INT8(datum) ((void) (datum))
+#else
+#define PGBLOOM_TUPLESORT_GETDATUM(sort, datum, isnull) \
+	tuplesort_getdatum(sort, true, datum, isnull, NULL)
+#define PGBLOOM_FREE_INT8(datum) \
+	do { \
+		if (!FLOAT8PASSBYVAL) \
+			pfree(DatumGetPointer(datum)); \
+	} while (0)
+#endif
+
+/* From 17 on, maintenance commands run under a safe search_path. */
+#if PG_VERSION_NUM < 170000
+#define RestrictSearchPath() ((void) 0)
+#endif
+
 
 #endif							/* PGBLOOM_COMPAT_H */

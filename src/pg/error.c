@@ -47,7 +47,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 							pgbloom_pretty_size(BF_MAX_BITS / 8.0)),
 					 errdetail("It has a requested false-positive rate of %g and holds more keys than fit at this rate.",
 							   params->fpp),
-					 errhint("Distribute the keys over several filters by bloom_shard, or ask for a larger false-positive rate.")));
+					 errhint("Distribute the keys over several filters by bloom_shard, or use a larger false-positive rate.")));
 			break;
 		case BF_SEED_MISMATCH:
 			ereport(ERROR,

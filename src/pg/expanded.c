@@ -63,7 +63,6 @@ expand(const struct varlena *filter)
 {
 	MemoryContext context;
 	PgBloomExpanded *expanded;
-	BfEnv		env;
 	BfView		view;
 
 	pgbloom_open(filter, &view);
@@ -72,8 +71,7 @@ expand(const struct varlena *filter)
 									ALLOCSET_START_SMALL_SIZES);
 	expanded = MemoryContextAlloc(context, sizeof(*expanded));
 	EOH_init_header(&expanded->header, &methods, context);
-	env = pgbloom_env(context);
-	pgbloom_load(&expanded->builder, &env, &view);
+	pgbloom_load(&expanded->builder, context, &view);
 	bf_builder_expect_probes(&expanded->builder);
 	return expanded;
 }

@@ -7,9 +7,6 @@
  */
 #include "pg/pgbloom.h"
 
-#include "catalog/pg_type.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 /* Look up a type once for all calls from one place in a query. */
@@ -53,22 +50,6 @@ pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 		pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
 		return lookup_once(fcinfo, array);
 	return lookup_once(fcinfo, get_base_element_type(array));
-}
-
-/*
- * The array of keys in an argument.  The elements of one without a type are
- * text, each of them a key without a type.
- */
-ArrayType *
-pgbloom_key_array(FunctionCallInfo fcinfo, int argno)
-{
-	char	   *string;
-
-	if (!pgbloom_element_info(fcinfo, argno)->array_text)
-		return PG_GETARG_ARRAYTYPE_P(argno);
-	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
-	return DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,
-												   TEXTOID, -1));
 }
 
 /* Copy a key type, but not the memory of a name that it does not have. */

@@ -9,15 +9,34 @@
  */
 #include "pg/key_array.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+
+/*
+ * The array in an argument.  The elements of one without a type are text, each
+ * of them a key without a type.
+ */
+static ArrayType *
+get_array(FunctionCallInfo fcinfo, int argno)
+{
+	char	   *string;
+
+	if (!pgbloom_element_info(fcinfo, argno)->array_text)
+		return PG_GETARG_ARRAYTYPE_P(argno);
+	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
+	return DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,
+												   TEXTOID, -1));
+}
 
 /* Deconstruct an argument that is an array of keys. */
 void
 pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
 					  PgBloomKeyArray *keys)
 {
-	ArrayType  *array = pgbloom_key_array(fcinfo, argno);
+	ArrayType  *array = get_array(fcinfo, argno);
 	bool	   *nulls;
 	int			nelements;
 	int			i;
@@ -66,19 +85,40 @@ compare_hashed_keys(const PgBloomHashedKey *a, const PgBloomHashedKey *b)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/* Sorting millions of keys takes seconds, so it checks for interrupts. */
-#define ST_SORT sort_hashed_keys
+/*
+ * Sort by hash; keys with the same hash stay in the order of the array.
+ * Sorting millions of keys takes seconds, so it checks for interrupts.
+ */
+#define ST_SORT pgbloom_sort_hashed_keys
 #define ST_ELEMENT_TYPE PgBloomHashedKey
 #define ST_COMPARE(a, b) compare_hashed_keys(a, b)
-#define ST_SCOPE static
+#define ST_SCOPE extern
 #define ST_CHECK_FOR_INTERRUPTS
-#define ST_DECLARE
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Sort by hash; keys with the same hash stay in the order of the array. */
-void
-pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, int n)
+/*
+ * Construct a boolean array with the dimensions and nulls of the array of
+ * keys, and one of the results in place of each key.
+ */
+ArrayType *
+pgbloom_make_result_array(const PgBloomKeyArray *keys, const bool *results)
 {
-	sort_hashed_keys(hashed, n);
+	ArrayType  *array = keys->array;
+	const uint8 *bitmap = ARR_NULLBITMAP(array);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(Datum));
+	bool	   *nulls = palloc(n);
+	int			next = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		nulls[i] = bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0;
+		values[i] = BoolGetDatum(nulls[i] ? false : results[next++]);
+	}
+	return construct_md_array(values, nulls, ARR_NDIM(array), ARR_DIMS(array),
+							  ARR_LBOUND(array), BOOLOID, sizeof(bool), true,
+							  TYPALIGN_CHAR);
 }

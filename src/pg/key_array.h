@@ -10,6 +10,8 @@
 
 #include "pg/pgbloom.h"
 
+#include "utils/array.h"
+
 /* A deconstructed array, with what it takes to construct one like it. */
 typedef struct PgBloomKeyArray
 {
@@ -39,7 +41,9 @@ extern PgBloomHashedKey *pgbloom_hash_key_array(FunctionCallInfo fcinfo,
 												int argno,
 												const PgBloomKeyArray *keys,
 												const BfParams *params);
-extern void pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, int n);
+extern void pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n);
+extern ArrayType *pgbloom_make_result_array(const PgBloomKeyArray *keys,
+											const bool *results);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -17,7 +17,6 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "nodes/nodes.h"
-#include "utils/array.h"
 
 #include "pg/compat.h"
 #include "core/bf.h"
@@ -52,6 +51,7 @@ typedef struct PgBloomKeyInfo
 	bool		array_text;		/* keys are elements of the text of an array */
 	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
 	bool		from_text;		/* convert text by the input function */
+	bool		exact;			/* the type is known, not only the key type */
 	FmgrInfo	input;
 	Oid			ioparam;
 } PgBloomKeyInfo;
@@ -62,12 +62,21 @@ typedef struct PgBloomInlineCache PgBloomInlineCache;
 /* Cache of the stored filters that this place in a query probes. */
 typedef struct PgBloomStoredCache PgBloomStoredCache;
 
+/* The index that this place in a query looked into last. */
+typedef struct PgBloomIndexCache
+{
+	Oid			oid;
+	MemoryContext context;		/* of key_info */
+	PgBloomKeyInfo *key_info;	/* of the indexed column or expression */
+} PgBloomIndexCache;
+
 /* What fn_extra points to: the cache of one place in a query. */
 typedef struct PgBloomFnCache
 {
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
 	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
 	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
+	PgBloomIndexCache *index_cache; /* NULL until an index is probed */
 	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
@@ -123,6 +132,8 @@ extern void pgbloom_check(BfStatus status, const BfParams *params,
 						  const BfParams *other);
 
 /* params.c */
+extern void pgbloom_check_fpp(double fpp, bool is_argument);
+extern void pgbloom_check_expected(double expected, bool is_argument);
 extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, double expected, int64 seed);
 
@@ -132,9 +143,10 @@ extern void pgbloom_open_header(const uint8_t *header, size_t size,
 								BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
-extern void pgbloom_load(BfBuilder *builder, const BfEnv *env,
+extern void pgbloom_load(BfBuilder *builder, MemoryContext context,
 						 const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
+extern struct varlena *pgbloom_finish(BfBuilder *builder);
 extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
 extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
 
@@ -159,14 +171,17 @@ extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
 
+/* row_type.c */
+extern TupleDesc pgbloom_row_type(FunctionCallInfo fcinfo, int ncolumns);
+
 /* types.c */
+extern bool pgbloom_is_ours(Oid class, Oid object);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
 /* key.c */
 extern PgBloomKeyInfo *pgbloom_key_info(FunctionCallInfo fcinfo, int argno);
 extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 											int argno);
-extern ArrayType *pgbloom_key_array(FunctionCallInfo fcinfo, int argno);
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 							   const BfParams *params, BfKeyType *key_type);
 
@@ -174,6 +189,7 @@ extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
 											   const BfKeyType *key_type);
 extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
+extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 
 /* key_info.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,

@@ -11,7 +11,7 @@
  * Caching, Algorithmica 3, 1988).  Compressed values cannot be sliced, and
  * small ones need not be: they are detoasted at once.
  *
- * Each call site has a cache of CACHE_ENTRIES filters in fn_extra, and evicts
+ * Each FmgrInfo has a cache of CACHE_ENTRIES filters in fn_extra, which evicts
  * the least recently used.  The key of an entry is the datum in the row: a
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
  * immutable, and its OID cannot be reused within a transaction unless the OID

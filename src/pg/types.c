@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * types.c
- *	  Recognizing the types that the extension creates.
+ *	  Recognizing the types and other objects that the extension creates.
  *
  * These types have no fixed OIDs.  The extension is relocatable, so they can
  * be in any schema, and other schemas can have types of the same names.
@@ -37,10 +37,11 @@ has_name(Oid type, const char *name)
 	return result;
 }
 
-static bool
-belongs_to_extension(Oid type)
+/* Does this extension own the object of this class? */
+bool
+pgbloom_is_ours(Oid class, Oid object)
 {
-	Oid			extension = getExtensionOfObject(TypeRelationId, type);
+	Oid			extension = getExtensionOfObject(class, object);
 	char	   *name = OidIsValid(extension) ?
 		get_extension_name(extension) : NULL;
 
@@ -59,7 +60,7 @@ pgbloom_type_is(Oid type, PgBloomType which)
 
 	if (type < FirstNormalObjectId || !has_name(type, type_names[which]))
 		return false;
-	if (type != found[which] && belongs_to_extension(type))
+	if (type != found[which] && pgbloom_is_ours(TypeRelationId, type))
 		found[which] = type;
 	return type == found[which];
 }

@@ -75,12 +75,22 @@ find_type_to_read(const BfKeyType *key_type)
 	return func_volatile(input) == PROVOLATILE_IMMUTABLE ? type : TEXTOID;
 }
 
+/* Read untyped keys as values of this type. */
+void
+pgbloom_set_input(PgBloomKeyInfo *info, Oid type)
+{
+	Oid			input;
+
+	getTypeInputInfo(type, &input, &info->ioparam);
+	fmgr_info_cxt(input, &info->input, info->context);
+	info->from_text = true;
+}
+
 static PgBloomKeyInfo *
 make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 {
 	PgBloomKeyInfo *result;
 	Oid			type;
-	Oid			input;
 
 	/* Labels are hashed as text, also when the enum type is gone. */
 	if (key_type->code == BF_KEY_ENUM &&
@@ -98,11 +108,7 @@ make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 								   untyped->collation : InvalidOid,
 								   untyped->context, false);
 	if (type != TEXTOID)
-	{
-		getTypeInputInfo(type, &input, &result->ioparam);
-		fmgr_info_cxt(input, &result->input, untyped->context);
-		result->from_text = true;
-	}
+		pgbloom_set_input(result, type);
 	return result;
 }
 
@@ -168,12 +174,12 @@ pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 	callback.previous = error_context_stack;
 
 	/* Values of opclass-hashed types may begin with a brace. */
-	if (type->key_type.code != BF_KEY_OPCLASS)
+	if (type->key_type.code != BF_KEY_OPCLASS && !type->exact)
 		error_context_stack = &callback;
 	result = InputFunctionCall(&type->input, string, type->ioparam, -1);
 	error_context_stack = callback.previous;
 
-	if (type->key_type.code == BF_KEY_FLOAT)
+	if (type->key_type.code == BF_KEY_FLOAT && !type->exact)
 		check_float(DatumGetFloat8(result), string);
 	pfree(string);
 	return result;

@@ -57,11 +57,13 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 	return true;
 }
 
-/* Initialize a builder with the content of a filter. */
+/* Initialize a builder, in a memory context, with the content of a filter. */
 void
-pgbloom_load(BfBuilder *builder, const BfEnv *env, const BfView *view)
+pgbloom_load(BfBuilder *builder, MemoryContext context, const BfView *view)
 {
-	bf_builder_init(builder, env, &view->params);
+	BfEnv		env = pgbloom_env(context);
+
+	bf_builder_init(builder, &env, &view->params);
 	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
 				  &view->params);
 }
@@ -82,16 +84,22 @@ pgbloom_result(BfBuilder *builder, bool compact)
 		pgbloom_check(bf_builder_compact(builder, &smaller, &found),
 					  &builder->params, NULL);
 	if (found)
-	{
-		result = pgbloom_result(&smaller, false);
-		bf_builder_free(&smaller);
-		return result;
-	}
+		return pgbloom_finish(&smaller);
 
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	result = pgbloom_prefer_huge_pages(palloc(VARHDRSZ + size), size);
 	SET_VARSIZE(result, VARHDRSZ + size);
 	bf_builder_write(builder, (uint8_t *) VARDATA(result));
+	return result;
+}
+
+/* Write a builder as a new value, and free the builder. */
+struct varlena *
+pgbloom_finish(BfBuilder *builder)
+{
+	struct varlena *result = pgbloom_result(builder, false);
+
+	bf_builder_free(builder);
 	return result;
 }
 

@@ -63,7 +63,6 @@ add_hash(Bloom *filter, const BfView *view, const BfKeyType *key_type,
 	bool		same_key_type = bf_key_type_equal(&view->params.key_type,
 												  key_type);
 	Bloom	   *result;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	if (same_key_type && bf_contains(view, hash))
@@ -81,12 +80,10 @@ add_hash(Bloom *filter, const BfView *view, const BfKeyType *key_type,
 		pfree(result);
 	}
 
-	pgbloom_load(&builder, &env, view);
+	pgbloom_load(&builder, CurrentMemoryContext, view);
 	bf_builder_set_key_type(&builder, key_type);
 	pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	return result;
+	return pgbloom_finish(&builder);
 }
 
 Datum
@@ -224,10 +221,8 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	Datum		base;
 	PgBloomKeyInfo *key_info;
 	PgBloomKeyArray keys;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
-	Bloom	   *result;
 	int			i;
 
 	if (PG_ARGISNULL(1))
@@ -241,7 +236,7 @@ bloom_add_all(PG_FUNCTION_ARGS)
 		return add_all_in_place(base, key_info, &keys);
 
 	pgbloom_open((Bloom *) PG_DETOAST_DATUM_PACKED(base), &view);
-	pgbloom_load(&builder, &env, &view);
+	pgbloom_load(&builder, CurrentMemoryContext, &view);
 	for (i = 0; i < keys.nkeys; i++)
 	{
 		BfKeyType	key_type;
@@ -252,7 +247,5 @@ bloom_add_all(PG_FUNCTION_ARGS)
 		bf_builder_set_key_type(&builder, &key_type);
 		pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
 	}
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	PG_RETURN_BLOOM_P(result);
+	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
 }

@@ -18,11 +18,10 @@ bloom_compact(PG_FUNCTION_ARGS)
 {
 	Bloom	   *result;
 	BfView		view;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &view);
-	pgbloom_load(&builder, &env, &view);
+	pgbloom_load(&builder, CurrentMemoryContext, &view);
 	result = pgbloom_result(&builder, true);
 	bf_builder_free(&builder);
 	PG_RETURN_BLOOM_P(result);

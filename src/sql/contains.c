@@ -9,7 +9,6 @@
  */
 #include "pg/pgbloom.h"
 
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 
 #include "pg/key_array.h"
@@ -111,32 +110,6 @@ bloom_contains_all(PG_FUNCTION_ARGS)
 }
 
 /*
- * Construct a boolean array with the dimensions and nulls of the array of
- * keys, and one of the results in place of each key.
- */
-static ArrayType *
-make_result_array(const PgBloomKeyArray *keys, const bool *results)
-{
-	ArrayType  *array = keys->array;
-	const uint8 *bitmap = ARR_NULLBITMAP(array);
-	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext,
-												n * sizeof(Datum));
-	bool	   *nulls = palloc(n);
-	int			next = 0;
-	int			i;
-
-	for (i = 0; i < n; i++)
-	{
-		nulls[i] = bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0;
-		values[i] = BoolGetDatum(nulls[i] ? false : results[next++]);
-	}
-	return construct_md_array(values, nulls, ARR_NDIM(array), ARR_DIMS(array),
-							  ARR_LBOUND(array), BOOLOID, sizeof(bool), true,
-							  TYPALIGN_CHAR);
-}
-
-/*
  * bloom_contains for each element of an array.
  */
 Datum
@@ -157,5 +130,5 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 		results[hashed[i].index] = found;
 	}
 	pgbloom_probe_close(&probe);
-	PG_RETURN_ARRAYTYPE_P(make_result_array(&keys, results));
+	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&keys, results));
 }

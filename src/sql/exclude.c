@@ -21,10 +21,8 @@ Datum
 bloom_exclude(PG_FUNCTION_ARGS)
 {
 	Bloom	   *filter;
-	Bloom	   *result;
 	BfView		view;
 	uint64		hash;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
 	if (PG_ARGISNULL(1))
@@ -36,11 +34,9 @@ bloom_exclude(PG_FUNCTION_ARGS)
 	if (!bf_contains(&view, hash))
 		PG_RETURN_BLOOM_P(filter);
 
-	pgbloom_load(&builder, &env, &view);
+	pgbloom_load(&builder, CurrentMemoryContext, &view);
 	pgbloom_check(bf_builder_exclude(&builder, hash), &builder.params, NULL);
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	PG_RETURN_BLOOM_P(result);
+	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
 }
 
 /*
@@ -53,12 +49,10 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	Bloom	   *filter;
 	PgBloomKeyInfo *key_info;
 	PgBloomKeyArray keys;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 	BfView		view;
 	uint64	   *hashes;
 	int			nhashes = 0;
-	Bloom	   *result;
 	int			i;
 
 	if (PG_ARGISNULL(1))
@@ -80,14 +74,12 @@ bloom_exclude_all(PG_FUNCTION_ARGS)
 	if (nhashes == 0)
 		PG_RETURN_BLOOM_P(filter);
 
-	pgbloom_load(&builder, &env, &view);
+	pgbloom_load(&builder, CurrentMemoryContext, &view);
 	for (i = 0; i < nhashes; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		pgbloom_check(bf_builder_exclude(&builder, hashes[i]),
 					  &builder.params, NULL);
 	}
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	PG_RETURN_BLOOM_P(result);
+	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
 }

@@ -46,27 +46,6 @@ bloom_fpp(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(bf_current_fpp(&view));
 }
 
-/*
- * Get the row type of the result.  The library may be newer than the SQL
- * definition, or older.
- */
-static TupleDesc
-row_type(FunctionCallInfo fcinfo, int ncolumns)
-{
-	TupleDesc	descriptor;
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	if (descriptor->natts != ncolumns)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("library and SQL definition of extension \"bloomfilter\" do not match"),
-				 errdetail("A result has %d columns in the library, but %d in SQL.",
-						   ncolumns, descriptor->natts),
-				 errhint("Run ALTER EXTENSION bloomfilter UPDATE.")));
-	return BlessTupleDesc(descriptor);
-}
-
 /* The columns of bloom_info, in the order of its SQL definition. */
 enum
 {
@@ -108,7 +87,7 @@ set_bits_columns(const BfView *view, Datum *values, bool *nulls)
 Datum
 bloom_info(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor = row_type(fcinfo, NINFO);
+	TupleDesc	descriptor = pgbloom_row_type(fcinfo, NINFO);
 	Datum		values[NINFO];
 	bool		nulls[NINFO] = {false};
 	BfView		view;
@@ -153,7 +132,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
 	double		nkeys = PG_GETARG_FLOAT8(1);
-	TupleDesc	descriptor = row_type(fcinfo, NSIZING);
+	TupleDesc	descriptor = pgbloom_row_type(fcinfo, NSIZING);
 	Datum		values[NSIZING];
 	bool		nulls[NSIZING] = {false};
 	BfParams	params;

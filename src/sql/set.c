@@ -19,7 +19,6 @@ typedef BfStatus (*SetOperation) (BfBuilder *result, const BfEnv *env,
 static Datum
 combine(FunctionCallInfo fcinfo, SetOperation operation)
 {
-	Bloom	   *result;
 	BfView		a;
 	BfView		b;
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
@@ -28,9 +27,7 @@ combine(FunctionCallInfo fcinfo, SetOperation operation)
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &a);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &b);
 	pgbloom_check(operation(&builder, &env, &a, &b), &a.params, &b.params);
-	result = pgbloom_result(&builder, false);
-	bf_builder_free(&builder);
-	PG_RETURN_BLOOM_P(result);
+	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
 }
 
 Datum

@@ -66,7 +66,7 @@ static void
 run_case(char *line)
 {
 	char	   *name = strtok(line, "|");
-	char	   *kind = strtok(NULL, "|");
+	char	   *type_name = strtok(NULL, "|");
 	char	   *value = strtok(NULL, "|");
 	char	   *sql = strtok(NULL, "\n");
 	unsigned char bytes[8];
@@ -79,9 +79,9 @@ run_case(char *line)
 	if (sql == NULL)
 		fail("cases");
 	values[0] = value;
-	if (strcmp(kind, "text") == 0)
+	if (strcmp(type_name, "text") == 0)
 		types[0] = TEXTOID;
-	else if (strcmp(kind, "bigint") == 0)
+	else if (strcmp(type_name, "bigint") == 0)
 	{
 		unsigned long long number = strtoull(value, NULL, 10);
 		int			i;

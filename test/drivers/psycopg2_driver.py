@@ -2,53 +2,34 @@
 
 Parameters are pasted into the query as literals, which have no type.
 """
-import datetime
-import decimal
-import sys
-import uuid
-
 import psycopg2
 import psycopg2.extras
 
+import python_driver
+
 CASTS = {'none': '%s', 'list': '%s', 'text': '%s::text', 'bigint': '%s::bigint'}
 
+psycopg2.extras.register_uuid()
 connection = psycopg2.connect('')
 connection.autocommit = True
 connection.set_client_encoding('UTF8')
 cursor = connection.cursor()
-sys.stdout.reconfigure(encoding='utf-8')
 
 
-def parameter(type_name, value):
+def execute(query, type_name, value):
     if type_name == 'bigint':
-        return int(value)
-    if type_name == 'list':
-        return value[1:-1].split(',') if value != '{}' else []
-    return value
+        value = int(value)
+    cursor.execute(query.replace('$1', CASTS[type_name]), (value,))
+    return cursor.fetchone()[0]
 
 
-with open(sys.argv[1], encoding='utf-8') as cases:
-    for line in cases:
-        name, type_name, value, query = line.rstrip('\n').split('|')
-        cursor.execute(query.replace('$1', CASTS[type_name]),
-                       (parameter(type_name, value),))
-        answer = cursor.fetchone()[0]
-        print('%s\t%s' % (name, 't' if answer is True else answer))
+def sent_type(value):
+    sent = execute('SELECT pg_typeof($1)::text', 'none', value)
+    return 'none' if sent == 'unknown' else sent
 
-psycopg2.extras.register_uuid()
-for name, value in (
-        ('a string', 'red'), ('5', 5), ('5000000000', 5000000000),
-        ('1.5', 1.5), ('a decimal', decimal.Decimal('1.50')), ('true', True),
-        ('bytes', b'red'), ('a UUID', uuid.UUID(int=5)),
-        ('a date', datetime.date(2026, 1, 31)),
-        ('a time stamp', datetime.datetime(2026, 1, 31, 12, 0)),
-        ('a time stamp with zone', datetime.datetime(
-            2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)),
-        ('strings', ['red', 'blue']), ('integers', [5, 6]), ('no elements', []),
-        ('NULL', None)):
-    cursor.execute('SELECT pg_typeof(%s)::text', (value,))
-    sent = cursor.fetchone()[0]
-    print('sends %s\t%s' % (name, 'none' if sent == 'unknown' else sent))
+
+python_driver.run_cases(execute)
+python_driver.print_sent(sent_type)
 
 cursor.execute('SELECT f, f::bytea FROM driver_text')
 text, binary = cursor.fetchone()

@@ -3,54 +3,34 @@
 Strings are sent without a type unless another dumper is registered.  In
 binary, a type that it does not know comes as bytes.
 """
-import datetime
-import decimal
-import sys
-import uuid
-
 import psycopg
 from psycopg.types.numeric import Int8
 from psycopg.types.string import StrDumper
 
+import python_driver
+
 connection = psycopg.connect('', autocommit=True, client_encoding='UTF8')
 typed = psycopg.connect('', autocommit=True, client_encoding='UTF8')
 typed.adapters.register_dumper(str, StrDumper)
-sys.stdout.reconfigure(encoding='utf-8')
 
 
-def parameter(type_name, value):
+def execute(query, type_name, value):
     if type_name == 'bigint':
-        return Int8(value)
-    if type_name == 'list':
-        return value[1:-1].split(',') if value != '{}' else []
-    return value
+        value = Int8(value)
+    return (typed if type_name == 'text' else connection).execute(
+        query.replace('$1', '%s'), (value,)).fetchone()[0]
 
 
-with open(sys.argv[1], encoding='utf-8') as cases:
-    for line in cases:
-        name, type_name, value, query = line.rstrip('\n').split('|')
-        cursor = (typed if type_name == 'text' else connection).execute(
-            query.replace('$1', '%s'),
-            (parameter(type_name, value),))
-        answer = cursor.fetchone()[0]
-        print('%s\t%s' % (name, 't' if answer is True else answer))
-
-for name, value in (
-        ('a string', 'red'), ('5', 5), ('5000000000', 5000000000),
-        ('1.5', 1.5), ('a decimal', decimal.Decimal('1.50')), ('true', True),
-        ('bytes', b'red'), ('a UUID', uuid.UUID(int=5)),
-        ('a date', datetime.date(2026, 1, 31)),
-        ('a time stamp', datetime.datetime(2026, 1, 31, 12, 0)),
-        ('a time stamp with zone', datetime.datetime(
-            2026, 1, 31, 12, 0, tzinfo=datetime.timezone.utc)),
-        ('strings', ['red', 'blue']), ('integers', [5, 6]), ('no elements', []),
-        ('NULL', None)):
+def sent_type(value):
     try:
-        cursor = connection.execute('SELECT pg_typeof(%s)::text', (value,))
-        sent = cursor.fetchone()[0]
+        return connection.execute('SELECT pg_typeof(%s)::text',
+                                  (value,)).fetchone()[0]
     except psycopg.errors.IndeterminateDatatype:
-        sent = 'none'
-    print('sends %s\t%s' % (name, sent))
+        return 'none'
+
+
+python_driver.run_cases(execute)
+python_driver.print_sent(sent_type)
 
 text = connection.execute('SELECT f FROM driver_text').fetchone()[0]
 with open('text', 'w') as file:

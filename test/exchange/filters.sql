@@ -72,7 +72,7 @@ INSERT INTO forms VALUES
 	('dense', 1, 400, $$SELECT bloom_agg(k, 0.001, 400) FROM keys$$),
 	('large blocks', 1, 400, $$SELECT bloom_agg(k, 1e-9, 400) FROM keys$$),
 	('seeded', 1, 400, $$SELECT bloom_agg(k, 0.001, 400, -77) FROM keys$$),
-	('fitted', 1, 400, $$SELECT bloom_agg(k) FROM keys$$),
+	('self-sized', 1, 400, $$SELECT bloom_agg(k) FROM keys$$),
 	('compact', 1, 400,
 	 $$SELECT bloom_compact(bloom_agg(k, 0.01, 100000)) FROM keys$$),
 	('grown', 1, 400, $$SELECT bloom_agg(k, 0.01, 40) FROM keys$$),

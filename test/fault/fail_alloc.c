@@ -3,8 +3,8 @@
  * fail_alloc.c
  *	  Memory allocations that fail when a test says so.
  *
- * "make FAIL_ALLOC=1" links this in, and has the linker send here what the
- * extension asks of PostgreSQL's allocation functions (ld --wrap).  So the
+ * "make FAIL_ALLOC=1" links this in, and has the linker send here the
+ * extension's calls of PostgreSQL's allocation functions (ld --wrap).  So the
  * code under test is the one that is shipped.
  *
  *-------------------------------------------------------------------------
@@ -84,7 +84,7 @@ __wrap_MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
 
 /*
  * fail_allocation(n bigint) returns boolean: have the n-th allocation from
- * now on fail, or none if n is 0.  Tells whether the last one asked for did.
+ * now on fail, or none if n is 0.  Tells whether the last one of these did.
  */
 Datum
 fail_allocation(PG_FUNCTION_ARGS)

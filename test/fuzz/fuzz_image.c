@@ -90,7 +90,7 @@ demand_no_loss(const BfView *from, const BfView *to)
 }
 
 static void
-ask(const BfView *view)
+probe(const BfView *view)
 {
 	double		n = bf_cardinality(view);
 	double		fpp = bf_current_fpp(view);
@@ -147,10 +147,10 @@ rebuild(const BfView *view)
 	bf_builder_init(&b, &env.env, &view->params);
 	bf_builder_expect_probes(&b);
 	status = bf_builder_merge(&b, view);
-	DEMAND(status == BF_OK || env.largest_asked > MEMORY);
+	DEMAND(status == BF_OK || env.largest_requested > MEMORY);
 
 	/* Reading alone takes no more than what is read. */
-	DEMAND(env.largest_asked <= view->size + BF_MAX_EXCLUSIONS * 8 +
+	DEMAND(env.largest_requested <= view->size + BF_MAX_EXCLUSIONS * 8 +
 		   BF_MAX_LAYERS * sizeof(BfBuildLayer) + 1024);
 	do
 	{
@@ -175,7 +175,7 @@ rebuild(const BfView *view)
 	}
 	DEMAND(status == BF_OK || status == BF_NO_MEMORY ||
 		   status == BF_TOO_LARGE);
-	DEMAND(status != BF_NO_MEMORY || env.largest_asked > MEMORY);
+	DEMAND(status != BF_NO_MEMORY || env.largest_requested > MEMORY);
 	DEMAND(bf_builder_cardinality(&b) >= 0);
 	if (status == BF_OK && image_write(&image, &b, true) == BF_OK)
 	{
@@ -197,7 +197,7 @@ rebuild(const BfView *view)
 	}
 	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
 		image_free(&image);
-	DEMAND(env.largest_asked <= max_memory(view, view->size));
+	DEMAND(env.largest_requested <= max_memory(view, view->size));
 	finish(&b, &env);
 }
 
@@ -232,7 +232,7 @@ combine(const BfView *x, const BfView *y)
 		demand_no_loss(y, &image.view);
 		image_free(&image);
 	}
-	DEMAND(env.largest_asked <= max);
+	DEMAND(env.largest_requested <= max);
 	finish(&b, &env);
 
 	env_init(&env, MEMORY);
@@ -246,7 +246,7 @@ combine(const BfView *x, const BfView *y)
 				   bf_contains(&image.view, probes[i]));
 		image_free(&image);
 	}
-	DEMAND(env.largest_asked <= max);
+	DEMAND(env.largest_requested <= max);
 	finish(&b, &env);
 
 	env_init(&env, MEMORY);
@@ -273,7 +273,7 @@ open_copy(const uint8_t *data, size_t size, Image *image)
 		return false;
 	}
 	choose_probes(&image->view);
-	ask(&image->view);
+	probe(&image->view);
 	add_in_place(&image->view);
 	rebuild(&image->view);
 	combine(&image->view, &image->view);
@@ -309,7 +309,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_copy(data, size, &x);
 	image_free(&x);
 
-	/* What is only opened is not all looked at, but is safe to ask. */
+	/* What is only opened is not all looked at, but is safe to probe. */
 	x.bytes = exactly(size);
 	if (size > 0)
 		memcpy(x.bytes, data, size);

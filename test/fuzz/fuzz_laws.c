@@ -37,7 +37,7 @@ hash_of(uint32_t i)
 }
 
 static void
-describe(Input *input, Filter *filter)
+read_filter(Input *input, Filter *filter)
 {
 	unsigned	flags = take(input);
 
@@ -223,7 +223,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mode = take(&input);
 	for (i = 0; i < NFILTERS; i++)
 	{
-		describe(&input, &filters[i]);
+		read_filter(&input, &filters[i]);
 		if (i > 0 && mode & 1)
 		{
 			filters[i].fpp = filters[0].fpp;

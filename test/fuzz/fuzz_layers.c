@@ -2,7 +2,7 @@
  *
  * fuzz_layers.c
  *	  A filter that grows, changes its form, is written, read, compacted and
- *	  united in the order that the input says, beside a list of what is in
+ *	  united in the order that the input says, next to a list of what is in
  *	  it.
  *
  *-------------------------------------------------------------------------
@@ -211,7 +211,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		demand_all(&image.view);
 
 		/*
-		 * Growth keeps the rate below twice what was asked for, but for what
+		 * Growth keeps the rate below twice the requested one, but for what
 		 * the bits of a layer may exceed their mean by.
 		 */
 		if (grown_alone)

@@ -18,7 +18,7 @@ from harness import SETTINGS, ServerError, Tap, psql
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                     os.pardir, os.pardir)
 FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md', 'doc/COOKBOOK.md',
-         'doc/DRIVERS.md']
+         'doc/DRIVERS.md', 'doc/JOIN_FILTERS.md', 'doc/INDEX.md']
 DATABASE = 'bloomfilter_examples'
 CREATE = 'CREATE EXTENSION bloomfilter;'
 BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',

@@ -184,14 +184,14 @@ SELECT encode(f::bytea, 'hex') FROM ($queries{$name}) AS base (f)});
 		$hex, "the format of the image is understood: $name");
 }
 
-# Class, verdict and bytes of each image.  The verdict is 'valid', 'invalid',
+# Class, validity and bytes of each image.  The validity is 'valid', 'invalid',
 # or '' if either will do.
 my @hostile;
 
 sub add
 {
-	my ($class, $verdict, @images) = @_;
-	push @hostile, [ $class, $verdict, $_ ] foreach @images;
+	my ($class, $validity, @images) = @_;
+	push @hostile, [ $class, $validity, $_ ] foreach @images;
 	return;
 }
 
@@ -506,10 +506,10 @@ foreach my $case (
 	[ 'invalid', "\xff", 6, 5 ],
 	[ 'invalid', "\0", 7 ])
 {
-	my ($verdict, $byte, @exclusions) = @$case;
+	my ($validity, $byte, @exclusions) = @$case;
 
 	add('exclusions',
-		$verdict,
+		$validity,
 		build_with(
 			{
 				%$dense,
@@ -536,9 +536,9 @@ my $file = PostgreSQL::Test::Utils::tempdir() . '/hostile';
 open my $table, '>', $file or die "$file: $!";
 foreach my $id (0 .. $#hostile)
 {
-	my ($class, $verdict, $image) = @{ $hostile[$id] };
+	my ($class, $validity, $image) = @{ $hostile[$id] };
 
-	print $table "$id\t$class\t$verdict\t\\\\x", unpack('H*', $image), "\n";
+	print $table "$id\t$class\t$validity\t\\\\x", unpack('H*', $image), "\n";
 }
 close $table or die "$file: $!";
 
@@ -567,7 +567,7 @@ sub run
 
 run(qq{
 SET client_min_messages = error;
-CREATE TABLE hostile (id int, class text, verdict text, image bytea,
+CREATE TABLE hostile (id int, class text, validity text, image bytea,
 	by_cast text, by_text text);
 CREATE TABLE accepted (id int, f bloom);
 CREATE TABLE received (id int, f bloom);
@@ -589,7 +589,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END \$\$;
-COPY hostile (id, class, verdict, image) FROM '$file'});
+COPY hostile (id, class, validity, image) FROM '$file'});
 
 # The base is what a session has that has loaded the library and called
 # everything once.
@@ -614,12 +614,12 @@ cmp_ok(scalar @hostile, '>', 20000,
 note scalar @hostile, ' images';
 is( run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
-	WHERE verdict = 'invalid' AND by_cast = 'ok' GROUP BY class, by_cast}),
+	WHERE validity = 'invalid' AND by_cast = 'ok' GROUP BY class, by_cast}),
 	'',
 	'what has to be rejected is rejected');
 is( run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
-	WHERE verdict = 'valid' AND by_cast <> 'ok' GROUP BY class, by_cast}),
+	WHERE validity = 'valid' AND by_cast <> 'ok' GROUP BY class, by_cast}),
 	'',
 	'what has to be accepted is accepted');
 is( run(q{
@@ -639,7 +639,7 @@ SELECT count(*) = count(h.id) AND count(*) = count(r.id)
 # More than a hundred thousand more by COPY in binary format, thousands for
 # each way of breaking one.
 #
-# A way is its verdict and what it does to an image, given that and where its
+# A way is its validity and what it does to an image, given that and where its
 # parts are.  It returns nothing if there is nothing to break in this way.
 #
 my %ways = (
@@ -876,7 +876,7 @@ my $after_hostile = 1_000_000;
 my $first_id = $after_hostile;
 my $flood = BloomTest::Wire->new($node, 'postgres');
 my $flooded = 0;
-my @kept;
+my @accepted;
 
 # The base is what a session has that has copied some.
 $flood->copy_binary('received (id, f)',
@@ -885,13 +885,13 @@ my $flood_base = $measured ? $flood->status : {};
 
 foreach my $way (sort keys %ways)
 {
-	my ($verdict, $break) = @{ $ways{$way} };
+	my ($validity, $break) = @{ $ways{$way} };
 	my @names = sort keys %bases;
 	my %seen;
 	my @images;
 
 	# What is accepted takes longer: by every function, further down.
-	my $n = $verdict eq 'valid' ? 2000 : 15000;
+	my $n = $validity eq 'valid' ? 2000 : 15000;
 	for (my $i = 0; @images < $n; $i++)
 	{
 		my $name = $names[ $i % @names ];
@@ -908,13 +908,13 @@ foreach my $way (sort keys %ways)
 	my %count;
 	$count{$_}++ foreach @states;
 	is( join(' ', sort keys %count),
-		$verdict eq 'invalid' ? '22P03' : $verdict eq 'valid' ? 'ok' : '22P03 ok',
+		$validity eq 'invalid' ? '22P03' : $validity eq 'valid' ? 'ok' : '22P03 ok',
 		"$way: "
-		  . ($verdict eq 'invalid' ? 'all are rejected'
-			: $verdict eq 'valid' ? 'all are accepted'
+		  . ($validity eq 'invalid' ? 'all are rejected'
+			: $validity eq 'valid' ? 'all are accepted'
 			: 'each is rejected or accepted'));
 	note "$way: ", join ', ', map { "$count{$_} $_" } sort keys %count;
-	push @kept, map { $images[$_] } grep { $states[$_] eq 'ok' } 0 .. $#images;
+	push @accepted, map { $images[$_] } grep { $states[$_] eq 'ok' } 0 .. $#images;
 	$first_id += @images;
 	$flooded += @images;
 }
@@ -925,21 +925,21 @@ cmp_ok($flooded, '>', 100_000, 'more than a hundred thousand images');
 is( run(qq{
 SELECT count(*), md5(string_agg(f::bytea, '' ORDER BY id))
 	FROM received WHERE id >= $after_hostile}),
-	@kept . '|' . md5_hex(join '', @kept),
+	@accepted . '|' . md5_hex(join '', @accepted),
 	'those accepted keep their bytes');
 
 SKIP:
 {
 	skip 'memory is measured by /proc', 2 unless $measured;
 
-	# Thirty bytes lost with each image would be seen.  What was asked for
+	# Thirty bytes lost with each image would be seen.  What was requested
 	# but not used counts as well: the images have a few kB, and lengths in
 	# them are those of up to gigabytes.
 	my %growth =
 	  map { $_ => $flood_end->{$_} - $flood_base->{$_} } qw(RssAnon VmPeak);
 	cmp_ok($growth{RssAnon}, '<', 3 * 1024, 'they leave no memory behind');
 	cmp_ok($growth{VmPeak}, '<', 16 * 1024,
-		'none asked for more memory than its size');
+		'none took more memory than its size');
 	note "memory grew by $growth{RssAnon} kB, its peak by $growth{VmPeak} kB";
 }
 
@@ -1186,7 +1186,7 @@ SKIP:
 {
 	skip 'memory is measured by /proc', 2 unless $measured;
 
-	# The largest filters that the images ask for, with up to a million
+	# The largest filters that the images can make, with up to a million
 	# expected keys at a rate of 1e-9, take 6 MB.
 	cmp_ok($peak - $base, '<', 64 * 1024, 'no image took much memory');
 	cmp_ok($wire_memory, '<', 64 * 1024, 'nor did it on its way in');

@@ -21,9 +21,11 @@ my $node = new_node('main');
 $node->start;
 my $started =
   $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+
+# In a session of its own: no session loads both libraries.
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
 $node->safe_psql(
 	'postgres', qq{
-CREATE EXTENSION bloomfilter;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION fail_allocation(n bigint) RETURNS boolean
 	AS '$library' LANGUAGE C STRICT;

@@ -155,7 +155,7 @@ $here->safe_psql('postgres',
 
 # Parameters of a prepared statement, also in a generic plan
 $here->safe_psql('postgres',
-	'CREATE TABLE kept AS SELECT bloom_agg(page, 0.001) AS f FROM pages WHERE kind = 2'
+	'CREATE TABLE stored AS SELECT bloom_agg(page, 0.001) AS f FROM pages WHERE kind = 2'
 );
 foreach my $mode ('force_custom_plan', 'force_generic_plan')
 {
@@ -163,10 +163,10 @@ foreach my $mode ('force_custom_plan', 'force_generic_plan')
 			'postgres', qq{
 SET plan_cache_mode = $mode;
 PREPARE probe (bloom) AS SELECT count(*) FROM visits WHERE \$1 \@> page;
-SELECT format('EXECUTE probe (%L)', f) FROM kept \\gexec
+SELECT format('EXECUTE probe (%L)', f) FROM stored \\gexec
 }),
 		$here->safe_psql('postgres',
-			"SELECT count(*) FROM visits, kept WHERE f \@> page"),
+			"SELECT count(*) FROM visits, stored WHERE f \@> page"),
 		"a filter as a parameter, $mode");
 }
 

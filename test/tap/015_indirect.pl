@@ -19,9 +19,11 @@ plan skip_all => 'BLOOM_FAIL_ALLOC_LIBRARY names no library'
 
 my $node = new_node('main');
 $node->start;
+
+# In a session of its own: no session loads both libraries.
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
 $node->safe_psql(
 	'postgres', qq{
-CREATE EXTENSION bloomfilter;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION indirect(bloom) RETURNS bloom
 	AS '$library', 'make_indirect' LANGUAGE C STRICT;

@@ -16,7 +16,7 @@
 #include "../env.h"
 #include "tap.h"
 
-/* BF_QUICK=1 asks for fewer probes, as under a sanitizer. */
+/* BF_QUICK=1 makes fewer probes, as under a sanitizer. */
 static inline bool
 quick(void)
 {

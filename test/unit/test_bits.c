@@ -498,6 +498,11 @@ test_fold(void)
 			CHECK(memcmp(to, direct, bf_geometry_size(&small)) == 0,
 				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
 				  cases[c].factor);
+			bf_bitmap_fold(&env.env.interrupts, from, from, cases[c].nblocks,
+						   cases[c].factor, (size_t) 1 << log2 >> 3);
+			CHECK(memcmp(from, direct, bf_geometry_size(&small)) == 0,
+				  "%u blocks of 2^%d bits by %u in place", cases[c].nblocks,
+				  log2, cases[c].factor);
 			free(from);
 			free(to);
 			free(direct);

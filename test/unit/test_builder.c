@@ -375,7 +375,7 @@ test_unsized_beyond(void)
  * keys, and its parts give the same bytes in any order.
  */
 static void
-test_fitted(void)
+test_compact_at_end(void)
 {
 	const size_t n = 4600000;
 	static const size_t bounds[] = {
@@ -851,14 +851,14 @@ merge_parts(const Part *parts, int nparts)
 	TestEnv		env,
 				other;
 	BfBuilder	b,
-				settled;
+				converted;
 	Image		x,
 				y;
 	bool		late = false;
 	int			i;
 
 	start(&b, &env, parts[0].fpp, parts[0].expected);
-	start(&settled, &other, parts[0].fpp, parts[0].expected);
+	start(&converted, &other, parts[0].fpp, parts[0].expected);
 	for (i = 0; i < nparts; i++)
 	{
 		size_t		size;
@@ -868,25 +868,25 @@ merge_parts(const Part *parts, int nparts)
 						 parts[i].first, parts[i].n, 17, false))
 			return false;
 		CHECK(bf_builder_merge(&b, &part.view) == BF_OK &&
-			  bf_builder_merge(&settled, &part.view) == BF_OK &&
-			  bf_builder_plan(&settled, &size) == BF_OK, "merging");
-		late = late || (settled.nlayers > 0 && b.nlayers == 0);
+			  bf_builder_merge(&converted, &part.view) == BF_OK &&
+			  bf_builder_plan(&converted, &size) == BF_OK, "merging");
+		late = late || (converted.nlayers > 0 && b.nlayers == 0);
 		image_free(&part);
 	}
 	image_write(&x, &b, false);
-	image_write(&y, &settled, false);
+	image_write(&y, &converted, false);
 	CHECK(image_equal(&x, &y), "%d filters, %d layers, not %d", nparts,
 		  x.view.nlayers, y.view.nlayers);
 	image_free(&x);
 	image_free(&y);
 	finish(&b, &env);
-	finish(&settled, &other);
+	finish(&converted, &other);
 	return late;
 }
 
 /* Whatever the forms and parameters of filters are, and the room they get. */
 static void
-test_merge_settles(void)
+test_merge_converts(void)
 {
 	/* The room of a long list, of which other parameters leave little. */
 	static const Part cut[] = {
@@ -1103,17 +1103,17 @@ test_mismatch(void)
 	other.view.params.seed = 42;
 	other.view.params.key_type.code = BF_KEY_TEXT;
 	CHECK(bf_builder_merge(&b, &other.view) == BF_KEY_TYPE_MISMATCH,
-		  "another kind");
+		  "another key type");
 
 	memset(&key_type, 0, sizeof(key_type));
-	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "no kind");
-	CHECK(b.params.key_type.code == BF_KEY_INTEGER, "the kind is forgotten");
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "no key type");
+	CHECK(b.params.key_type.code == BF_KEY_INTEGER, "the key type is forgotten");
 	key_type.code = BF_KEY_INTEGER;
-	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "its kind");
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "its key type");
 	key_type.code = BF_KEY_UUID;
-	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_KEY_TYPE_MISMATCH, "another kind");
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_KEY_TYPE_MISMATCH, "another key type");
 	image_write(&after, &b, false);
-	CHECK(image_equal(&before, &after), "a refused merge leaves a trace");
+	CHECK(image_equal(&before, &after), "a rejected merge leaves a trace");
 	finish(&b, &env);
 	image_free(&other);
 	image_free(&before);
@@ -1127,7 +1127,7 @@ test_mismatch(void)
 	key_type.code = BF_KEY_ENUM;
 	key_type.namelen = 4;
 	strcpy(key_type.name, "mood");
-	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "the first kind");
+	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_OK, "the first key type");
 	CHECK(bf_key_type_equal(&b.params.key_type, &key_type), "it is not taken over");
 	key_type.name[0] = 'f';
 	CHECK(bf_builder_set_key_type(&b, &key_type) == BF_KEY_TYPE_MISMATCH, "another name");
@@ -1179,25 +1179,25 @@ test_too_large(void)
 	b.layers[0].bits_set = b.layers[0].bits_full = bf_geometry_full(&geometry);
 	left = BF_MAX_BITS - bf_geometry_bits(&geometry);
 	env.limit = 4096;
-	env.largest_asked = 0;
+	env.largest_requested = 0;
 	for (i = 1; i < 1000 && status == BF_OK; i++)
 		status = bf_builder_add(&b, i);
 	CHECK(status == BF_NO_MEMORY, "status %d", (int) status);
-	CHECK(env.largest_asked <= left / 8 &&
-		  env.largest_asked > left / 8 * 9 / 10,
+	CHECK(env.largest_requested <= left / 8 &&
+		  env.largest_requested > left / 8 * 9 / 10,
 		  "the next layer takes %zu bytes where %llu are left",
-		  env.largest_asked, (unsigned long long) left / 8);
+		  env.largest_requested, (unsigned long long) left / 8);
 
 	/* So little is left that another layer would hardly be worth it. */
 	bf_geometry_for(0.01, 425000000, &geometry);
 	b.layers[0].geometry = geometry;
-	env.largest_asked = 0;
+	env.largest_requested = 0;
 	status = BF_OK;
 	for (i = 1; i < 1000 && status == BF_OK; i++)
 		status = bf_builder_add(&b, i);
-	CHECK(status == BF_TOO_LARGE && env.largest_asked == 0,
-		  "status %d, asked for %zu bytes", (int) status,
-		  env.largest_asked);
+	CHECK(status == BF_TOO_LARGE && env.largest_requested == 0,
+		  "status %d, requested %zu bytes", (int) status,
+		  env.largest_requested);
 
 	/* Nor is there room for a layer that comes from another filter. */
 	{
@@ -1333,10 +1333,10 @@ test_no_memory(void)
 			status = scenario(&env, which, &sparse, &dense, &layers,
 							  &roomy);
 			CHECK(env.outstanding == 0,
-				  "scenario %d, allocation %ld refused: %ld leaked", which,
+				  "scenario %d, allocation %ld failed: %ld leaked", which,
 				  fail_at, env.outstanding);
 			CHECK((status == BF_OK) == (env.allocations < fail_at),
-				  "scenario %d, allocation %ld refused: status %d", which,
+				  "scenario %d, allocation %ld failed: status %d", which,
 				  fail_at, (int) status);
 		} while (status != BF_OK && fail_at < 1000);
 		CHECK(fail_at > 4, "scenario %d allocates %ld times", which,
@@ -1511,12 +1511,12 @@ main(void)
 	tap_run("an unsized filter turns dense beyond 2^22 keys",
 			test_unsized_limit);
 	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
-	tap_run("a filter that is going to be made compact", test_fitted);
+	tap_run("a filter that is going to be made compact", test_compact_at_end);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
 	tap_run("compact: what is compact stays as it is", test_compact_stable);
 	tap_run("compact: 5, 9 and 17 million keys", test_compact_millions);
-	tap_run("merging filters one after the other", test_merge_settles);
+	tap_run("merging filters one after the other", test_merge_converts);
 	tap_run("probes between adds", test_expect_probes);
 	tap_run("a plan in between leaves no trace", test_plan_leaves_no_trace);
 	tap_run("layers double in capacity and halve in rate", test_growth);

@@ -99,7 +99,7 @@ test_add(void)
 		Image		grown;
 
 		CHECK(bf_add_in_place(image.bytes, &image.view, hash) == BF_NO_ROOM,
-			  "an exception cannot go in place");
+			  "an exclusion cannot go in place");
 		load(&b, &env, &image);
 		CHECK(bf_builder_add(&b, hash) == BF_OK, "add");
 		if (image_write(&grown, &b, false))
@@ -184,7 +184,7 @@ test_no_exclusion(void)
 	add_keys(&b, 0, 10, SET);
 	CHECK(bf_builder_exclude(&b, key(3, SET)) == BF_IS_MEMBER, "a member");
 	CHECK(bf_builder_exclude(&b, key(33, SET)) == BF_OK, "no member");
-	CHECK(b.nexclusions == 0, "%u exceptions", b.nexclusions);
+	CHECK(b.nexclusions == 0, "%u exclusions", b.nexclusions);
 	finish(&b, &env);
 
 	if (!build(&plain, 0, 0))
@@ -196,7 +196,7 @@ test_no_exclusion(void)
 			CHECK(bf_builder_exclude(&b, key(i, SET)) == BF_OK, "exclude");
 	}
 	if (image_write(&image, &b, false))
-		CHECK(image_equal(&plain, &image), "negatives became exceptions");
+		CHECK(image_equal(&plain, &image), "negatives became exclusions");
 	finish(&b, &env);
 	image_free(&plain);
 	image_free(&image);
@@ -267,11 +267,11 @@ test_format(void)
 		memcpy(copy, image.bytes, image.size);
 		copy[count_at] = (uint8_t) i;
 		CHECK((bf_open(copy, image.size, &view) == BF_OK) == (i == 3),
-			  "%d exceptions", (int) i);
+			  "%d exclusions", (int) i);
 		memcpy(copy, image.bytes, image.size);
 		copy[count_at + 3] = (uint8_t) i;
 		CHECK((bf_open(copy, image.size, &view) == BF_OK) == (i == 0),
-			  "%d * 2^24 + 3 exceptions", (int) i);
+			  "%d * 2^24 + 3 exclusions", (int) i);
 	}
 	free(copy);
 	image_free(&image);

@@ -171,7 +171,7 @@ test_patterns(void)
 	{
 		size_t		size = patterns[i].size;
 
-		/* A key lies in a tuple at any address. */
+		/* A key is in a tuple at any address. */
 		for (at = 0; at < 9; at++)
 		{
 			uint8_t    *bytes = exactly(at + size);

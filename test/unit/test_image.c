@@ -53,7 +53,7 @@ static const uint8_t golden_dense[] = {
 	0x21, 0x08, 0x21, 0x04
 };
 
-/* fpp 0.01, unsized, seed 0, a opclass-hashed type of a database in UTF-8, 1 hash */
+/* fpp 0.01, unsized, seed 0, an opclass-hashed type of a database in UTF-8, 1 hash */
 static const uint8_t golden_named[] = {
 	0x42, 0x4C, 0x4D, 0x46, 0x01, 0x00, 0x01, 0x00,
 	0x41, 0x06, 0x01, 0x06, 0x01, 0x00, 0x00, 0x00,
@@ -330,7 +330,7 @@ test_read(void)
 		  view.params.key_type.byte_order == BF_LITTLE_ENDIAN &&
 		  view.params.key_type.encoding == 6 &&
 		  view.params.key_type.namelen == 6 &&
-		  strcmp(view.params.key_type.name, "hstore") == 0, "the foreign kind");
+		  strcmp(view.params.key_type.name, "hstore") == 0, "the opclass-hashed type");
 	CHECK(view.nhashes == 1 && bf_contains(&view, 0xC0FFEE), "its hash");
 }
 
@@ -394,9 +394,9 @@ test_header(void)
 			for (at = NEXCLUSIONS_AT; at < NEXCLUSIONS_AT + 4; at++)
 			{
 				reject_edited(sparse, at, 1, i, BF_CORRUPT,
-							  "exceptions in the sparse form:");
+							  "exclusions in the sparse form:");
 				reject_edited(dense, at, 1, i, BF_CORRUPT,
-							  "exceptions that are not there:");
+							  "exclusions that are not there:");
 			}
 			for (at = NHASHES_AT; at < NHASHES_AT + 4; at++)
 				reject_edited(dense, at, 1, i, BF_CORRUPT,
@@ -761,9 +761,9 @@ try_key_type(int code, size_t namelen, int byte_order, int encoding, bool good)
 		(uint64_t) byte_order << 8 | (uint64_t) encoding;
 
 	if (good)
-		accept(image, size, "kind", all);
+		accept(image, size, "key type", all);
 	else
-		reject(image, size, BF_CORRUPT, "kind", all);
+		reject(image, size, BF_CORRUPT, "key type", all);
 	free(image);
 }
 
@@ -892,7 +892,7 @@ test_utf8(void)
 			string[length++] = (char) (0x80 | (c & 0x3F));
 		}
 		CHECK(bf_valid_key_type_name(string, length) == good, "U+%04X is %s",
-			  (unsigned) c, good ? "refused" : "accepted");
+			  (unsigned) c, good ? "rejected" : "accepted");
 		for (i = 1; i < length; i++)
 			CHECK(!bf_valid_key_type_name(string, i), "U+%04X cut off at %d",
 				  (unsigned) c, (int) i);
@@ -938,7 +938,7 @@ test_key_type_functions(void)
 	size_t		i;
 
 	memset(&a, 0, sizeof(a));
-	CHECK(bf_key_type_name(&a) == NULL, "the open kind has a name");
+	CHECK(bf_key_type_name(&a) == NULL, "a filter without a key type has a name");
 	for (i = 0; i < LENGTH(names); i++)
 	{
 		a.code = (uint8_t) (BF_KEY_TEXT + i);
@@ -1005,7 +1005,7 @@ test_longest_name(void)
 	}
 }
 
-/* Memory that a small image may make us ask for before we are rejected. */
+/* Memory that a small image may make us request before we are rejected. */
 #define ENOUGH	((size_t) 1 << 22)
 
 static bool
@@ -1043,7 +1043,7 @@ use_builder(BfBuilder *b, const BfView *view, bool valid, size_t at)
 			bf_builder_free(&smaller);
 		status = valid ? bf_validate(written, size, &again)
 			: bf_open(written, size, &again);
-		CHECK(status == BF_OK, "byte %zu: rewritten, it is refused: %s", at,
+		CHECK(status == BF_OK, "byte %zu: rewritten, it is rejected: %s", at,
 			  again.reason);
 
 		/* What tested positive still does. */
@@ -1274,7 +1274,7 @@ main(void)
 {
 	tap_run("golden bytes of a sparse image", test_golden_sparse);
 	tap_run("golden bytes of a dense image", test_golden_dense);
-	tap_run("golden bytes of an image with a named kind", test_golden_named);
+	tap_run("golden bytes of an image with a named key type", test_golden_named);
 	tap_run("the golden images are read back", test_read);
 	tap_run("every truncation and trailing bytes", test_lengths);
 	tap_run("magic, version, form, scheme, reserved bytes, counts",

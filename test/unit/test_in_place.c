@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_in_place.c
- *	  Builders that are asked while they are added to, and that are taken up
+ *	  Builders that are probed while keys are added, and that are taken up
  *	  again from their image: neither may tell in the bytes.
  *
  *-------------------------------------------------------------------------

@@ -161,7 +161,7 @@ test_equal_geometries(void)
 	size_t		i;
 
 	env_init(&env, SIZE_MAX);
-	CHECK(bf_geometry_for(0.001, 20000, &geometry) == BF_OK, "no shape");
+	CHECK(bf_geometry_for(0.001, 20000, &geometry) == BF_OK, "no geometry");
 	x = make_bits(&geometry, 9000, 1);
 	y = make_bits(&geometry, 9000, 2);
 	z = exactly(bf_geometry_size(&geometry));
@@ -381,7 +381,7 @@ test_told_by_union(void)
 }
 
 /*
- * The union with a filter for which nothing was asked is the other filter,
+ * The union with a filter of default parameters is the other filter,
  * whatever its parameters.
  */
 static void
@@ -486,12 +486,12 @@ int
 main(void)
 {
 	tap_run("any two layers can be merged", test_any_two);
-	tap_run("layers of equal shape are ORed", test_equal_geometries);
+	tap_run("layers of equal geometry are ORed", test_equal_geometries);
 	tap_run("unions of more than 32 filters", test_many);
 	tap_run("a filter of 32 layers takes further keys", test_add_beyond);
 	tap_run("grown filters tell rate and keys", test_told_by_growth);
 	tap_run("unions of related rates tell their keys", test_told_by_union);
-	tap_run("a filter for which nothing was asked is neutral", test_neutral);
+	tap_run("a filter of default parameters is neutral", test_neutral);
 	tap_run("merging layers: no memory", test_no_memory);
 	return tap_done();
 }

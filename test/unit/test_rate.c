@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * test_rate.c
- *	  The promise of a Bloom filter: the rate that was asked for.
+ *	  The promise of a Bloom filter: the requested rate.
  *
  * Filters are probed with keys that were never added, and what tests
  * positive is counted.  Of N probes at a rate r, Nr hits are to be expected
@@ -10,7 +10,7 @@
  *
  *		r + 3 sqrt(r (1 - r) / N),		where r = 1.1 p,
  *
- * p being the rate asked for; after ten times the keys, with r = 2.2 p.  The
+ * p being the requested rate; after ten times the keys, with r = 2.2 p.  The
  * keys are the same in each run, so this passes always or never.
  *
  * A filter of few blocks has a rate of its own, which differs from that of
@@ -161,7 +161,7 @@ test_within(void)
 }
 
 /*
- * What full filters tell of themselves, and what was asked for, to half a per
+ * What full filters tell of themselves, and what was requested, to half a per
  * cent: a formula that takes all blocks with equal keys to have equal
  * bits is off by more.  Of one filter, the chance that keys fall into its
  * blocks decides as much; the mean of 128 leaves 0.15 % of it.
@@ -285,7 +285,7 @@ static void
 test_natural_keys(void)
 {
 	static const char *const sorts[] = {"numbers", "URLs", "short texts"};
-	static const double asked[] = {0.01, 1e-3};
+	static const double requested[] = {0.01, 1e-3};
 	const uint64_t n = scaled(100000, 20000);
 	const uint64_t probes = scaled(3000000, 200000);
 	int			sort;
@@ -293,7 +293,7 @@ test_natural_keys(void)
 
 	for (sort = 0; sort < 3; sort++)
 	{
-		for (p = 0; p < LENGTH(asked); p++)
+		for (p = 0; p < LENGTH(requested); p++)
 		{
 			Tally		tally = {0};
 			TestEnv		env;
@@ -301,7 +301,7 @@ test_natural_keys(void)
 			Image		image;
 			uint64_t	i;
 
-			start(&b, &env, asked[p], n);
+			start(&b, &env, requested[p], n);
 			for (i = 0; i < n; i++)
 			{
 				if (!CHECK(bf_builder_add(&b, natural_key(sort, i)) == BF_OK,
@@ -322,7 +322,7 @@ test_natural_keys(void)
 											  natural_key(sort, i));
 				tally.probes = (double) probes;
 				tally.told = bf_current_fpp(&image.view) * (double) probes;
-				judge(&tally, sorts[sort], asked[p], 1.1, n);
+				judge(&tally, sorts[sort], requested[p], 1.1, n);
 			}
 			image_free(&image);
 			finish(&b, &env);

@@ -460,7 +460,7 @@ test_equal_geometries(void)
 	image_free(&b);
 	image_build(&b, 0.01, 0, 0, 10000, 1, true);
 	unite(&abc, &ab, &b);
-	CHECK(image_equal(&abc, &ab), "an overfull layer is put beside itself");
+	CHECK(image_equal(&abc, &ab), "an overfull layer is put next to itself");
 	image_free(&a);
 	image_free(&b);
 	image_free(&ab);
@@ -648,21 +648,21 @@ test_rejected(void)
 	CHECK(try_union(&none, &y, &x) == BF_SEED_MISMATCH, "other seed");
 	y.view.params.seed = 42;
 	y.view.params.key_type.code = BF_KEY_TEXT;
-	CHECK(try_union(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other kind");
-	CHECK(try_union(&none, &y, &x) == BF_KEY_TYPE_MISMATCH, "other kind");
+	CHECK(try_union(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other key type");
+	CHECK(try_union(&none, &y, &x) == BF_KEY_TYPE_MISMATCH, "other key type");
 
 	/* A filter that has seen no key joins any key type. */
 	y.view.params.key_type.code = BF_KEY_NONE;
-	if (CHECK(try_union(&none, &x, &y) == BF_OK, "no kind"))
+	if (CHECK(try_union(&none, &x, &y) == BF_OK, "no key type"))
 	{
 		CHECK(none.view.params.key_type.code == BF_KEY_INTEGER,
-			  "the kind is lost");
+			  "the key type is lost");
 		image_free(&none);
 	}
-	if (CHECK(try_union(&none, &y, &x) == BF_OK, "no kind"))
+	if (CHECK(try_union(&none, &y, &x) == BF_OK, "no key type"))
 	{
 		CHECK(none.view.params.key_type.code == BF_KEY_INTEGER,
-			  "the kind is lost");
+			  "the key type is lost");
 		image_free(&none);
 	}
 	image_free(&x);
@@ -852,7 +852,7 @@ test_intersection_cardinality(void)
 	env_init(&env, SIZE_MAX);
 	image_build(&y, 0.1, 2000, 0, 1000, 1, false);
 	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
-		  BF_GEOMETRY_MISMATCH, "another shape");
+		  BF_GEOMETRY_MISMATCH, "another geometry");
 	image_free(&y);
 	image_build(&y, 0.1, 1000, 0, 1000, 1, false);
 	y.view.params.seed++;
@@ -861,10 +861,10 @@ test_intersection_cardinality(void)
 	y.view.params.seed--;
 	y.view.params.key_type.code = BF_KEY_UUID;
 	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
-		  BF_KEY_TYPE_MISMATCH, "another kind");
+		  BF_KEY_TYPE_MISMATCH, "another key type");
 	y.view.params.key_type.code = BF_KEY_NONE;
 	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
-		  BF_OK, "no kind");
+		  BF_OK, "no key type");
 	image_free(&x);
 	image_free(&y);
 }
@@ -886,7 +886,7 @@ test_intersection_rejected(void)
 	CHECK(try_intersection(&none, &x, &y) == BF_SEED_MISMATCH, "other seed");
 	y.view.params.seed = 42;
 	y.view.params.key_type.code = BF_KEY_TEXT;
-	CHECK(try_intersection(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other kind");
+	CHECK(try_intersection(&none, &x, &y) == BF_KEY_TYPE_MISMATCH, "other key type");
 	y.view.params.key_type.code = BF_KEY_INTEGER;
 	do
 	{
@@ -894,9 +894,9 @@ test_intersection_rejected(void)
 		env.fail_at = ++fail_at;
 		status = bf_intersection(&b, &env.env, &x.view, &y.view);
 		CHECK(status == (env.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
-			  "allocation %ld refused: status %d", fail_at, (int) status);
+			  "allocation %ld failed: status %d", fail_at, (int) status);
 		bf_builder_free(&b);
-		CHECK(env.outstanding == 0, "allocation %ld refused: %ld leaked",
+		CHECK(env.outstanding == 0, "allocation %ld failed: %ld leaked",
 			  fail_at, env.outstanding);
 	} while (status != BF_OK && fail_at < 100);
 	CHECK(fail_at > 2, "%ld allocations", fail_at - 1);
@@ -936,7 +936,7 @@ test_union_no_memory(void)
 							  &pairs[i][1]->view);
 			CHECK(status ==
 				  (env.allocations < fail_at ? BF_OK : BF_NO_MEMORY),
-				  "pair %d, allocation %ld refused: status %d", (int) i,
+				  "pair %d, allocation %ld failed: status %d", (int) i,
 				  fail_at, (int) status);
 			finish(&b, &env);
 		} while (status != BF_OK && fail_at < 100);
@@ -970,7 +970,7 @@ main(void)
 	tap_run("union is associative within the design fill", test_associative);
 	tap_run("whether a layer is full depends on its content alone",
 			test_fill_is_content);
-	tap_run("layers of equal shape", test_equal_geometries);
+	tap_run("layers of equal geometry", test_equal_geometries);
 	tap_run("growth after a union", test_growth_after_union);
 	tap_run("more than 32 layers lose no key", test_too_many_layers);
 	tap_run("no mixture of forms loses a key", test_mixtures);

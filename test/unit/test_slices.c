@@ -241,7 +241,7 @@ test_exclusions(void)
 	finish(&b, &env);
 
 	CHECK(image.view.nexclusions == 1000 && image.view.nlayers == 1,
-		  "%u exceptions", image.view.nexclusions);
+		  "%u exclusions", image.view.nexclusions);
 	compare_many(&image, 2000, 1);
 	if (open_header(&image, &view))
 	{

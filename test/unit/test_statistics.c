@@ -90,7 +90,7 @@ test_current_fpp(void)
 	image_free(&image);
 }
 
-/* A key of any layer is found, whichever layers there are beside it. */
+/* A key of any layer is found, whichever layers there are next to it. */
 static void
 test_layers(void)
 {
@@ -204,13 +204,13 @@ test_add_in_place(void)
 					  "case %zu, key %llu: status %d", c,
 					  (unsigned long long) i, (int) status);
 				CHECK(memcmp(copy, image.bytes, image.size) == 0,
-					  "case %zu, key %llu: refused, but written", c,
+					  "case %zu, key %llu: rejected, but written", c,
 					  (unsigned long long) i);
 
 				/* Then there is none: the builder takes more, too. */
 				CHECK(expected.size > image.size ||
 					  expected.view.nlayers != image.view.nlayers,
-					  "case %zu, key %llu: refused for no reason", c,
+					  "case %zu, key %llu: rejected for no reason", c,
 					  (unsigned long long) i);
 			}
 			CHECK(!known || memcmp(copy, image.bytes, image.size) == 0,

@@ -1,0 +1,221 @@
+--
+-- INDEX
+-- Indexes of access method bloomfilter: creation, content, lookups, functions.
+--
+
+-- Rows that an index does not find: there must never be one.
+CREATE FUNCTION missing(index regclass, rows text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  n bigint;
+BEGIN
+  EXECUTE format('SELECT count(*) FROM (%s) rows (key) WHERE NOT bloom_index_contains($1, key)', rows) INTO n USING index;
+  RETURN n;
+END
+$$;
+
+-- Built, and filled by inserts: the same bits.
+CREATE TABLE items (id bigint, url text);
+INSERT INTO items SELECT i, 'https://example.com/' || i FROM generate_series(1, 20000) i;
+CREATE INDEX built ON items USING bloomfilter (id) WITH (fpp = 0.001, expected = 40000);
+CREATE TABLE filled (id bigint);
+CREATE INDEX filled_id ON filled USING bloomfilter (id) WITH (fpp = 0.001, expected = 40000);
+INSERT INTO filled SELECT id FROM items WHERE id % 3 = 0;
+INSERT INTO filled SELECT id FROM items WHERE id % 3 > 0 ORDER BY id DESC;
+SELECT bloom_index_filter('built') = bloom_index_filter('filled_id') AS same_bits;
+-- The layer is made for half of the rate: others may follow.
+SELECT bits, hashes, block_bits, bits_set FROM bloom_info(bloom_index_filter('built'))
+INTERSECT
+SELECT bits, hashes, block_bits, bits_set FROM bloom_info((SELECT bloom_agg(id, 0.0005, 40000) FROM items));
+SELECT missing('built', 'SELECT id FROM items') AS missing_built, missing('filled_id', 'SELECT id FROM items') AS missing_filled;
+SELECT count(*) <= 50 AS rate FROM generate_series(1000001, 1050000) i WHERE bloom_index_contains('built', i);
+SELECT bloom_index_check('built'), bloom_index_check('filled_id');
+
+-- What it tells about itself.
+SELECT key_type, fpp, expected, seed, layers, pages, bytes, bits, hashes, block_bits, bits_set, cardinality, keys_since_build
+FROM bloom_index_info('built');
+INSERT INTO items SELECT i, 'https://example.com/' || i FROM generate_series(20001, 25000) i;
+SELECT cardinality BETWEEN 24900 AND 25100 AS cardinality, keys_since_build BETWEEN 4900 AND 5100 AS keys_since_build
+FROM bloom_index_info('built');
+
+-- Far more keys than expected: layers, and still the rate asked for.
+CREATE TABLE growing (id bigint);
+CREATE INDEX growing_id ON growing USING bloomfilter (id) WITH (fpp = 0.01, expected = 3000);
+INSERT INTO growing SELECT generate_series(1, 2900);
+SELECT layers FROM bloom_index_info('growing_id');
+DO $$
+BEGIN
+  FOR i IN 0 .. 27 LOOP
+    INSERT INTO growing SELECT generate_series(2901 + i * 1000, 3900 + i * 1000);
+    COMMIT;
+  END LOOP;
+END
+$$;
+SELECT layers FROM bloom_index_info('growing_id');
+SELECT missing('growing_id', 'SELECT id FROM growing') AS missing;
+SELECT count(*) < 1000 AS rate FROM generate_series(1000001, 1100000) i WHERE bloom_index_contains('growing_id', i);
+INSERT INTO growing SELECT generate_series(30901, 200000);
+SELECT missing('growing_id', 'SELECT id FROM growing') AS missing;
+SELECT count(*) < 1000 AS rate FROM generate_series(1000001, 1100000) i WHERE bloom_index_contains('growing_id', i);
+SELECT layers, over_capacity FROM bloom_info(bloom_index_filter('growing_id'));
+SELECT cardinality BETWEEN 198000 AND 202000 AS cardinality FROM bloom_index_info('growing_id');
+SELECT bloom_cardinality(bloom_index_filter('growing_id')) BETWEEN 198000 AND 202000 AS cardinality;
+SELECT bloom_index_check('growing_id');
+REINDEX INDEX growing_id;
+SELECT layers, keys_since_build BETWEEN 0 AND 1000 AS about_none FROM bloom_index_info('growing_id');
+
+-- A batch far larger than the layer that it comes to: all blocks of a page are filled alike.
+CREATE TABLE flooded (id bigint);
+CREATE INDEX flooded_id ON flooded USING bloomfilter (id) WITH (fpp = 0.01, expected = 1000);
+INSERT INTO flooded SELECT generate_series(1, 50000);
+SELECT layers FROM bloom_index_info('flooded_id');
+SELECT missing('flooded_id', 'SELECT id FROM flooded') AS missing;
+SELECT count(*) < 1000 AS rate FROM generate_series(1000001, 1100000) i WHERE bloom_index_contains('flooded_id', i);
+DROP TABLE flooded;
+
+-- Keys that somebody has chosen for one page do not make the index grow.
+CREATE TABLE chosen (id bigint);
+CREATE INDEX chosen_id ON chosen USING bloomfilter (id) WITH (fpp = 0.01, expected = 200000);
+INSERT INTO chosen SELECT i FROM generate_series(1::bigint, 800000) i
+WHERE bloom_hash(i) BETWEEN 0 AND 9223372036854775807 / 32;
+SELECT count(*) > 12000 AS keys, (SELECT layers FROM bloom_index_info('chosen_id')) AS layers FROM chosen;
+SELECT missing('chosen_id', 'SELECT id FROM chosen') AS missing;
+SELECT count(*) BETWEEN 100 AND 3000 AS of_one_page FROM generate_series(1000001, 1100000) i WHERE bloom_index_contains('chosen_id', i);
+DROP TABLE chosen;
+
+-- A copy as a value is a filter like any other.
+SELECT count(*) AS missing FROM items WHERE NOT bloom_index_filter('built') @> id;
+SELECT bloom_index_filter('built')::text::bloom = bloom_index_filter('built') AS valid;
+SELECT count(*) AS missing FROM (SELECT bloom_index_filter('built') | bloom_index_filter('growing_id') AS both OFFSET 0) u, items
+WHERE NOT u.both @> id;
+
+-- An index on an empty table has no layer until the first key.
+CREATE TABLE empty (key text);
+CREATE INDEX empty_key ON empty USING bloomfilter (key);
+SELECT layers, pages, bits, fill, cardinality, current_fpp FROM bloom_index_info('empty_key');
+SELECT bloom_index_contains('empty_key', 'x'), bloom_cardinality(bloom_index_filter('empty_key')), bloom_index_check('empty_key');
+INSERT INTO empty VALUES (NULL);
+SELECT layers FROM bloom_index_info('empty_key');
+INSERT INTO empty VALUES ('x');
+SELECT layers FROM bloom_index_info('empty_key');
+SELECT bloom_index_contains('empty_key', 'x'), bloom_index_contains('empty_key', 'y'), bloom_index_contains('empty_key', NULL::text);
+
+-- Keys: across the types of a family; without a type, as the index's key type.
+SELECT bloom_index_contains('built', 5), bloom_index_contains('built', 5::smallint), bloom_index_contains('built', '5'),
+  bloom_index_contains('built', ' 5 '), bloom_index_contains('built', '2000000000005');
+SELECT bloom_index_contains('built', 'five');
+SELECT bloom_index_contains('built', 5::numeric);
+SELECT bloom_index_contains('built', 5::text);
+PREPARE untyped AS SELECT bloom_index_contains('built', $1), bloom_index_contains_each('built', $2);
+EXECUTE untyped('7', '{7,8,20000000,NULL}');
+DEALLOCATE untyped;
+SELECT bloom_index_contains_each('built', ARRAY[1, 2000000000, NULL, 3]),
+  bloom_index_contains_each('built', ARRAY[[1, 2000000000], [3, 4]]), bloom_index_contains_each('built', ARRAY[]::int[]),
+  bloom_index_contains_each('built', NULL::int[]);
+SELECT bool_and(r) AS all_found FROM unnest(bloom_index_contains_each('built', ARRAY(SELECT id FROM items))) r;
+
+-- Expressions and predicates.
+CREATE INDEX items_lower ON items USING bloomfilter (lower(url)) WHERE id % 2 = 0;
+SELECT bloom_index_contains('items_lower', lower('HTTPS://example.com/2')), bloom_index_contains('items_lower', 'https://example.com/3');
+INSERT INTO items VALUES (30000, 'HTTPS://Example.com/30000'), (30001, 'HTTPS://Example.com/30001');
+SELECT bloom_index_contains('items_lower', 'https://example.com/30000'), bloom_index_contains('items_lower', 'https://example.com/30001');
+SELECT bloom_index_check('items_lower');
+
+-- Types: what can be a key of a filter can be a key of an index.
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE TYPE mood AS ENUM ('sad', 'happy');
+CREATE TYPE pair AS (a int, b text);
+CREATE TABLE typed (b bytea, u uuid, d positive, m mood, p pair, a int[], n numeric, t timestamptz, f float4, c char(5), x int4range, o boolean);
+INSERT INTO typed VALUES ('\x01', '00000000-0000-0000-0000-000000000001', 5, 'happy', (1, 'x'), '{1,2}', 1.0,
+  '2020-01-01 00:00Z', '-0', 'ab', '[1,5)', true);
+DO $$
+DECLARE
+  c text;
+BEGIN
+  FOREACH c IN ARRAY string_to_array('b u d m p a n t f c x o', ' ') LOOP
+    EXECUTE format('CREATE INDEX typed_%s ON typed USING bloomfilter (%s)', c, c);
+  END LOOP;
+END
+$$;
+SELECT bloom_index_contains('typed_b', '\x01'::bytea), bloom_index_contains('typed_u', '00000000-0000-0000-0000-000000000001'),
+  bloom_index_contains('typed_d', 5), bloom_index_contains('typed_m', 'happy'), bloom_index_contains('typed_m', 'happy'::mood),
+  bloom_index_contains('typed_p', (1, 'x')::pair), bloom_index_contains('typed_a', ARRAY[1, 2]), bloom_index_contains('typed_n', 1.00);
+SELECT bloom_index_contains('typed_t', '2020-01-01 01:00+01'::timestamptz), bloom_index_contains('typed_f', 0::float8),
+  bloom_index_contains('typed_c', 'ab   '), bloom_index_contains('typed_x', '[1,4]'::int4range), bloom_index_contains('typed_o', true);
+-- Without a type, as the column's type, also where a filter knows less.
+SELECT bloom_index_contains('typed_t', '2020-01-01 01:00+01'), bloom_index_contains('typed_f', '-0'), bloom_index_contains('typed_f', '0.1'),
+  bloom_index_contains('typed_x', '[1,4]'), bloom_index_contains('typed_p', '(1,x)'), bloom_index_contains('typed_a', '{1,2}'),
+  bloom_index_contains_each('typed_c', '{"ab   ",ab,x}');
+SELECT bloom_index_contains('typed_m', 'angry');
+SELECT bloom_index_contains('typed_m', 'sad'), bloom_index_contains('typed_a', ARRAY[2, 1]), bloom_index_contains('typed_o', false);
+
+-- Another index for each row.
+SELECT count(*) FILTER (WHERE bloom_index_contains(index, '1')) AS found
+FROM generate_series(1, 1000) i, LATERAL (SELECT CASE i % 2 WHEN 0 THEN 'typed_n' ELSE 'typed_c' END::regclass AS index) x;
+
+-- Options.
+CREATE INDEX ON items USING bloomfilter (id) WITH (fpp = 0);
+CREATE INDEX ON items USING bloomfilter (id) WITH (fpp = 'NaN');
+CREATE INDEX ON items USING bloomfilter (id) WITH (fpp = 1);
+CREATE INDEX ON items USING bloomfilter (id) WITH (fpp = x);
+CREATE INDEX ON items USING bloomfilter (id) WITH (expected = 0);
+CREATE INDEX ON items USING bloomfilter (id) WITH (expected = 'NaN');
+CREATE INDEX ON items USING bloomfilter (id) WITH (expected = 1e16);
+CREATE INDEX ON items USING bloomfilter (id) WITH (expected = 1e14);
+CREATE INDEX ON items USING bloomfilter (id) WITH (expected = 9007199254740992, fpp = 1e-9);
+CREATE INDEX ON items USING bloomfilter (id) WITH (seed = 1.5);
+CREATE INDEX ON items USING bloomfilter (id) WITH (seed = 9223372036854775808);
+CREATE INDEX ON items USING bloomfilter (id) WITH (fillfactor = 90);
+CREATE INDEX seeded ON items USING bloomfilter (id) WITH (seed = -9223372036854775808);
+SELECT seed, bloom_index_contains('seeded', 7) AS found FROM bloom_index_info('seeded');
+SELECT pg_get_indexdef('seeded'::regclass);
+-- They take effect at the next REINDEX.
+ALTER INDEX seeded SET (seed = 5, fpp = 0.1);
+INSERT INTO items VALUES (40000, NULL);
+SELECT seed, fpp, bloom_index_contains('seeded', 7), bloom_index_contains('seeded', 40000) FROM bloom_index_info('seeded');
+BEGIN;
+INSERT INTO items VALUES (40001, NULL);
+REINDEX INDEX seeded;
+SELECT seed, fpp, bloom_index_contains('seeded', 7), bloom_index_contains('seeded', 40001) FROM bloom_index_info('seeded');
+INSERT INTO items VALUES (40002, NULL);
+COMMIT;
+SELECT bloom_index_contains('seeded', 40001), bloom_index_contains('seeded', 40002), bloom_index_check('seeded');
+
+-- What is not possible.
+CREATE INDEX ON items USING bloomfilter (id, url);
+CREATE UNIQUE INDEX ON items USING bloomfilter (id);
+CREATE INDEX ON items USING bloomfilter (id) INCLUDE (url);
+DO $$
+BEGIN
+  CREATE INDEX ON items USING bloomfilter (id DESC);
+EXCEPTION WHEN feature_not_supported THEN
+  RAISE NOTICE '%', sqlerrm;
+END
+$$;
+ALTER TABLE items ADD EXCLUDE USING bloomfilter (id WITH =);
+CREATE TABLE unsuitable (j json, r regclass, p point);
+CREATE INDEX ON unsuitable USING bloomfilter (j);
+CREATE INDEX ON unsuitable USING bloomfilter (r);
+CREATE INDEX ON unsuitable USING bloomfilter (p);
+CLUSTER items USING built;
+SELECT bloom_index_contains('items', 1);
+CREATE INDEX items_btree ON items (id);
+SELECT bloom_index_contains('items_btree', 1);
+SELECT bloom_index_contains(0, 1);
+SELECT bloom_index_contains('no_such_index', 1);
+SELECT bloom_index_info('items'), bloom_index_filter('items_btree'), bloom_index_check('items_btree');
+
+-- The planner never uses it for a scan.
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'EXPLAIN ' || query;
+END
+$$;
+SET enable_seqscan = off;
+SELECT bool_or(line ~ 'Seq Scan') AS scanned, bool_or(line ~ 'Index|Bitmap') AS by_index
+FROM plan('SELECT * FROM filled WHERE id = 5') line;
+RESET enable_seqscan;
+
+DROP TABLE items, filled, growing, empty, typed, unsuitable;
+DROP DOMAIN positive;
+DROP TYPE mood, pair;
+DROP FUNCTION missing, plan;

@@ -1,0 +1,129 @@
+--
+-- INDEX_ACCESS
+-- Who may ask an index, partitioned indexes, indexes that are not valid.
+--
+
+CREATE ROLE regress_bloom_reader;
+CREATE TABLE secrets (id int, name text, other int, active boolean);
+CREATE INDEX secrets_id ON secrets USING bloomfilter (id);
+CREATE INDEX secrets_expression ON secrets USING bloomfilter (lower(name)) WHERE active;
+CREATE FUNCTION whole(secrets) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1.name; END';
+CREATE INDEX secrets_row ON secrets USING bloomfilter (whole(secrets));
+INSERT INTO secrets VALUES (1, 'One', 1, true);
+
+-- SELECT on the table, or on the indexed columns.
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('secrets_id', 1);
+SELECT bloom_index_contains_each('secrets_id', ARRAY[1]);
+SELECT bloom_index_info('secrets_id');
+SELECT bloom_index_filter('secrets_id');
+SELECT bloom_index_check('secrets_id');
+RESET ROLE;
+GRANT SELECT (other, name) ON secrets TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('secrets_id', 1);
+SELECT bloom_index_contains('secrets_expression', 'one');
+RESET ROLE;
+GRANT SELECT (id, active) ON secrets TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('secrets_id', 1), bloom_index_contains('secrets_id', 2);
+SELECT bloom_index_contains('secrets_expression', 'one'), bloom_index_contains('secrets_expression', 'two');
+SELECT layers FROM bloom_index_info('secrets_id');
+SELECT bloom_index_contains('secrets_row', 'x');
+RESET ROLE;
+GRANT SELECT ON secrets TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('secrets_row', 'x');
+RESET ROLE;
+
+-- Row-level security.
+ALTER TABLE secrets ENABLE ROW LEVEL SECURITY;
+SELECT bloom_index_contains('secrets_id', 1);
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('secrets_id', 1);
+SELECT bloom_index_filter('secrets_id');
+SELECT bloom_index_check('secrets_id');
+RESET ROLE;
+DROP TABLE secrets CASCADE;
+
+-- The check evaluates expressions as the owner of the table.
+CREATE ROLE regress_bloom_owner;
+CREATE FUNCTION who(int) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN current_user; END $$;
+CREATE TABLE owned (id int);
+ALTER TABLE owned OWNER TO regress_bloom_owner;
+INSERT INTO owned VALUES (1);
+CREATE INDEX owned_who ON owned USING bloomfilter (who(id));
+SELECT bloom_index_contains('owned_who', 'regress_bloom_owner') AS built_as_owner, bloom_index_check('owned_who');
+DROP TABLE owned;
+DROP FUNCTION who(int);
+DROP ROLE regress_bloom_owner;
+
+-- Partitions.
+CREATE TABLE parted (id int, region int) PARTITION BY LIST (region);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2) PARTITION BY RANGE (id);
+CREATE TABLE parted_2_low PARTITION OF parted_2 FOR VALUES FROM (0) TO (1000);
+CREATE INDEX parted_id ON parted USING bloomfilter (id) WITH (seed = 3);
+INSERT INTO parted SELECT i, 1 FROM generate_series(1, 100) i;
+INSERT INTO parted SELECT i, 2 FROM generate_series(101, 200) i;
+CREATE TABLE parted_2_high PARTITION OF parted_2 FOR VALUES FROM (1000) TO (2000);
+INSERT INTO parted VALUES (1500, 2);
+SELECT count(*) FROM parted WHERE NOT bloom_index_contains('parted_id', id);
+SELECT bloom_index_contains_each('parted_id', ARRAY[1, 150, 1500, 1000000]), bloom_index_contains('parted_id', '1500'),
+  bloom_index_contains('parted_id', 1000000);
+SELECT bloom_index_contains('parted_1_id_idx', 150), bloom_index_contains('parted_1_id_idx', 50);
+SELECT bloom_index_info('parted_id');
+SELECT bloom_index_filter('parted_id');
+SELECT bloom_index_check('parted_id');
+-- An index of another seed can be attached.
+CREATE TABLE parted_3 (id int, region int);
+CREATE INDEX parted_3_seed ON parted_3 USING bloomfilter (id) WITH (seed = 4);
+INSERT INTO parted_3 VALUES (9999, 3);
+ALTER TABLE parted ATTACH PARTITION parted_3 FOR VALUES IN (3);
+SELECT (bloom_index_info(index)).seed FROM (VALUES ('parted_1_id_idx'::regclass), ('parted_3_seed')) v (index);
+SELECT bloom_index_contains('parted_id', 9999), bloom_index_contains_each('parted_id', ARRAY[9999, 1500, 77777777]);
+-- A partition key that moves a row.
+UPDATE parted SET region = 1 WHERE id = 1500;
+SELECT bloom_index_contains('parted_1_id_idx', 1500);
+-- Not all partitions have the index.
+CREATE TABLE half (id int) PARTITION BY RANGE (id);
+CREATE TABLE half_1 PARTITION OF half FOR VALUES FROM (0) TO (10);
+CREATE INDEX half_id ON ONLY half USING bloomfilter (id);
+SELECT bloom_index_contains('half_id', 1), bloom_index_contains_each('half_id', ARRAY[1, 2]);
+-- A partition that cannot have one.
+CREATE FOREIGN DATA WRAPPER regress_wrapper;
+CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
+CREATE FOREIGN TABLE parted_foreign PARTITION OF parted FOR VALUES IN (9) SERVER regress_server;
+SELECT bloom_index_contains('parted_id', 1);
+DROP TABLE parted, half;
+DROP SERVER regress_server;
+DROP FOREIGN DATA WRAPPER regress_wrapper;
+
+-- An index that failed to be built is not probed.
+CREATE TABLE failing (id int);
+INSERT INTO failing VALUES (0), (1);
+CREATE INDEX CONCURRENTLY failed ON failing USING bloomfilter ((1 / id));
+SELECT indisvalid FROM pg_index WHERE indexrelid = 'failed'::regclass;
+SELECT bloom_index_contains('failed', 12345);
+SELECT bloom_index_info('failed');
+SELECT bloom_index_check('failed');
+DROP TABLE failing;
+
+-- An index that is newer than the snapshot.  This broken HOT chain makes it so.
+CREATE TABLE chained (id int) WITH (fillfactor = 50);
+INSERT INTO chained VALUES (1);
+BEGIN;
+UPDATE chained SET id = 2;
+CREATE INDEX chained_id ON chained USING bloomfilter (id);
+SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'chained_id'::regclass;
+SELECT bloom_index_contains('chained_id', 2), bloom_index_contains('chained_id', 3);
+SELECT bloom_index_check('chained_id');
+ROLLBACK;
+DROP TABLE chained;
+
+-- The extension cannot go while an index uses it, nor the schema be confused.
+CREATE TABLE uses (id int);
+CREATE INDEX uses_id ON uses USING bloomfilter (id);
+DROP EXTENSION bloomfilter;
+DROP TABLE uses;
+DROP ROLE regress_bloom_reader;

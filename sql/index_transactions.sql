@@ -1,0 +1,223 @@
+--
+-- INDEX_TRANSACTIONS
+-- Keys of an index wait for the commit of their transaction.
+--
+
+CREATE TABLE visits (url text, n int);
+CREATE INDEX visited ON visits USING bloomfilter (url);
+
+-- The own transaction finds its keys at once; after a rollback they may remain.
+BEGIN;
+INSERT INTO visits VALUES ('a', 1);
+SELECT bloom_index_contains('visited', 'a') AS a, bloom_index_contains('visited', 'b') AS b,
+  bloom_index_contains_each('visited', ARRAY['a', 'b']) AS each;
+ROLLBACK;
+SELECT layers FROM bloom_index_info('visited');
+INSERT INTO visits VALUES ('a', 1);
+SELECT bloom_index_contains('visited', 'a') AS a;
+
+-- Subtransactions: what an aborted one inserted does not matter, what the
+-- others inserted is there.
+BEGIN;
+INSERT INTO visits VALUES ('before', 1);
+SAVEPOINT s;
+INSERT INTO visits VALUES ('aborted', 1);
+ROLLBACK TO s;
+SAVEPOINT s2;
+INSERT INTO visits VALUES ('released', 1);
+RELEASE s2;
+INSERT INTO visits VALUES ('after', 1);
+COMMIT;
+SELECT bloom_index_contains_each('visited', ARRAY['before', 'released', 'after', 'never']);
+SELECT bloom_index_check('visited');
+
+-- A statement sees keys of rows that it inserted before.
+INSERT INTO visits SELECT url, 2 FROM (VALUES ('twice'), ('twice'), ('once')) v (url)
+WHERE NOT bloom_index_contains('visited', url);
+SELECT url, count(*) FROM visits WHERE n = 2 GROUP BY url ORDER BY url COLLATE "C";
+
+-- More keys than wait in work_mem.
+SET work_mem = '64kB';
+BEGIN;
+INSERT INTO visits SELECT 'many ' || i, 3 FROM generate_series(1, 20000) i;
+SELECT count(*) FROM visits WHERE n = 3 AND NOT bloom_index_contains('visited', url);
+COMMIT;
+RESET work_mem;
+SELECT count(*) FROM visits WHERE n = 3 AND NOT bloom_index_contains('visited', url);
+
+-- Constraint triggers run before the keys are written, callbacks of others
+-- maybe after that.
+CREATE FUNCTION add_visit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.n = 4 THEN
+    INSERT INTO visits VALUES (NEW.url || ' deferred', 5);
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER deferred AFTER INSERT ON visits DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION add_visit();
+INSERT INTO visits VALUES ('trigger', 4);
+SELECT bloom_index_contains('visited', 'trigger') AS key, bloom_index_contains('visited', 'trigger deferred') AS deferred;
+DROP TRIGGER deferred ON visits;
+DROP FUNCTION add_visit();
+
+-- A function that rolls back and goes on.
+DO $$
+BEGIN
+  INSERT INTO visits VALUES ('committed in procedure', 6);
+  COMMIT;
+  INSERT INTO visits VALUES ('rolled back in procedure', 6);
+  ROLLBACK;
+  INSERT INTO visits VALUES ('outer', 6);
+  BEGIN
+    INSERT INTO visits VALUES ('inner', 6);
+    PERFORM 1 / 0;
+  EXCEPTION WHEN division_by_zero THEN
+    INSERT INTO visits VALUES ('handler', 6);
+  END;
+END
+$$;
+SELECT bloom_index_contains_each('visited', ARRAY['committed in procedure', 'outer', 'handler']);
+SELECT bloom_index_check('visited');
+
+-- UPDATE, ON CONFLICT, MERGE, COPY, a view.
+CREATE UNIQUE INDEX visits_url ON visits (url) WHERE n > 99;
+INSERT INTO visits VALUES ('conflict', 100);
+INSERT INTO visits VALUES ('conflict', 101) ON CONFLICT (url) WHERE n > 99 DO UPDATE SET url = 'after conflict';
+INSERT INTO visits VALUES ('after conflict', 101) ON CONFLICT DO NOTHING;
+UPDATE visits SET url = 'updated' WHERE url = 'a';
+MERGE INTO visits v USING (VALUES ('updated', 'merged'), ('x', 'merge inserted')) s (url, new) ON v.url = s.url
+WHEN MATCHED THEN UPDATE SET url = s.new
+WHEN NOT MATCHED THEN INSERT VALUES (s.new, 7);
+COPY visits FROM stdin;
+copied 1	8
+copied 2	8
+\.
+CREATE VIEW visit_view AS SELECT url FROM visits;
+INSERT INTO visit_view VALUES ('by view');
+WITH moved AS (DELETE FROM visits WHERE url = 'copied 1' RETURNING n) INSERT INTO visits SELECT 'by with', n FROM moved;
+SELECT bloom_index_contains_each('visited', ARRAY['conflict', 'after conflict', 'updated', 'merged', 'merge inserted',
+  'copied 1', 'copied 2', 'by view', 'by with']);
+SELECT bloom_index_check('visited');
+DROP VIEW visit_view;
+
+-- HOT updates of other columns; from PostgreSQL 16 on, also of the column.
+UPDATE visits SET n = n + 1 WHERE n < 10;
+SELECT bloom_index_check('visited');
+CREATE TABLE hot (url text) WITH (fillfactor = 50);
+CREATE INDEX hot_url ON hot USING bloomfilter (url);
+INSERT INTO hot VALUES ('a');
+BEGIN;
+UPDATE hot SET url = 'b';
+SELECT (pg_stat_get_xact_tuples_hot_updated('hot'::regclass) > 0) = (current_setting('server_version_num')::int >= 160000) AS hot;
+COMMIT;
+SELECT bloom_index_contains('hot_url', 'b'), bloom_index_check('hot_url');
+DROP TABLE hot;
+
+-- Objects that go away before the commit.
+BEGIN;
+INSERT INTO visits VALUES ('index dropped', 9);
+DROP INDEX visited;
+COMMIT;
+CREATE INDEX visited ON visits USING bloomfilter (url);
+BEGIN;
+INSERT INTO visits VALUES ('before truncate', 9);
+TRUNCATE visits;
+INSERT INTO visits VALUES ('after truncate', 9);
+COMMIT;
+SELECT bloom_index_contains('visited', 'after truncate'), bloom_index_check('visited');
+BEGIN;
+INSERT INTO visits VALUES ('before alter', 10);
+ALTER TABLE visits ALTER url TYPE varchar(100);
+INSERT INTO visits VALUES ('after alter', 10);
+COMMIT;
+SELECT bloom_index_contains_each('visited', ARRAY['after truncate', 'before alter', 'after alter']), bloom_index_check('visited');
+BEGIN;
+INSERT INTO visits VALUES ('before rewrite', 11);
+ALTER TABLE visits ADD added float8 DEFAULT random();
+INSERT INTO visits VALUES ('after rewrite', 11);
+COMMIT;
+SELECT bloom_index_contains_each('visited', ARRAY['before rewrite', 'after rewrite']), bloom_index_check('visited');
+BEGIN;
+CREATE TABLE short_lived (url text);
+CREATE INDEX ON short_lived USING bloomfilter (url);
+INSERT INTO short_lived VALUES ('x');
+SELECT bloom_index_contains('short_lived_url_idx', 'x');
+DROP TABLE short_lived;
+COMMIT;
+BEGIN;
+CREATE TABLE new_table (url text);
+CREATE INDEX new_table_url ON new_table USING bloomfilter (url);
+INSERT INTO new_table SELECT 'url ' || i FROM generate_series(1, 30000) i;
+TRUNCATE new_table;
+SELECT bloom_index_contains('new_table_url', 'url 1');
+INSERT INTO new_table VALUES ('x');
+COMMIT;
+SELECT bloom_index_contains('new_table_url', 'x'), bloom_index_check('new_table_url');
+VACUUM FULL visits;
+SELECT bloom_index_check('visited');
+CREATE INDEX visits_order ON visits (url);
+CLUSTER visits USING visits_order;
+SELECT bloom_index_check('visited');
+REINDEX INDEX CONCURRENTLY visited;
+SELECT bloom_index_check('visited');
+REINDEX TABLE visits;
+SELECT bloom_index_check('visited');
+CREATE INDEX CONCURRENTLY visited_too ON visits USING bloomfilter (url);
+SELECT bloom_index_check('visited_too');
+VACUUM visits;
+ANALYZE visits;
+SELECT relname, reltuples, relpages > 0 AS has_pages FROM pg_class WHERE relname IN ('visits', 'visited') ORDER BY 1;
+
+-- Prepared transactions need max_prepared_transactions: see test/tap.
+
+-- Temporary and unlogged tables.
+CREATE TEMP TABLE temporary (id int) ON COMMIT DELETE ROWS;
+CREATE INDEX temporary_id ON temporary USING bloomfilter (id) WITH (expected = 1000);
+BEGIN;
+INSERT INTO temporary SELECT generate_series(1, 5000);
+SELECT count(*) FROM temporary WHERE NOT bloom_index_contains('temporary_id', id);
+SELECT bloom_index_check('temporary_id');
+COMMIT;
+SELECT bloom_index_contains('temporary_id', 1);
+CREATE UNLOGGED TABLE unlogged (id int);
+CREATE INDEX unlogged_id ON unlogged USING bloomfilter (id);
+INSERT INTO unlogged SELECT generate_series(1, 20000);
+SELECT count(*) FROM unlogged WHERE NOT bloom_index_contains('unlogged_id', id);
+ALTER TABLE unlogged SET LOGGED;
+SELECT bloom_index_check('unlogged_id');
+
+-- Parallel workers find what their transaction has inserted.
+CREATE TABLE big AS SELECT i AS id FROM generate_series(1, 20000) i;
+ANALYZE big;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+BEGIN;
+CREATE TABLE target (id int);
+CREATE INDEX target_id ON target USING bloomfilter (id);
+INSERT INTO target SELECT id FROM big;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM big WHERE NOT bloom_index_contains('target_id', id);
+SELECT count(*) FROM big WHERE NOT bloom_index_contains('target_id', id);
+COMMIT;
+-- But they cannot read a temporary index.
+CREATE TEMP TABLE temporary_target (id int);
+CREATE INDEX temporary_target_id ON temporary_target USING bloomfilter (id);
+INSERT INTO temporary_target SELECT id FROM big;
+SET parallel_leader_participation = off;
+SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
+SET max_parallel_workers_per_gather = 0;
+RESET parallel_leader_participation;
+SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET max_parallel_workers_per_gather;
+
+-- Lookups count as scans of the index, so that it is not taken for unused.
+SELECT pg_stat_force_next_flush();
+SELECT idx_scan > 0 AS counted FROM pg_stat_user_indexes WHERE indexrelname = 'unlogged_id';
+
+DROP TABLE visits, new_table, temporary, unlogged, big, target;

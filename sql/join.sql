@@ -1,0 +1,490 @@
+--
+-- JOIN
+-- Filters in hash joins of unmodified queries: where they go, where they must
+-- not go, and the same results in all cases.
+--
+
+-- The settings act once the library is loaded.
+LOAD 'bloomfilter';
+CREATE SCHEMA join_test;
+SET search_path = join_test, public;
+
+CREATE TABLE fact (id int PRIMARY KEY, k int, g int, b bigint, t text, n numeric, u uuid);
+CREATE TABLE dim (k int, c int, b bigint, t text, n numeric, u uuid);
+CREATE TABLE other (k int, g int);
+-- Of 1000 values of each key, dim has 20 if c = 1, and NULL.
+INSERT INTO fact SELECT i, i % 1000, i % 50, i % 1000, 'k' || i % 1000, (i % 1000) / 10.0,
+    md5((i % 1000)::text)::uuid FROM generate_series(1, 20000) i;
+INSERT INTO fact SELECT i FROM generate_series(20001, 20100) i;
+INSERT INTO dim SELECT i, i % 50, i, 'k' || i, i / 10.0, md5(i::text)::uuid FROM generate_series(1, 999) i;
+INSERT INTO dim VALUES (NULL, 1);
+INSERT INTO other SELECT i % 1000, i % 50 FROM generate_series(1, 3000) i;
+ANALYZE;
+
+-- Hash joins wherever they are possible, in one process.
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET jit = off;
+
+-- The scans of a query that probe filters.
+CREATE FUNCTION probes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  SET LOCAL bloomfilter.join_filters = force;
+  EXECUTE 'EXPLAIN (FORMAT JSON, COSTS OFF) ' || query INTO plan;
+  RETURN QUERY
+    SELECT COALESCE(node ->> 'Alias', node ->> 'Node Type') || ': ' ||
+      (SELECT string_agg(calls[1], ', ' ORDER BY calls[1])
+       FROM regexp_matches(node ->> 'Filter', 'bloom_join_probe(\([^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*\))', 'g') calls)
+    FROM jsonb_path_query(plan, 'strict $.** ? (@.Filter like_regex "bloom_join_probe")') node;
+  SET LOCAL bloomfilter.join_filters = off;
+END $$;
+
+-- The numbers of all filters of a query after its execution.
+CREATE FUNCTION counts(query text, mode text DEFAULT 'force')
+RETURNS TABLE (number int, keys int, memory int, checked int, removed int, state text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  PERFORM set_config('bloomfilter.join_filters', mode, true);
+  EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+  RETURN QUERY
+    SELECT (f ->> 'Number')::int, (f ->> 'Keys')::int, (f ->> 'Memory')::int, (f ->> 'Checked')::int, (f ->> 'Removed')::int, f ->> 'State'
+    FROM jsonb_path_query(plan, 'strict $.**."Bloom Filters"[*]') f ORDER BY 1;
+  SET LOCAL bloomfilter.join_filters = off;
+END $$;
+
+-- The rows of a query, with and without filters.  A loop over the rows would
+-- not be a parallel plan.
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plain text[];
+  filtered text[];
+BEGIN
+  query := 'SELECT array_agg(r ORDER BY r) FROM (SELECT row::text AS r FROM (' || query || ') row) rows';
+  SET LOCAL bloomfilter.join_filters = off;
+  EXECUTE query INTO plain;
+  SET LOCAL bloomfilter.join_filters = force;
+  EXECUTE query INTO filtered;
+  SET LOCAL bloomfilter.join_filters = off;
+  RETURN CASE WHEN filtered IS DISTINCT FROM plain
+              THEN format('DIFFERENT: %s and %s rows', COALESCE(cardinality(plain), 0), COALESCE(cardinality(filtered), 0))
+              ELSE format('equal, %s rows', COALESCE(cardinality(plain), 0)) END;
+END $$;
+
+--
+-- Settings
+--
+SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals FROM pg_settings
+  WHERE name LIKE 'bloomfilter.%' ORDER BY 1;
+SET bloomfilter.join_filters = sometimes;
+-- Off is the default, and nothing happens.
+SET bloomfilter.join_filters = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+SET bloomfilter.join_filters = on;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+-- A scan of few rows has none, unless the setting says so.
+SET bloomfilter.join_filter_min_rows = 30000;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+RESET bloomfilter.join_filter_min_rows;
+-- The function itself knows of no filter.
+RESET bloomfilter.join_filters;
+SELECT bloom_join_probe(1, 5), bloom_join_probe(NULL, 'a'::text, 1);
+
+--
+-- What the filter does
+--
+SELECT keys, checked, removed > 19000 AS removed, state
+  FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT fact.*, c FROM fact JOIN dim USING (k) WHERE c = 1');
+-- The keys of all batches of a hash table that spills are in it.
+SET work_mem = '64kB';
+CREATE TABLE wide AS SELECT 2 * i AS k, repeat('x', 1000) AS filler FROM generate_series(1, 19000) i;
+CREATE TABLE wider AS SELECT i AS k, repeat('x', 1500) AS filler FROM generate_series(1, 20000) i;
+ANALYZE wide, wider;
+CREATE FUNCTION batches(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  SET LOCAL bloomfilter.join_filters = force;
+  EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+  SET LOCAL bloomfilter.join_filters = off;
+  RETURN max((node ->> 'Hash Batches')::int) FROM jsonb_path_query(plan, 'strict $.** ? (exists(@."Hash Batches"))') node;
+END $$;
+SELECT batches('SELECT k, length(wide.filler), length(wider.filler) FROM wider JOIN wide USING (k)') >= 16 AS many;
+SELECT keys, removed > 9500 AS removed
+  FROM counts('SELECT k, length(wide.filler), length(wider.filler) FROM wider JOIN wide USING (k)');
+SELECT compare('SELECT k, length(wide.filler), length(wider.filler) FROM wider JOIN wide USING (k)');
+RESET work_mem;
+-- Too many keys for the memory: the filter is given up.
+SET bloomfilter.join_filter_memory = '64kB';
+CREATE TABLE many AS SELECT i FROM generate_series(1, 100000) i;
+CREATE TABLE more AS SELECT i FROM generate_series(90001, 290000) i;
+ANALYZE many, more;
+SELECT keys BETWEEN 50000 AND 99999 AS keys, checked, removed, state FROM counts('SELECT count(*) FROM more JOIN many USING (i)');
+SELECT compare('SELECT count(*) FROM more JOIN many USING (i)');
+-- A list that is too long becomes bits, which are folded to the size that the keys need.
+SELECT keys, memory, removed > 190000 AS removed FROM counts('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 97000');
+SELECT keys, removed > 180000 AS removed FROM counts('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 80000');
+SELECT compare('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 80000');
+RESET bloomfilter.join_filter_memory;
+-- Where all rows have a match, only samples are probed; not if filters are forced.
+SELECT checked < 2000 AS few, state FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c >= 0', 'on');
+SELECT checked < 2000 AS few, state FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c >= 0');
+-- No key, and no row.
+SELECT compare('SELECT * FROM fact JOIN dim USING (k) WHERE c > 1000');
+SELECT keys, removed FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE dim.k IS NULL OR dim.c > 1000');
+
+-- Other conditions in the form of SQL syntax are what they are.
+SELECT compare($$SELECT id FROM fact JOIN dim USING (k) WHERE c = 1 AND fact.t IS NORMALIZED AND (date '2020-01-01' + id, interval '1 day') OVERLAPS (date '2020-02-01', interval '100 days')$$);
+
+--
+-- Kinds of joins
+--
+SELECT probes('SELECT * FROM fact JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT fact.* FROM fact WHERE EXISTS (SELECT FROM dim WHERE dim.k = fact.k AND c = 1)');
+SELECT probes('SELECT * FROM fact WHERE EXISTS (SELECT FROM dim WHERE dim.k = fact.k AND c = 1)');
+SELECT probes('SELECT * FROM fact WHERE k IN (SELECT k FROM dim WHERE c = 1)');
+-- Not where rows without a match are part of the result.
+SELECT probes('SELECT * FROM fact LEFT JOIN dim USING (k)');
+SELECT probes('SELECT * FROM fact FULL JOIN dim USING (k)');
+SELECT compare('SELECT * FROM fact LEFT JOIN (SELECT * FROM dim WHERE c = 1) d USING (k)');
+SELECT compare('SELECT * FROM fact FULL JOIN (SELECT * FROM dim WHERE c = 1) d USING (k)');
+SELECT compare('SELECT * FROM (SELECT * FROM dim WHERE c = 1) d RIGHT JOIN fact USING (k)');
+SELECT compare('SELECT * FROM (SELECT * FROM dim WHERE c = 1) d LEFT JOIN fact USING (k)');
+SELECT compare('SELECT * FROM fact WHERE NOT EXISTS (SELECT FROM dim WHERE dim.k = fact.k AND c = 1)');
+SELECT compare('SELECT * FROM dim WHERE c = 1 AND NOT EXISTS (SELECT FROM fact WHERE dim.k = fact.k)');
+SELECT compare('SELECT * FROM fact WHERE k NOT IN (SELECT k FROM dim WHERE c = 1 AND k IS NOT NULL)');
+
+--
+-- Keys
+--
+-- Types, also different ones on both sides; several columns; expressions.
+SELECT probes('SELECT * FROM fact JOIN dim ON fact.b = dim.k WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim ON fact.b = dim.k WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim ON fact.k = dim.b WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN (SELECT k::smallint FROM dim WHERE c = 1) d ON fact.b = d.k');
+SELECT compare('SELECT id FROM fact JOIN dim USING (t) WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim USING (n) WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim USING (u) WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN (SELECT (n * 1.000) AS n FROM dim WHERE c = 1) d USING (n)');
+SELECT compare('SELECT id FROM fact JOIN dim ON ARRAY[fact.k, fact.g] = ARRAY[dim.k, dim.c] WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim ON ROW(fact.k, fact.t)::text = ROW(dim.k, dim.t)::text WHERE c = 1');
+SELECT removed > 19000 AS removed FROM counts('SELECT id FROM fact JOIN dim ON (fact.k, fact.t, fact.n) = (dim.k, dim.t, dim.n) WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON (fact.k, fact.t, fact.n) = (dim.k, dim.t, dim.n) WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.k + 1 = dim.k WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON upper(fact.t) = dim.t WHERE c = 1');
+SELECT compare('SELECT id FROM fact JOIN dim ON fact.k + 1 = dim.k + 1 AND upper(fact.t) = upper(dim.t) WHERE c = 1');
+-- Negative numbers of all types are the same numbers.
+CREATE TABLE negative AS SELECT (-k)::smallint AS s, -k AS i, -b AS b FROM fact WHERE k < 100;
+ANALYZE negative;
+SELECT compare('SELECT n.i FROM negative n JOIN (SELECT DISTINCT b FROM negative) d ON n.s = d.b');
+SELECT compare('SELECT n.i FROM negative n JOIN (SELECT DISTINCT b FROM negative) d ON n.i = d.b');
+SELECT compare('SELECT n.i FROM negative n JOIN (SELECT DISTINCT s FROM negative) d ON n.i = d.s');
+-- Zeros of either sign are equal.
+SELECT compare($$SELECT count(*) FROM (SELECT CASE WHEN id % 2 = 0 THEN '-0' ELSE '0' END::float8 AS x FROM fact) f JOIN (VALUES ('0'::float8)) v (x) USING (x)$$);
+-- An operator for which NULLs match is left alone.
+CREATE FUNCTION same(int, int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST 1 AS 'BEGIN RETURN $1 IS NOT DISTINCT FROM $2; END';
+CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = same, COMMUTATOR = ===, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+CREATE OPERATOR CLASS same FOR TYPE int USING hash AS OPERATOR 1 ===, FUNCTION 1 hashint4(int);
+SELECT compare('SELECT id FROM fact JOIN dim ON fact.k === dim.k WHERE c = 1');
+-- A volatile or stable key is not moved.
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.k + (random() * 0)::int = dim.k WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON to_char(fact.k, ''FM999'') = dim.t WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.k = dim.k + (random() * 0)::int WHERE c = 1');
+-- An expression that can fail is evaluated only for rows for which the join does.
+SELECT probes('SELECT fact.id FROM fact JOIN dim ON 1000 / fact.k = dim.k');
+SELECT probes('SELECT fact.id FROM fact JOIN dim ON fact.g = dim.c AND 1000 / fact.k = dim.k');
+SELECT probes('SELECT fact.id FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON 1000 / fact.k = dim.k');
+SELECT compare('SELECT id FROM (SELECT * FROM fact WHERE k <> 0 OFFSET 0) f JOIN dim ON 1000 / f.k = dim.k');
+
+--
+-- Where filters go
+--
+-- Below other joins, on either side, several on one scan.
+SELECT probes('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (fact LEFT JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+-- Not through the nullable side.
+SELECT probes('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k) JOIN dim ON COALESCE(fact.k, 1) = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k + 19990) JOIN dim ON COALESCE(fact.k, 1) = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (other FULL JOIN fact ON fact.id = other.k + 19990) JOIN dim ON COALESCE(fact.k, 1) = dim.k WHERE c = 1');
+CREATE TABLE flags AS SELECT true AS missing;
+ANALYZE flags;
+SELECT compare('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k + 19990) JOIN flags ON (fact.k IS NULL) = flags.missing');
+SELECT compare('SELECT * FROM (fact LEFT JOIN other ON fact.id = other.k + 19990) JOIN flags ON (other.k IS NULL) = flags.missing');
+SELECT compare('SELECT * FROM (other FULL JOIN fact ON fact.id = other.k + 19990) JOIN flags ON (fact.k IS NULL) = flags.missing');
+SELECT compare('SELECT * FROM (other FULL JOIN fact ON fact.id = other.k + 19990) JOIN flags ON (other.k IS NULL) = flags.missing');
+-- Below subqueries, Append, sorting, CTEs.
+SELECT probes('SELECT * FROM (SELECT k FROM fact UNION ALL SELECT k FROM other) f JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT k FROM fact UNION ALL SELECT k FROM other) f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('WITH f AS MATERIALIZED (SELECT * FROM fact) SELECT * FROM f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('SELECT * FROM generate_series(1, 1000) k JOIN dim USING (k) WHERE c = 1');
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM fact WHERE g <> 7;
+SELECT probes('SELECT * FROM barrier JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM barrier JOIN dim USING (k) WHERE c = 1');
+-- Not below LIMIT: it would let other rows through.
+SELECT probes('SELECT * FROM (SELECT * FROM fact ORDER BY id LIMIT 1000) f JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT * FROM fact ORDER BY id LIMIT 1000) f JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT * FROM fact WHERE id < 10000 ORDER BY id OFFSET 500) f JOIN dim USING (k) WHERE c = 1');
+-- Below GROUP BY, DISTINCT, window functions and set operations, by the grouping columns only.
+SELECT probes('SELECT * FROM (SELECT k, count(*) FROM fact GROUP BY k) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k, count(*) FROM fact GROUP BY k) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT probes('SELECT * FROM (SELECT g, max(k) AS k FROM fact GROUP BY g) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT g, max(k) AS k FROM fact GROUP BY g) f JOIN dim USING (k)');
+SELECT probes('SELECT * FROM (SELECT k, g, count(*) FROM fact GROUP BY GROUPING SETS ((k, g), (g))) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k, g, count(*) FROM fact GROUP BY GROUPING SETS ((k, g), (g))) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT DISTINCT k, g FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT DISTINCT ON (g) g, k FROM fact ORDER BY g, id) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT probes('SELECT * FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT probes('SELECT * FROM (SELECT k, row_number() OVER (ORDER BY id) FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k, row_number() OVER (ORDER BY id) FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k, row_number() OVER (PARTITION BY k), count(*) OVER (PARTITION BY g) FROM fact) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k FROM fact EXCEPT SELECT k FROM other WHERE k > 500) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k FROM fact INTERSECT SELECT k FROM other WHERE k > 500) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+SELECT compare('SELECT * FROM (SELECT k FROM fact UNION SELECT k FROM other) f JOIN dim USING (k) WHERE dim.k % 7 = 1');
+-- A group is not divided by a join that tells its rows apart: by its operator ...
+CREATE FUNCTION same_digits(numeric, numeric) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT COST 1 AS 'BEGIN RETURN $1::text = $2::text; END';
+CREATE FUNCTION hash_digits(numeric) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT COST 1 AS 'BEGIN RETURN hashtext($1::text); END';
+CREATE OPERATOR ==== (LEFTARG = numeric, RIGHTARG = numeric, FUNCTION = same_digits, COMMUTATOR = ====,
+  RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+CREATE OPERATOR CLASS digits FOR TYPE numeric USING hash AS OPERATOR 1 ====, FUNCTION 1 hash_digits(numeric);
+CREATE TABLE spelled AS SELECT (CASE WHEN i <= 10000 THEN '1.0' ELSE '1.00' END)::numeric + i % 1000 AS n FROM generate_series(1, 20000) i;
+CREATE TABLE digits AS SELECT n FROM (VALUES (1.0), (2.0), (3.00)) v (n);
+ANALYZE spelled, digits;
+SELECT probes('SELECT * FROM (SELECT n, count(*) FROM spelled GROUP BY n) f JOIN digits d ON f.n ==== d.n');
+SELECT compare('SELECT * FROM (SELECT n, count(*) FROM spelled GROUP BY n) f JOIN digits d ON f.n ==== d.n');
+SELECT probes('SELECT * FROM spelled f JOIN digits d ON f.n ==== d.n');
+SELECT compare('SELECT * FROM spelled f JOIN digits d ON f.n ==== d.n');
+-- ... or by its collation.
+CREATE COLLATION same_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE cased (t text COLLATE same_case);
+INSERT INTO cased SELECT CASE WHEN i <= 500 THEN 'k' ELSE 'K' END || i % 100 FROM generate_series(1, 1000) i;
+ANALYZE cased;
+SELECT probes('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t COLLATE "C" = dim.t WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t COLLATE "C" = dim.t WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
+
+--
+-- Volatile functions are called as often as without filters.
+--
+CREATE SEQUENCE calls;
+SELECT probes($$SELECT * FROM (SELECT nextval('calls'), k FROM fact) f JOIN dim USING (k) WHERE c = 1$$);
+SELECT probes($$SELECT * FROM (SELECT nextval('calls'), k FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1$$);
+SELECT probes($$SELECT nextval('calls') FROM fact JOIN dim USING (k) WHERE c = 1$$);
+SELECT probes($$SELECT * FROM fact JOIN dim USING (k) WHERE c = 1 AND fact.g + nextval('calls') > 0$$);
+
+-- Not below a node that calls one ...
+SELECT probes($$SELECT * FROM (SELECT k, nextval('calls') FROM fact GROUP BY k) f JOIN dim USING (k) WHERE c = 1$$);
+SELECT probes($$SELECT * FROM (SELECT id, k FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1 AND f.id + nextval('calls') > 0$$);
+-- ... or beside a side of a join that does.
+SET join_collapse_limit = 1;
+SELECT probes($$SELECT * FROM (fact JOIN (SELECT k, nextval('calls') FROM other OFFSET 0) o ON fact.id = o.k) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
+SELECT probes($$SELECT * FROM ((SELECT id, nextval('calls') FROM fact OFFSET 0) f JOIN other ON f.id = other.k) JOIN dim ON other.g = dim.k WHERE c = 1$$);
+RESET join_collapse_limit;
+
+--
+-- Statements that lock or change rows have no filters; those that add rows have.
+--
+SELECT probes('SELECT * FROM fact JOIN dim USING (k) WHERE c = 1 FOR UPDATE');
+SELECT probes('UPDATE fact SET g = 0 FROM dim WHERE fact.k = dim.k AND c = 1');
+SELECT probes('DELETE FROM fact USING dim WHERE fact.k = dim.k AND c = 1');
+SELECT probes('MERGE INTO fact USING dim ON fact.k = dim.k AND c = 1 WHEN MATCHED THEN DELETE');
+SELECT probes('WITH d AS (DELETE FROM other RETURNING k) SELECT * FROM fact JOIN dim USING (k) WHERE c = 1');
+CREATE TABLE target (LIKE fact);
+SELECT probes('INSERT INTO target SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1');
+SET bloomfilter.join_filters = force;
+INSERT INTO target SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1;
+SELECT count(*) FROM target;
+CREATE TABLE made AS SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1;
+SELECT count(*) FROM made;
+RESET bloomfilter.join_filters;
+
+--
+-- Joins that are executed repeatedly
+--
+RESET enable_nestloop;
+SET enable_memoize = off;
+-- The inner side depends on the outer row: no filter.  Through the table only ...
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) s');
+SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) s');
+-- ... or through the key only.
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim ON fact.k = dim.k + x WHERE c = 1) s');
+SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim ON fact.k = dim.k + x WHERE c = 1) s');
+-- The outer side may.
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1 AND fact.g = x) s');
+SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1 AND fact.g = x) s');
+SELECT compare('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) FROM generate_series(1, 5) x');
+SELECT probes('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) FROM generate_series(1, 5) x');
+-- Rows that a sort keeps over the executions.
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM (SELECT k, g FROM fact ORDER BY b, id OFFSET 0) f JOIN dim USING (k) WHERE c = 1 AND g = x) s');
+SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM (SELECT k, g FROM fact ORDER BY b, id OFFSET 0) f JOIN dim USING (k) WHERE c < 3 AND f.g + dim.c = x) s');
+-- An inner side that may change from one execution to the next.
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, c FROM dim LIMIT 500) d USING (k) WHERE fact.g = x) s');
+SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, random() AS r FROM dim OFFSET 0) d USING (k) WHERE fact.g = x AND r < 2) s');
+-- Hash tables that are built again, as they spilled, and an inner side that is empty the second time.
+SET work_mem = '64kB';
+SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM wider JOIN wide USING (k) WHERE wider.k % 3 >= x) s');
+RESET work_mem;
+SELECT compare('SELECT * FROM (VALUES (1), (1000), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) s');
+-- Recursion: the working table may be reduced, the recursive part is executed repeatedly.
+SELECT compare('WITH RECURSIVE r (k) AS (SELECT 1 UNION SELECT r.k + 1 FROM r JOIN dim ON r.k = dim.k WHERE c BETWEEN 1 AND 5) SELECT * FROM r');
+SELECT compare('WITH RECURSIVE r (k) AS (SELECT k FROM dim WHERE c = 1 UNION ALL SELECT other.k + 1000 FROM other JOIN r ON other.k = r.k) SELECT * FROM r');
+SET enable_nestloop = off;
+RESET enable_memoize;
+
+--
+-- Prepared statements, cursors, errors and subtransactions
+--
+SET bloomfilter.join_filters = force;
+SET plan_cache_mode = force_generic_plan;
+PREPARE by_class(int) AS SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = $1;
+EXECUTE by_class(1);
+EXECUTE by_class(2);
+EXECUTE by_class(1000);
+EXECUTE by_class(1);
+RESET plan_cache_mode;
+-- Two executions of one plan at the same time.
+BEGIN;
+DECLARE a SCROLL CURSOR FOR SELECT id, dim.k, c FROM fact JOIN dim USING (k) WHERE c = 1 ORDER BY id;
+DECLARE b SCROLL CURSOR FOR SELECT id, dim.k, c FROM fact JOIN dim USING (k) WHERE c = 2 ORDER BY id;
+FETCH 2 FROM a;
+FETCH 2 FROM b;
+FETCH BACKWARD 1 FROM a;
+FETCH LAST FROM a;
+FETCH ABSOLUTE 3 FROM b;
+MOVE ABSOLUTE 0 IN a;
+FETCH 1 FROM a;
+CLOSE a;
+FETCH 1 FROM b;
+-- Also with keys that the interpreter evaluates.
+DECLARE c CURSOR FOR SELECT id FROM fact JOIN dim ON upper(fact.t) = upper(dim.t) WHERE c = 1 ORDER BY id;
+DECLARE d CURSOR FOR SELECT id FROM fact JOIN dim ON upper(fact.t) = upper(dim.t) WHERE c = 2 ORDER BY id;
+FETCH 1 FROM d;
+FETCH 1 FROM c;
+-- An error in the middle of one leaves the other.
+SAVEPOINT s;
+DECLARE broken CURSOR FOR SELECT 1 / (fact.id - 19990) FROM fact JOIN dim ON fact.k = dim.k AND c > 30;
+FETCH 1 FROM broken;
+MOVE ALL IN broken;
+ROLLBACK TO s;
+FETCH 1 FROM b;
+SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+COMMIT;
+-- A query within a query.
+CREATE FUNCTION matches(int) RETURNS bigint LANGUAGE sql STABLE AS 'SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = $1';
+SELECT c, matches(c), count(*) FROM fact JOIN dim USING (k) WHERE c IN (1, 2) GROUP BY c ORDER BY c;
+RESET bloomfilter.join_filters;
+
+--
+-- Row security comes first.
+--
+CREATE ROLE regress_join_reader;
+GRANT USAGE ON SCHEMA join_test TO regress_join_reader;
+GRANT SELECT ON fact, dim TO regress_join_reader;
+ALTER TABLE fact ENABLE ROW LEVEL SECURITY;
+CREATE POLICY readable ON fact USING (g <> 7);
+SET ROLE regress_join_reader;
+SET bloomfilter.join_filters = force;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+SELECT count(*) FROM fact JOIN dim USING (k) WHERE c IN (1, 7);
+SET bloomfilter.join_filters = off;
+SELECT count(*) FROM fact JOIN dim USING (k) WHERE c IN (1, 7);
+RESET ROLE;
+ALTER TABLE fact DISABLE ROW LEVEL SECURITY;
+-- Without the privilege to call the function there are no filters, and no errors.
+SET bloomfilter.join_filters = force;
+REVOKE EXECUTE ON FUNCTION bloom_join_probe FROM PUBLIC;
+SET ROLE regress_join_reader;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION bloom_join_probe TO PUBLIC;
+RESET bloomfilter.join_filters;
+
+--
+-- Partitions
+--
+CREATE TABLE parts (p int, k int) PARTITION BY LIST (p);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
+CREATE TABLE parts_3 (k int, gone int, p int);
+ALTER TABLE parts_3 DROP COLUMN gone;
+ALTER TABLE parts ATTACH PARTITION parts_3 FOR VALUES IN (3);
+INSERT INTO parts SELECT i % 3 + 1, i % 1000 FROM generate_series(1, 9000) i;
+ANALYZE parts;
+SELECT probes('SELECT * FROM parts JOIN dim USING (k) WHERE c = 1');
+SELECT checked, removed > 8000 AS removed FROM counts('SELECT * FROM parts JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM parts JOIN dim USING (k) WHERE c = 1');
+SELECT compare('SELECT * FROM (SELECT k, count(*) FROM parts GROUP BY k) p JOIN dim USING (k) WHERE c = 1');
+
+--
+-- Parallel plans; each process that is planned takes part.
+--
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE copied AS SELECT * FROM fact;
+ANALYZE copied;
+SELECT compare('SELECT fact.*, c FROM fact JOIN dim USING (k) WHERE c = 1');
+SELECT checked BETWEEN 20000 AND 20100 AS checked, removed > 19000 AS removed, state
+  FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1');
+SELECT keys, checked BETWEEN 20000 AND 20100 AS checked, removed BETWEEN 18500 AND 19700 AS removed, state
+  FROM counts('SELECT count(*) FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1 OFFSET 0');
+SELECT compare('SELECT fact.id FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1');
+SELECT compare('SELECT k, count(*) FROM fact JOIN copied f USING (k) WHERE f.g = 1 GROUP BY k');
+SELECT compare('SELECT * FROM parts JOIN dim USING (k) WHERE c = 1');
+SET enable_parallel_hash = off;
+SELECT compare('SELECT fact.id FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1');
+RESET enable_parallel_hash;
+SET parallel_leader_participation = off;
+SELECT compare('SELECT fact.id FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1');
+RESET parallel_leader_participation;
+-- Gather below a nested loop is executed repeatedly.
+SET enable_nestloop = on;
+SET enable_hashjoin = on;
+SET enable_material = off;
+SELECT probes('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN (SELECT fact.id, f.g FROM fact JOIN copied f ON fact.id = f.id AND f.g = 1 OFFSET 0) s ON s.g < x + 1');
+SELECT compare('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN (SELECT fact.id, f.g FROM fact JOIN copied f ON fact.id = f.id AND f.g = 1 OFFSET 0) s ON s.g < x + 1');
+RESET enable_material;
+RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+
+--
+-- Without the extension there are no filters, also in plans that are cached.
+--
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET bloomfilter.join_filters = force;
+PREPARE cached AS SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1;
+EXPLAIN (COSTS OFF) EXECUTE cached;
+EXECUTE cached;
+BEGIN;
+SET LOCAL client_min_messages = warning;
+DROP EXTENSION bloomfilter CASCADE;
+EXPLAIN (COSTS OFF) EXECUTE cached;
+EXECUTE cached;
+ROLLBACK;
+EXPLAIN (COSTS OFF) EXECUTE cached;
+EXECUTE cached;
+
+RESET bloomfilter.join_filters;
+RESET enable_nestloop;
+RESET enable_mergejoin;
+RESET max_parallel_workers_per_gather;
+RESET jit;
+SET client_min_messages = warning;
+DROP SCHEMA join_test CASCADE;
+DROP OWNED BY regress_join_reader;
+DROP ROLE regress_join_reader;
+RESET client_min_messages;
+RESET search_path;

@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * check.c
+ *	  The function that verifies an index: its structure, and that every
+ *	  visible row of the table is found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "pg/key_array.h"
+
+PG_FUNCTION_INFO_V1(bloom_index_check);
+
+/* Rows of the table are looked up so many at a time. */
+#define BATCH	65536
+
+typedef struct Check
+{
+	BfiIndex   *index;
+	PgBloomKeyInfo *key_info;
+	MemoryContext key_context;	/* for one key */
+	int			n;
+	PgBloomHashedKey *hashed;
+	ItemPointerData *rows;
+	uint64	   *hashes;
+	bool	   *found;
+} Check;
+
+/* Report a page on which bits and their number disagree. */
+static void
+check_page(const BfiIndex *index, int number, BlockNumber i, Page page)
+{
+	const BfiLayer *layer = &index->meta.layers[number];
+	const uint8 *blocks = BfiPageGetBlocks(page);
+	size_t		size = bf_blocks_size(&layer->geometry,
+									  bfi_page_nblocks(layer, i));
+	size_t		room = ((PageHeader) page)->pd_special -
+		MAXALIGN(SizeOfPageHeaderData);
+
+	if (bf_blocks_bits_set(blocks, size) != BfiPageGetOpaque(page)->bits_set)
+		bfi_report_damage(index->relation, layer->first + i,
+						  "The number of set bits of the page does not match its bits.");
+	while (size < room)
+	{
+		if (blocks[size++] != 0)
+			bfi_report_damage(index->relation, layer->first + i,
+							  "There are bits behind the last block of the page.");
+	}
+}
+
+static void
+check_pages(const BfiIndex *index)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	int			layer;
+	BlockNumber i;
+
+	if (RelationGetNumberOfBlocks(index->relation) < bfi_end(&index->meta))
+		bfi_report_damage(index->relation,
+						  RelationGetNumberOfBlocks(index->relation),
+						  "Pages are missing at the end.");
+	for (layer = 0; layer < index->meta.nlayers; layer++)
+	{
+		for (i = 0; i < index->meta.layers[layer].npages; i++)
+		{
+			Buffer		buffer;
+
+			CHECK_FOR_INTERRUPTS();
+			buffer = bfi_read_page(index->relation, &index->meta, layer, i,
+								   BUFFER_LOCK_SHARE, strategy);
+			check_page(index, layer, i, BufferGetPage(buffer));
+			UnlockReleaseBuffer(buffer);
+		}
+	}
+	FreeAccessStrategy(strategy);
+}
+
+/* Look up the rows that have been collected. */
+static void
+check_batch(Check *check)
+{
+	BfiIndex   *index = check->index;
+	int			i;
+
+	/* Rows that were inserted since may be in a layer that is newer. */
+	bfi_read_meta(index->relation, &index->meta);
+	pgbloom_sort_hashed_keys(check->hashed, check->n);
+	for (i = 0; i < check->n; i++)
+		check->hashes[i] = check->hashed[i].hash;
+	bfi_probe_layers(index->relation, &index->meta, 0, index->meta.nlayers,
+					 check->hashes, check->n, check->found);
+	for (i = 0; i < check->n; i++)
+	{
+		ItemPointer row = &check->rows[check->hashed[i].index];
+
+		if (!check->found[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" lacks a row of its table",
+							RelationGetRelationName(index->relation)),
+					 errdetail("The key of row (%u,%u) is not found.",
+							   ItemPointerGetBlockNumber(row),
+							   ItemPointerGetOffsetNumber(row)),
+					 errhint("Rebuild the index by REINDEX.")));
+	}
+	check->n = 0;
+}
+
+static void
+check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		  bool tuple_is_alive, void *state)
+{
+	Check	   *check = state;
+	MemoryContext old_context;
+
+	(void) index;
+	(void) tuple_is_alive;
+	if (isnull[0])
+		return;
+	old_context = MemoryContextSwitchTo(check->key_context);
+	check->hashed[check->n].hash = pgbloom_hash_value(check->key_info,
+													  values[0],
+													  check->index->meta.seed);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(check->key_context);
+	check->hashed[check->n].index = check->n;
+	check->rows[check->n] = *tid;
+	if (++check->n == BATCH)
+		check_batch(check);
+}
+
+/* Look up all rows that a new snapshot sees. */
+static void
+check_rows(BfiIndex *index, Relation table)
+{
+	IndexInfo  *info = BuildIndexInfo(index->relation);
+	Check		check;
+
+	check.index = index;
+	check.key_info = bfi_key_info(index->relation, CurrentMemoryContext);
+	bfi_check_key_type(index->relation, &index->meta,
+					   &check.key_info->key_type);
+	check.key_context = AllocSetContextCreate(CurrentMemoryContext,
+											  "key of a Bloom filter index",
+											  ALLOCSET_DEFAULT_SIZES);
+	check.n = 0;
+	check.hashed = palloc(BATCH * sizeof(PgBloomHashedKey));
+	check.rows = palloc(BATCH * sizeof(ItemPointerData));
+	check.hashes = palloc(BATCH * sizeof(uint64));
+	check.found = palloc(BATCH * sizeof(bool));
+
+	/* As CREATE INDEX CONCURRENTLY does: the rows of a snapshot. */
+	info->ii_Concurrent = true;
+	(void) table_index_build_scan(table, index->relation, info, true, false,
+								  check_row, &check, NULL);
+	if (check.n > 0)
+		check_batch(&check);
+}
+
+/*
+ * Expressions of the index are evaluated as the owner of the table, as REINDEX
+ * does, so that they gain nothing from who calls this function.
+ */
+Datum
+bloom_index_check(PG_FUNCTION_ARGS)
+{
+	BfiIndex	index;
+	Relation	table;
+	Oid			user;
+	int			security;
+	int			nest_level;
+
+	bfi_flush();
+	bfi_open_plain(&index, PG_GETARG_OID(0));
+	table = table_open(index.relation->rd_index->indrelid, NoLock);
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(table->rd_rel->relowner,
+						   security | SECURITY_RESTRICTED_OPERATION);
+	nest_level = NewGUCNestLevel();
+	RestrictSearchPath();
+
+	check_pages(&index);
+	check_rows(&index, table);
+
+	AtEOXact_GUC(false, nest_level);
+	SetUserIdAndSecContext(user, security);
+	table_close(table, NoLock);
+	bfi_close(&index);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * contains.c
+ *	  Functions that look up keys in an index.
+ *
+ * An index that may lack rows, because it is still being built, contains every
+ * key: "probably" is always right.  So does one that has been replaced since
+ * the query was planned.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "pgstat.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "pg/key_array.h"
+
+PG_FUNCTION_INFO_V1(bloom_index_contains);
+PG_FUNCTION_INFO_V1(bloom_index_contains_each);
+
+/*
+ * How to hash the keys of an index, looked up once for all calls from this
+ * place.  Keys without a type are read as the type of the indexed column.
+ */
+static const BfKeyType *
+key_type_of(FunctionCallInfo fcinfo, const BfiIndex *index,
+			PgBloomKeyInfo *given)
+{
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomIndexCache *cache = fn_cache->index_cache;
+	Oid			oid = RelationGetRelid(index->relation);
+
+	if (cache == NULL)
+	{
+		cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+									   sizeof(PgBloomIndexCache));
+		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt,
+											   "Bloom filter index of a query",
+											   ALLOCSET_SMALL_SIZES);
+		fn_cache->index_cache = cache;
+	}
+	if (cache->oid != oid)
+	{
+		cache->oid = InvalidOid;
+		given->resolved = NULL;
+		MemoryContextReset(cache->context);
+		cache->key_info = bfi_key_info(index->relation, cache->context);
+		pgbloom_set_input(cache->key_info,
+						  getBaseType(bfi_key_sql_type(index->relation)));
+		cache->key_info->exact = true;
+		cache->oid = oid;
+	}
+	if (given->untyped)
+		given->resolved = cache->key_info;
+	return &cache->key_info->key_type;
+}
+
+/* The parameters with which the keys of an index are hashed. */
+static void
+get_params(const BfiIndex *index, const BfKeyType *key_type, BfParams *params)
+{
+	bfi_check_key_type(index->relation, &index->meta, key_type);
+	params->fpp = index->meta.fpp;
+	params->expected = index->meta.expected;
+	params->seed = index->meta.seed;
+	params->key_type = *key_type;
+}
+
+/* Looks into an index that is open, complete and not partitioned. */
+typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
+						const BfParams *params, void *state);
+
+static bool
+contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
+			 const BfParams *params, void *state)
+{
+	PgBloomKeyInfo *key_info = state;
+	uint64		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), params,
+										NULL);
+
+	pgstat_count_index_scan(index->relation);
+	return bfi_contains(index->relation, &index->meta, hash) ||
+		bfi_is_pending(RelationGetRelid(index->relation), hash);
+}
+
+/* Keys of an array, and which of them were found. */
+typedef struct Search
+{
+	PgBloomKeyArray keys;
+	bool	   *results;
+} Search;
+
+/* Sets results to true for the keys that the index contains. */
+static bool
+contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
+			  const BfParams *params, void *state)
+{
+	Search	   *search = state;
+	int			n = search->keys.nkeys;
+	PgBloomHashedKey *hashed = pgbloom_hash_key_array(fcinfo, 1, &search->keys,
+													  params);
+	uint64	   *hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(uint64));
+	bool	   *found = palloc(n * sizeof(bool));
+	int			i;
+
+	pgstat_count_index_scan(index->relation);
+	pgbloom_sort_hashed_keys(hashed, n);
+	for (i = 0; i < n; i++)
+		hashes[i] = hashed[i].hash;
+	bfi_probe_layers(index->relation, &index->meta, 0, index->meta.nlayers,
+					 hashes, n, found);
+	for (i = 0; i < n; i++)
+	{
+		if (found[i] ||
+			bfi_is_pending(RelationGetRelid(index->relation), hashes[i]))
+			search->results[hashed[i].index] = true;
+	}
+	pfree(hashed);
+	pfree(hashes);
+	pfree(found);
+	return false;
+}
+
+/*
+ * Look into an index, or into those of all partitions until one of them
+ * returns true.  Returns true also if the index may lack rows.
+ */
+static bool
+look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
+		  void *state)
+{
+	BfiIndex	index;
+	BfiIndex	partition;
+	bool		done = !bfi_open(&index, PG_GETARG_OID(0));
+	BfParams	params;
+	const BfKeyType *key_type;
+	ListCell   *cell;
+
+	if (index.relation == NULL)
+		return true;
+	bfi_check_privileges(index.relation);
+	key_type = key_type_of(fcinfo, &index, key_info);
+	if (!done && !index.partitioned)
+	{
+		get_params(&index, key_type, &params);
+		done = look_up(fcinfo, &index, &params, state);
+	}
+	else if (!done)
+	{
+		foreach(cell, bfi_partitions(&index))
+		{
+			done = done || !bfi_open(&partition, lfirst_oid(cell));
+			if (!done)
+			{
+				get_params(&partition, key_type, &params);
+				done = look_up(fcinfo, &partition, &params, state);
+			}
+			bfi_close(&partition);
+			if (done)
+				break;
+		}
+	}
+	bfi_close(&index);
+	return done;
+}
+
+Datum
+bloom_index_contains(PG_FUNCTION_ARGS)
+{
+	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
+
+	PG_RETURN_BOOL(look_into(fcinfo, key_info, contains_key, key_info));
+}
+
+/* bloom_index_contains for each element of an array */
+Datum
+bloom_index_contains_each(PG_FUNCTION_ARGS)
+{
+	Search		search;
+
+	pgbloom_get_key_array(fcinfo, 1, &search.keys);
+	search.results = palloc0(search.keys.nkeys * sizeof(bool));
+	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
+				  &search))
+		memset(search.results, true, search.keys.nkeys * sizeof(bool));
+	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&search.keys,
+													search.results));
+}

@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * grow.c
+ *	  When a layer is full, and the layer that follows it.
+ *
+ * A successor has at least twice the capacity and half the rate.  The first
+ * layer is made for half of the rate that the index is asked for, so all of
+ * them together stay below that rate, however many there are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+/* An index of which the number of keys is not known begins with this room. */
+#define MIN_KEYS		10000
+
+/*
+ * Layers below this capacity get a successor of FAST_GROWTH times the
+ * capacity, so that an index that is built on an empty table has few layers.
+ */
+#define SMALL_LAYER		((uint64) 1 << 20)
+#define FAST_GROWTH		8
+
+/* So many pages of a layer, evenly spaced, tell how full it is. */
+#define MAX_SAMPLE		256
+
+/* The layer for n keys, or for as many as one layer can have. */
+static void
+geometry_for(double fpp, uint64 n, BfGeometry *geometry)
+{
+	while (bf_geometry_within(fpp, n, BF_MAX_PAGED_BITS, geometry) != BF_OK)
+		n = n / 4 * 3;
+}
+
+/* Raise an error if no layer can have room for so many keys. */
+static void
+check_size(double fpp, uint64 n)
+{
+	double		bits = bf_needed_bits(fpp, n);
+
+	if (bits > (double) BF_MAX_PAGED_BITS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("Bloom filter index for %lld keys would take %s",
+						(long long) n, pgbloom_pretty_size(bits / 8)),
+				 errdetail("The maximum size of one layer is %s.",
+						   pgbloom_pretty_size((double) BF_MAX_PAGED_BITS / 8)),
+				 errhint("Reduce \"expected\", ask for a larger \"fpp\", or partition the table.")));
+}
+
+/*
+ * The first layer, for so many keys that are known.  Without "expected", it
+ * leaves room for as many again.
+ */
+void
+bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
+{
+	uint64		n = Max(2 * keys, MIN_KEYS);
+
+	if (meta->expected > 0)
+		n = Max(keys, meta->expected);
+	check_size(meta->fpp / 2, n);
+	geometry_for(meta->fpp / 2, n, geometry);
+}
+
+/* The layer after the last one, for so many keys that wait. */
+static void
+successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
+{
+	const BfGeometry *last = &meta->layers[meta->nlayers - 1].geometry;
+	uint64		n = last->capacity *
+		(last->capacity < SMALL_LAYER ? FAST_GROWTH : BF_GROWTH);
+
+	geometry_for(Max(last->fpp / 2, BF_LAYER_FPP_MIN), Max(n, 2 * keys),
+				 geometry);
+	geometry->generation = Min(last->generation + 1, BF_MAX_GENERATION);
+}
+
+/*
+ * The number of set bits of a layer, estimated by some of its pages if it has
+ * many.
+ */
+uint64
+bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
+{
+	const BfiLayer *of = &meta->layers[layer];
+	BlockNumber n = Min(of->npages, MAX_SAMPLE);
+	uint64		bits_set = 0;
+	uint64		nblocks = 0;
+	BlockNumber i;
+
+	for (i = 0; i < n; i++)
+	{
+		BlockNumber number = (BlockNumber) ((uint64) i * of->npages / n);
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = bfi_read_page(index, meta, layer, number, BUFFER_LOCK_SHARE,
+							   NULL);
+		bits_set += BfiPageGetOpaque(BufferGetPage(buffer))->bits_set;
+		nblocks += bfi_page_nblocks(of, number);
+		UnlockReleaseBuffer(buffer);
+	}
+	if (nblocks < of->geometry.nblocks)
+		return (uint64) ((double) bits_set / nblocks * of->geometry.nblocks);
+	return bits_set;
+}
+
+/* Has the last layer as many bits set as it was designed for? */
+static bool
+is_full(Relation index, const BfiMeta *meta)
+{
+	int			last = meta->nlayers - 1;
+	const BfGeometry *geometry = &meta->layers[last].geometry;
+
+	return bfi_bits_set(index, meta, last) + geometry->k >
+		bf_geometry_full(geometry);
+}
+
+/*
+ * Initialize the pages of a layer that no directory has yet.  Pages may exist
+ * that an attempt before a crash left behind.
+ */
+static void
+make_pages(Relation index, const BfiLayer *layer, int number)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKWRITE);
+	BlockNumber existing = RelationGetNumberOfBlocks(index);
+	BlockNumber i;
+
+	for (i = 0; i < layer->npages; i++)
+	{
+		BlockNumber block = layer->first + i;
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		if (block < existing)
+			buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
+										RBM_ZERO_AND_LOCK, strategy);
+		else
+			buffer = PGBLOOM_EXTEND(index, MAIN_FORKNUM, strategy);
+		if (BufferGetBlockNumber(buffer) != block)
+			elog(ERROR, "index \"%s\" was extended to block %u instead of %u",
+				 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
+				 block);
+		bfi_init_page(BufferGetPage(buffer), number, i);
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	FreeAccessStrategy(strategy);
+	if (RelationNeedsWAL(index))
+		log_newpage_range(index, MAIN_FORKNUM, layer->first,
+						  layer->first + layer->npages, true);
+}
+
+/*
+ * Append a layer if the last one is full, or if there is none, for at least
+ * this number of keys.  Returns true if the directory has changed, also by
+ * another process; false if keys have to go to the last layer.
+ *
+ * Only who holds the lock on the meta page extends the index.
+ */
+bool
+bfi_grow(Relation index, const BfiMeta *meta, uint64 keys)
+{
+	BfiMeta		now;
+	BfiLayer	layer;
+	bool		changed;
+
+	if (meta->nlayers == 0)
+		LockPage(index, BFI_META_BLOCK, ExclusiveLock);
+	else if (meta->nlayers == BF_MAX_LAYERS ||
+			 !ConditionalLockPage(index, BFI_META_BLOCK, ExclusiveLock))
+		return false;
+
+	bfi_read_meta(index, &now);
+	changed = now.nlayers != meta->nlayers;
+	if (!changed && (now.nlayers == 0 || is_full(index, &now)))
+	{
+		if (now.nlayers == 0)
+			bfi_first_geometry(&now, keys, &layer.geometry);
+		else
+			successor_geometry(&now, keys, &layer.geometry);
+		bfi_set_layer(&layer, bfi_end(&now));
+		make_pages(index, &layer, now.nlayers);
+		bfi_append_layer(index, &layer);
+		changed = true;
+	}
+	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
+	return changed;
+}

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * handler.c
+ *	  The index access method "bloomfilter".
+ *
+ * The planner makes no plans of it: neither amgettuple nor amgetbitmap is
+ * there.  Functions look into the index instead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
+
+PG_FUNCTION_INFO_V1(bloomfilter_handler);
+
+/* What a statement remembers of an index that it inserts into. */
+typedef struct InsertState
+{
+	PgBloomKeyInfo *key_info;
+	uint64		seed;
+} InsertState;
+
+static bool
+insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+	   Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
+	   IndexInfo *info)
+{
+	InsertState *state = info->ii_AmCache;
+
+	(void) tid;
+	(void) heap;
+	(void) check_unique;
+	(void) index_unchanged;
+	if (isnull[0])
+		return false;
+	if (state == NULL)
+	{
+		BfiMeta		meta;
+
+		bfi_read_meta(index, &meta);
+		state = MemoryContextAlloc(info->ii_Context, sizeof(*state));
+		state->key_info = bfi_key_info(index, info->ii_Context);
+		state->seed = meta.seed;
+		bfi_check_key_type(index, &meta, &state->key_info->key_type);
+		info->ii_AmCache = state;
+	}
+	bfi_pend(index, pgbloom_hash_value(state->key_info, values[0],
+									   state->seed));
+	return false;
+}
+
+/*
+ * An index holds no row pointers, so there is nothing to remove.  It has as
+ * many keys as the table has rows, as far as VACUUM is concerned.
+ */
+static IndexBulkDeleteResult *
+bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+			IndexBulkDeleteCallback callback, void *callback_state)
+{
+	(void) info;
+	(void) callback;
+	(void) callback_state;
+	if (stats == NULL)
+		stats = palloc0(sizeof(*stats));
+	return stats;
+}
+
+static IndexBulkDeleteResult *
+vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+{
+	if (info->analyze_only)
+		return stats;
+	if (stats == NULL)
+		stats = palloc0(sizeof(*stats));
+	stats->num_pages = RelationGetNumberOfBlocks(info->index);
+	stats->num_index_tuples = Max(info->num_heap_tuples, 0);
+	stats->estimated_count = info->estimated_count;
+	return stats;
+}
+
+/* A scan is not possible, so no plan may be cheaper than one. */
+static void
+cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
+			  Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
+			  double *correlation, double *pages)
+{
+	(void) root;
+	(void) path;
+	(void) loop_count;
+	*startup_cost = *total_cost = 1e300;
+	*selectivity = 1;
+	*correlation = 0;
+	*pages = 0;
+}
+
+static bool
+validate(Oid opclass)
+{
+	(void) opclass;
+	return true;
+}
+
+static IndexScanDesc
+begin_scan(Relation index, int nkeys, int norderbys)
+{
+	(void) nkeys;
+	(void) norderbys;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("index \"%s\" cannot be scanned",
+					RelationGetRelationName(index)),
+			 errhint("Look up keys by bloom_index_contains.")));
+	return NULL;
+}
+
+static const IndexAmRoutine routine = {
+	.type = T_IndexAmRoutine,
+	PGBLOOM_AM_SUMMARIZING
+	.ambuild = bfi_build,
+	.ambuildempty = bfi_build_empty,
+	.aminsert = insert,
+	.ambulkdelete = bulk_delete,
+	.amvacuumcleanup = vacuum_cleanup,
+	.amcostestimate = cost_estimate,
+	.amoptions = bfi_options,
+	.ambuildphasename = bfi_build_phase_name,
+	.amvalidate = validate,
+	.ambeginscan = begin_scan
+};
+
+Datum
+bloomfilter_handler(PG_FUNCTION_ARGS)
+{
+	(void) fcinfo;
+	PGBLOOM_RETURN_AM_ROUTINE(routine);
+}

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * options.c
+ *	  The storage parameters of an index: fpp, expected and seed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "access/reloptions.h"
+
+/* The seed is a bigint, for which PostgreSQL has no kind of parameter. */
+static int64
+parse_seed(const char *string)
+{
+	char	   *end;
+	long long	seed;
+
+	errno = 0;
+	seed = strtoll(string, &end, 10);
+	if (end == string || *end != '\0' || errno != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for storage parameter \"seed\": \"%s\"",
+						string),
+				 errdetail("The seed must be an integer of type bigint.")));
+	return (int64) seed;
+}
+
+static void
+validate_seed(const char *value)
+{
+	if (value != NULL)
+		(void) parse_seed(value);
+}
+
+/* Declare the parameters, once in each session. */
+static relopt_kind
+options_kind(void)
+{
+	static relopt_kind kind = 0;
+
+	if (kind != 0)
+		return kind;
+	kind = add_reloption_kind();
+	add_real_reloption(kind, "fpp", "false-positive rate", BF_FPP_DEFAULT,
+					   -DBL_MAX, DBL_MAX, AccessExclusiveLock);
+	add_real_reloption(kind, "expected", "number of distinct keys", -1,
+					   -DBL_MAX, DBL_MAX, AccessExclusiveLock);
+	add_string_reloption(kind, "seed", "seed of the key hash", NULL,
+						 validate_seed, AccessExclusiveLock);
+	return kind;
+}
+
+bytea *
+bfi_options(Datum reloptions, bool validate)
+{
+	static const relopt_parse_elt elements[] = {
+		{.optname = "fpp",
+			.opttype = RELOPT_TYPE_REAL,
+		.offset = offsetof(BfiOptions, fpp)},
+		{.optname = "expected",
+			.opttype = RELOPT_TYPE_REAL,
+		.offset = offsetof(BfiOptions, expected)},
+		{.optname = "seed",
+			.opttype = RELOPT_TYPE_STRING,
+		.offset = offsetof(BfiOptions, seed_offset)}
+	};
+	BfiOptions *options;
+
+	options = build_reloptions(reloptions, validate, options_kind(),
+							   sizeof(BfiOptions), elements,
+							   lengthof(elements));
+	if (validate && options != NULL)
+	{
+		pgbloom_check_fpp(options->fpp, false);
+		if (options->expected != -1)
+			pgbloom_check_expected(options->expected, false);
+	}
+	return (bytea *) options;
+}
+
+/* The parameters of an index that is to be built. */
+void
+bfi_get_options(Relation index, BfiMeta *meta)
+{
+	BfiOptions *options = (BfiOptions *) index->rd_options;
+	const char *seed = NULL;
+
+	memset(meta, 0, offsetof(BfiMeta, layers));
+	meta->fpp = BF_FPP_DEFAULT;
+	if (options == NULL)
+		return;
+	meta->fpp = options->fpp;
+	if (options->expected != -1)
+		meta->expected = (uint64) ceil(options->expected);
+	if (options->seed_offset != 0)
+		seed = (const char *) options + options->seed_offset;
+	if (seed != NULL)
+		meta->seed = (uint64) parse_seed(seed);
+}

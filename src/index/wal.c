@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * wal.c
+ *	  Changing pages of layers, with records of generic WAL.
+ *
+ * The records are those that GenericXLogFinish() writes.  It compares whole
+ * pages byte by byte, and logs the first change of a page without content as
+ * all of it, which would take several times as long as all the rest of adding
+ * a key.  Here, words are compared.
+ *
+ * A record has, for each page, fragments: offset and length as OffsetNumber,
+ * and the new bytes.  Tests replay them under wal_consistency_checking.  For
+ * versions of PostgreSQL in which that is not known to be so, pages are logged
+ * as full images, which is right in any version.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/rmgr.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+
+#include "index/wal.h"
+
+#define FRAGMENT_HEADER		(2 * sizeof(OffsetNumber))
+
+/* A gap up to this size between changed bytes is cheaper than a fragment. */
+#define MAX_GAP				FRAGMENT_HEADER
+
+#define WORD				sizeof(uint64)
+
+/* Begin to change a page that is locked exclusively. */
+Page
+bfi_begin_change(BfiChange *change, Buffer buffer)
+{
+	change->buffer = buffer;
+	memcpy(change->image.data, BufferGetPage(buffer), BLCKSZ);
+	return (Page) change->image.data;
+}
+
+/* Append a fragment, if there is room for it. */
+static bool
+append_fragment(BfiChange *change, int start, int end)
+{
+	OffsetNumber header[2] = {(OffsetNumber) start,
+	(OffsetNumber) (end - start)};
+
+	if (change->size + FRAGMENT_HEADER + (end - start) > sizeof(change->delta))
+		return false;
+	memcpy(change->delta + change->size, header, FRAGMENT_HEADER);
+	memcpy(change->delta + change->size + FRAGMENT_HEADER,
+		   change->image.data + start, end - start);
+	change->size += FRAGMENT_HEADER + (end - start);
+	return true;
+}
+
+/*
+ * Compute the fragments that turn the page into its image.  Returns false if
+ * they would be larger than is worth it.
+ */
+static bool
+compute_delta(BfiChange *change)
+{
+	const char *from = BufferGetPage(change->buffer);
+	const char *to = change->image.data;
+	int			start = -1;
+	int			end = 0;
+	int			word,
+				i;
+
+	change->size = 0;
+	for (word = 0; word < BLCKSZ; word += WORD)
+	{
+		if (memcmp(from + word, to + word, WORD) == 0)
+			continue;
+		for (i = word; i < word + (int) WORD; i++)
+		{
+			if (from[i] == to[i])
+				continue;
+			if (start >= 0 && i - end > (int) MAX_GAP)
+			{
+				if (!append_fragment(change, start, end))
+					return false;
+				start = -1;
+			}
+			if (start < 0)
+				start = i;
+			end = i + 1;
+		}
+	}
+	return start < 0 || append_fragment(change, start, end);
+}
+
+/* Write the images to the pages, in one WAL record. */
+void
+bfi_finish_changes(Relation index, BfiChange *changes, int n)
+{
+	bool		logged = RelationNeedsWAL(index);
+	XLogRecPtr	lsn;
+	int			i;
+
+	for (i = 0; i < n; i++)
+		changes[i].is_delta = logged && PGBLOOM_KNOWS_GENERIC_WAL &&
+			compute_delta(&changes[i]);
+
+	START_CRIT_SECTION();
+	if (logged)
+		XLogBeginInsert();
+	for (i = 0; i < n; i++)
+	{
+		BfiChange  *change = &changes[i];
+
+		memcpy(BufferGetPage(change->buffer), change->image.data, BLCKSZ);
+		MarkBufferDirty(change->buffer);
+		if (!logged)
+			continue;
+		XLogRegisterBuffer((uint8) i, change->buffer, REGBUF_STANDARD |
+						   (change->is_delta ? 0 : REGBUF_FORCE_IMAGE));
+		if (change->is_delta)
+			XLogRegisterBufData((uint8) i, change->delta,
+								(uint32) change->size);
+	}
+	if (logged)
+	{
+		lsn = XLogInsert(RM_GENERIC_ID, 0);
+		for (i = 0; i < n; i++)
+			PageSetLSN(BufferGetPage(changes[i].buffer), lsn);
+	}
+	END_CRIT_SECTION();
+}

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  What EXPLAIN shows of a node that builds filters.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include PGBLOOM_EXPLAIN_HEADER
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "pg/pgbloom.h"
+#include "utils/ruleutils.h"
+
+static const char *const state_names[] = {
+	[PGBLOOM_JOIN_NEVER_USED] = "never used",
+	[PGBLOOM_JOIN_OVER_LIMIT] = "over limit",
+	[PGBLOOM_JOIN_SAMPLING] = "sampling",
+	[PGBLOOM_JOIN_ACTIVE] = "active"
+};
+
+/* The keys of a filter, as the columns or expressions of the child. */
+static char *
+keys_of(CustomScanState *node, List *description, List *ancestors,
+		ExplainState *es)
+{
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, &scan->scan.plan,
+												   ancestors);
+	bool		prefix = es->verbose || list_length(es->rtable) > 1;
+	StringInfoData keys;
+	int			i;
+
+	initStringInfo(&keys);
+	for (i = 1; i < list_length(description); i++)
+	{
+		Node	   *key = list_nth(scan->custom_exprs,
+								   list_nth_int(description, i));
+
+		appendStringInfo(&keys, "%s%s", i > 1 ? ", " : "",
+						 deparse_expression(key, context, prefix, false));
+	}
+	return keys.data;
+}
+
+static void
+explain_counts(const PgBloomJoinCounts *counts, ExplainState *es)
+{
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		appendStringInfoSpaces(es->str, es->indent * 2);
+		appendStringInfo(es->str, "  Keys: " UINT64_FORMAT "  Memory: "
+						 UINT64_FORMAT "kB  Checked: " UINT64_FORMAT
+						 "  Removed: " UINT64_FORMAT "  State: %s\n",
+						 counts->keys, (counts->size + 1023) / 1024,
+						 counts->checked, counts->removed,
+						 state_names[counts->state]);
+		return;
+	}
+	ExplainPropertyUInteger("Keys", NULL, counts->keys, es);
+	ExplainPropertyUInteger("Memory", "kB", (counts->size + 1023) / 1024, es);
+	ExplainPropertyUInteger("Checked", NULL, counts->checked, es);
+	ExplainPropertyUInteger("Removed", NULL, counts->removed, es);
+	ExplainPropertyText("State", state_names[counts->state], es);
+}
+
+/* A line for each filter, and with ANALYZE another one of numbers. */
+void
+pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	List	   *descriptions = lfourth(scan->custom_private);
+	int			i;
+
+	ExplainOpenGroup("Bloom Filters", "Bloom Filters", false, es);
+	for (i = 0; i < build->nfilters; i++)
+	{
+		List	   *description = list_nth(descriptions, i);
+		char	   *keys = keys_of(node, description, ancestors, es);
+
+		ExplainOpenGroup("Bloom Filter", NULL, true, es);
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+		{
+			appendStringInfoSpaces(es->str, es->indent * 2);
+			appendStringInfo(es->str, "Bloom Filter %d: %s\n",
+							 linitial_int(description), keys);
+		}
+		else
+		{
+			ExplainPropertyInteger("Number", NULL, linitial_int(description),
+								   es);
+			ExplainPropertyText("Keys of Rows", keys, es);
+		}
+		if (es->analyze)
+		{
+			pgbloom_join_count(&build->filters[i]);
+			explain_counts(build->filters[i].counts, es);
+		}
+		ExplainCloseGroup("Bloom Filter", NULL, true, es);
+	}
+	ExplainCloseGroup("Bloom Filters", "Bloom Filters", false, es);
+}

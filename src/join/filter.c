@@ -1,0 +1,410 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter.c
+ *	  The filter of a join: collecting hashes, and probing.
+ *
+ * Hashes are collected in a list, so that the bits can be sized by their
+ * number.  A list that is too large is converted to the largest bits that the
+ * limit allows; these are folded to the size that the keys need at the end.
+ *
+ * A filter has four bits for each key in one cache line.  It need not be
+ * exact: a row that is let through by mistake only costs what it would cost
+ * without a filter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include <math.h>
+
+#include "core/bits.h"
+#include "core/interrupts.h"
+#include "join/hash.h"
+#include "miscadmin.h"
+#include "pg/pgbloom.h"
+#include "utils/memutils.h"
+
+#define NHASHES			4
+
+/*
+ * Probes after which a filter decides whether it is worth probing: if more
+ * than the maximal share of rows passed, only one row of SAMPLE is probed,
+ * until a shorter window of samples has less.  Between the two shares nothing
+ * changes, lest filters near the limit go back and forth.
+ */
+#define WINDOW			1024
+#define MAX_PASSED		0.80
+#define SAMPLE			100
+#define SAMPLE_WINDOW	100
+#define RESUME_PASSED	0.70
+
+#define FIRST_HASHES	1024
+
+static dlist_head filters = DLIST_STATIC_INIT(filters);
+
+static void
+forget(void *filter)
+{
+	dlist_delete(&((PgBloomJoinFilter *) filter)->node);
+}
+
+/*
+ * Make the filter known to the probes of this execution of the plan.  It is
+ * forgotten with the memory of the execution.
+ */
+void
+pgbloom_join_register(PgBloomJoinFilter *filter)
+{
+	MemoryContextCallback *callback = MemoryContextAlloc(filter->query,
+														 sizeof(*callback));
+
+	dlist_push_head(&filters, &filter->node);
+	callback->func = forget;
+	callback->arg = filter;
+	MemoryContextRegisterResetCallback(filter->query, callback);
+}
+
+/* Has this execution of a plan any filters? */
+bool
+pgbloom_join_has_filters(MemoryContext query)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &filters)
+	{
+		if (dlist_container(PgBloomJoinFilter, node, iter.cur)->query == query)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Find the filter of a call of the probe function by the execution that it
+ * belongs to.  An execution without the filter's node gets a filter that lets
+ * all rows pass: EvalPlanQual executes a part of a plan that way.  So does a
+ * call that is not by the planner.
+ */
+PgBloomJoinFilter *
+pgbloom_join_find(MemoryContext query, const Node *node)
+{
+	static PgBloomJoinFilter none = {.skip = PG_INT64_MAX};
+	const FuncExpr *call = (const FuncExpr *) node;
+	dlist_iter	iter;
+	int			number;
+
+	if (node == NULL || !IsA(node, FuncExpr) ||
+		call->funcformat != PGBLOOM_PROBE_FORM || call->args == NIL ||
+		!IsA(linitial(call->args), Const))
+		return &none;
+	number = DatumGetInt32(linitial_node(Const, call->args)->constvalue);
+	dlist_foreach(iter, &filters)
+	{
+		PgBloomJoinFilter *filter = dlist_container(PgBloomJoinFilter, node,
+													iter.cur);
+
+		if (filter->query == query && filter->number == number &&
+			filter->function == call->funcid)
+			return filter;
+	}
+	return &none;
+}
+
+/* Account the probes of this window, and start another. */
+void
+pgbloom_join_count(PgBloomJoinFilter *filter)
+{
+	if (filter->checked > 0)
+		filter->counts->state = filter->sampling ?
+			PGBLOOM_JOIN_SAMPLING : PGBLOOM_JOIN_ACTIVE;
+	filter->counts->checked += filter->checked;
+	filter->counts->removed += filter->removed;
+	filter->checked = filter->removed = 0;
+}
+
+/*
+ * Let all rows pass, from now on.  Shared bits are found again by the first
+ * probe, see pgbloom_join_contains.
+ */
+void
+pgbloom_join_withdraw(PgBloomJoinFilter *filter)
+{
+	pgbloom_join_count(filter);
+	filter->bits = NULL;
+	filter->skip = filter->shared_bits != NULL ? 0 : PG_INT64_MAX;
+}
+
+/* Release what has been collected, and let all rows pass. */
+void
+pgbloom_join_reset(PgBloomJoinFilter *filter)
+{
+	pgbloom_join_withdraw(filter);
+	MemoryContextReset(filter->context);
+	filter->hashes = NULL;
+	filter->nhashes = filter->hashes_size = 0;
+	filter->new_bits = NULL;
+	filter->bits_set = 0;
+	filter->collecting = true;
+	filter->counts->keys = 0;
+	filter->sampling = false;
+}
+
+static void
+set_geometry(BfGeometry *geometry, uint64 nblocks)
+{
+	memset(geometry, 0, sizeof(*geometry));
+	geometry->nblocks = (uint32) nblocks;
+	geometry->block_log2 = BF_MIN_BLOCK_LOG2;
+	geometry->k = NHASHES;
+}
+
+/* The number of blocks for so many keys. */
+static uint64
+blocks_for(double keys)
+{
+	double		nblocks = ceil(keys * PGBLOOM_JOIN_BITS_PER_KEY / (BF_CACHE_LINE * 8));
+
+	return (uint64) Max(nblocks, 1);
+}
+
+/*
+ * The geometry of bits that several processes share.  They cannot be sized
+ * when all keys are known, so it takes an estimate.
+ */
+void
+pgbloom_join_shared_geometry(double keys, BfGeometry *geometry)
+{
+	Size		max = pgbloom_join_filter_limit() / BF_CACHE_LINE;
+
+	set_geometry(geometry, Max(Min(blocks_for(keys), max), 1));
+}
+
+/* Memory of zeros, aligned to a cache line. */
+static uint8 *
+alloc_bits(PgBloomJoinFilter *filter)
+{
+	Size		size = bf_geometry_size(&filter->geometry);
+	char	   *memory;
+
+	memory = MemoryContextAllocExtended(filter->context, size + BF_CACHE_LINE,
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	return (uint8 *) TYPEALIGN(BF_CACHE_LINE, memory);
+}
+
+static void
+add_to_bits(PgBloomJoinFilter *filter, uint64 hash)
+{
+	filter->bits_set += bf_bits_add(&filter->geometry, filter->new_bits, hash);
+}
+
+/* Move the hashes of the list into new bits. */
+static void
+convert_to_bits(PgBloomJoinFilter *filter)
+{
+	uint32		i;
+
+	filter->new_bits = alloc_bits(filter);
+	for (i = 0; i < filter->nhashes; i++)
+	{
+		if (i % BF_INTERRUPT_SPACING == 0)
+			CHECK_FOR_INTERRUPTS();
+		add_to_bits(filter, filter->hashes[i]);
+	}
+	if (filter->hashes != NULL)
+		pfree(filter->hashes);
+	filter->hashes = NULL;
+}
+
+/*
+ * The list takes a quarter of the limit.  The bits take the largest number of
+ * blocks that is three times a power of two, so that they can be folded, and
+ * within three quarters of the limit.
+ */
+static void
+make_room(PgBloomJoinFilter *filter)
+{
+	Size		max = filter->limit / 4 / sizeof(uint64);
+	Size		size = filter->hashes_size == 0 ? FIRST_HASHES :
+		(Size) filter->hashes_size * 2;
+
+	if (size <= max && size <= PG_UINT32_MAX)
+	{
+		filter->hashes = filter->hashes == NULL ?
+			MemoryContextAlloc(filter->context, size * sizeof(uint64)) :
+			repalloc_huge(filter->hashes, size * sizeof(uint64));
+		filter->hashes_size = (uint32) size;
+		return;
+	}
+	if (filter->shared_bits == NULL)
+	{
+		uint64		nblocks = 3;
+
+		while (nblocks * 2 * BF_CACHE_LINE <= filter->limit / 4 * 3 &&
+			   nblocks * 2 <= PG_UINT32_MAX)
+			nblocks *= 2;
+		set_geometry(&filter->geometry, nblocks);
+	}
+	convert_to_bits(filter);
+}
+
+/*
+ * Add the hash of a row of the inner side.
+ *
+ * A filter of which more than half the bits are set would let too many rows
+ * pass, so collecting ends.  Shared bits must have the keys of all processes,
+ * so there it goes on.
+ */
+void
+pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash)
+{
+	filter->counts->keys++;
+	if (filter->new_bits == NULL)
+	{
+		if (filter->nhashes == filter->hashes_size)
+			make_room(filter);
+		if (filter->new_bits == NULL)
+		{
+			filter->hashes[filter->nhashes++] = hash;
+			return;
+		}
+	}
+	add_to_bits(filter, hash);
+	if (filter->shared_bits == NULL &&
+		filter->bits_set > bf_geometry_bits(&filter->geometry) / 2)
+	{
+		filter->counts->state = PGBLOOM_JOIN_OVER_LIMIT;
+		filter->collecting = false;
+		MemoryContextReset(filter->context);
+		filter->new_bits = NULL;
+	}
+}
+
+/*
+ * Fold bits that are larger than the keys need, in place: probes of fewer
+ * bytes miss the processor's cache less often.
+ */
+static void
+fold(PgBloomJoinFilter *filter)
+{
+	double		keys = bf_geometry_cardinality(&filter->geometry,
+											   filter->bits_set);
+	uint64		needed = blocks_for(keys);
+	uint32		nblocks = filter->geometry.nblocks;
+	uint32		factor = 1;
+	BfEnv		env = pgbloom_env(filter->context);
+
+	while (nblocks / factor % 2 == 0 && nblocks / factor / 2 >= needed)
+		factor *= 2;
+	if (factor == 1)
+		return;
+	bf_bitmap_fold(&env.interrupts, filter->new_bits, filter->new_bits,
+				   nblocks, factor, BF_CACHE_LINE);
+	set_geometry(&filter->geometry, nblocks / factor);
+}
+
+/* Add the bits of this process to those of all. */
+static void
+merge_shared(PgBloomJoinFilter *filter)
+{
+	pg_atomic_uint32 *shared = (pg_atomic_uint32 *) filter->shared_bits;
+	uint32	   *mine = (uint32 *) filter->new_bits;
+	Size		n = bf_geometry_size(&filter->geometry) / sizeof(uint32);
+	Size		i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (i % BF_INTERRUPT_SPACING == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (mine[i] != 0)
+			pg_atomic_fetch_or_u32(&shared[i], mine[i]);
+	}
+}
+
+/* The inner side has been read: let the outer side be probed. */
+void
+pgbloom_join_publish(PgBloomJoinFilter *filter)
+{
+	if (!filter->collecting)
+		return;
+	filter->collecting = false;
+	if (filter->shared_bits != NULL)
+	{
+		if (filter->new_bits == NULL)
+			convert_to_bits(filter);
+		merge_shared(filter);
+		MemoryContextReset(filter->context);
+		filter->new_bits = NULL;
+		filter->bits = filter->shared_bits;
+	}
+	else
+	{
+		if (filter->new_bits == NULL)
+		{
+			set_geometry(&filter->geometry, blocks_for(filter->nhashes));
+			convert_to_bits(filter);
+		}
+		else
+			fold(filter);
+		filter->bits = filter->new_bits;
+	}
+	filter->counts->size = bf_geometry_size(&filter->geometry);
+	filter->skip = 0;
+}
+
+/* Decide, at the end of a window, whether to probe each row or samples. */
+static void
+end_window(PgBloomJoinFilter *filter)
+{
+	double		passed = 1 - (double) filter->removed / filter->checked;
+
+	if (filter->adaptive && passed > MAX_PASSED)
+		filter->sampling = true;
+	else if (passed < RESUME_PASSED)
+		filter->sampling = false;
+	pgbloom_join_count(filter);
+}
+
+/*
+ * Start to probe, if the filter is complete.  In a Parallel Hash, no process
+ * reads the outer side before all have read the inner side, so a process that
+ * came too late for the inner side finds complete bits.
+ */
+static bool
+start(PgBloomJoinFilter *filter)
+{
+	if (filter->shared_bits == NULL)
+		return false;
+	filter->bits = filter->shared_bits;
+	filter->counts->size = bf_geometry_size(&filter->geometry);
+	return true;
+}
+
+/*
+ * Can a row with these keys have a match in the inner side?  A row with a
+ * NULL has none, because the operators are strict.
+ */
+bool
+pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
+{
+	uint64		hash = 0;
+	bool		found = true;
+	int			i;
+
+	if (filter->bits == NULL && !start(filter))
+		return true;
+	for (i = 0; i < filter->nkeys && found; i++)
+	{
+		found = !keys[i].isnull;
+		if (found)
+			hash = pgbloom_join_hash(&filter->outer[i], keys[i].value, hash);
+	}
+	if (found)
+		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
+
+	if (!found)
+		filter->removed++;
+	if (++filter->checked == (filter->sampling ? SAMPLE_WINDOW : WINDOW))
+		end_window(filter);
+	if (filter->sampling)
+		filter->skip = SAMPLE - 1;
+	return found;
+}

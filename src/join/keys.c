@@ -1,0 +1,143 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.c
+ *	  Hashing the keys of a join.
+ *
+ * Two keys that the join's operator calls equal must have the same hash, also
+ * if they are of different types.  The hash operator family of the operator
+ * guarantees that for its support functions.  The most common of these
+ * functions are replaced by faster ones that hash the same values alike.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/hash.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type_d.h"
+#include "fmgr.h"
+#include "join/hash.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/*
+ * Support functions whose values are hashed without calling them.  What
+ * matters is how the function reads its argument: values that an operator of
+ * PostgreSQL itself finds equal are the same number, or the same bytes.  An
+ * operator of a user may use these functions, too, and compare otherwise.
+ */
+static const struct
+{
+	Oid			function;
+	PgBloomJoinKeyMethod method;
+}			direct_methods[] =
+
+{
+	{F_HASHINT2, PGBLOOM_JOIN_INT16},
+	{F_HASHINT4, PGBLOOM_JOIN_INT32},
+	{F_HASHOID, PGBLOOM_JOIN_INT32},
+	{F_HASHINT8, PGBLOOM_JOIN_INT64},
+	{F_TIMESTAMP_HASH, PGBLOOM_JOIN_INT64},
+	{F_HASHTEXT, PGBLOOM_JOIN_TEXT},
+	{F_UUID_HASH, PGBLOOM_JOIN_UUID}
+};
+
+/*
+ * The hash operator family by which an equality operator is hashed, or
+ * InvalidOid if there is none.
+ */
+Oid
+pgbloom_join_hash_family(Oid operator)
+{
+	CatCList   *members = SearchSysCacheList1(AMOPOPID,
+											  ObjectIdGetDatum(operator));
+	Oid			family = InvalidOid;
+	int			i;
+
+	for (i = 0; i < members->n_members && !OidIsValid(family); i++)
+	{
+		Form_pg_amop member = (Form_pg_amop)
+			GETSTRUCT(&members->members[i]->tuple);
+
+		if (member->amopmethod == HASH_AM_OID &&
+			member->amopstrategy == HTEqualStrategyNumber &&
+			OidIsValid(get_opfamily_proc(member->amopfamily,
+										 member->amoplefttype,
+										 member->amoplefttype,
+										 HASHSTANDARD_PROC)) &&
+			OidIsValid(get_opfamily_proc(member->amopfamily,
+										 member->amoprighttype,
+										 member->amoprighttype,
+										 HASHSTANDARD_PROC)))
+			family = member->amopfamily;
+	}
+	ReleaseSysCacheList(members);
+	return family;
+}
+
+static bool
+find_direct_method(Oid function, Oid collation, PgBloomJoinKeyMethod *method)
+{
+	int			i;
+
+	for (i = 0; i < (int) lengthof(direct_methods); i++)
+	{
+		if (direct_methods[i].function == function)
+		{
+			*method = direct_methods[i].method;
+			return *method != PGBLOOM_JOIN_TEXT ||
+				(OidIsValid(collation) &&
+				 get_collation_isdeterministic(collation));
+		}
+	}
+	return false;
+}
+
+static bool
+is_number(PgBloomJoinKeyMethod method)
+{
+	return method <= PGBLOOM_JOIN_INT64;
+}
+
+/*
+ * Look up how to hash the values that the operator compares.  The operator
+ * must have a hash family.
+ *
+ * The standard support functions are those that the join itself calls.  The
+ * extended ones may fail where these do not, as for arrays whose elements have
+ * no extended hash function.
+ */
+void
+pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
+					  Oid operator, Oid collation)
+{
+	Oid			family = pgbloom_join_hash_family(operator);
+	Oid			left,
+				right,
+				left_function,
+				right_function;
+
+	op_input_types(operator, &left, &right);
+	left_function = get_opfamily_proc(family, left, left, HASHSTANDARD_PROC);
+	right_function = get_opfamily_proc(family, right, right,
+									   HASHSTANDARD_PROC);
+	if (!OidIsValid(left_function) || !OidIsValid(right_function))
+		elog(ERROR, "operator %u has no hash functions", operator);
+
+	outer->collation = inner->collation = collation;
+	if (operator < FirstNormalObjectId &&
+		find_direct_method(left_function, collation, &outer->method) &&
+		find_direct_method(right_function, collation, &inner->method) &&
+		(outer->method == inner->method ||
+		 (is_number(outer->method) && is_number(inner->method))))
+		return;
+	outer->method = inner->method = PGBLOOM_JOIN_FUNCTION;
+	fmgr_info(left_function, &outer->function);
+	fmgr_info(right_function, &inner->function);
+}

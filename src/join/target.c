@@ -1,0 +1,501 @@
+/*-------------------------------------------------------------------------
+ *
+ * target.c
+ *	  Where the filter of a join may go.
+ *
+ * The keys of the join's outer side are followed down the plan by way of the
+ * target lists, to the scans where they come from.  At each node, a row may
+ * only be dropped if that does not change what reaches the join of the rows
+ * that have a match.  The rows of one group, or window partition, must all be
+ * kept or all be dropped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+/* Keys of the join, as expressions over the output of one node. */
+typedef struct Keys
+{
+	int			n;
+	int			numbers[PGBLOOM_MAX_JOIN_KEYS]; /* among the join's keys */
+	Expr	   *exprs[PGBLOOM_MAX_JOIN_KEYS];
+	bool		reduced;		/* a node above drops rows or reads ahead */
+	double		rows;			/* of the Append above, or 0 */
+	bool		grouped;		/* below aggregates or window functions */
+} Keys;
+
+typedef struct Search
+{
+	PlannedStmt *stmt;
+	HashJoin   *join;
+	const Oid  *families;
+	bool		rescanned;		/* the join may be executed more than once */
+	List	   *targets;
+} Search;
+
+/* For replacing the Vars of one kind by what a target list has for them. */
+typedef struct Translation
+{
+	int			varno;
+	List	   *targetlist;
+	bool		failed;
+	bool		found;
+} Translation;
+
+static bool descend(Search *search, Plan *plan, Keys keys, int varno);
+
+static Expr *
+strip_relabel(Expr *expr)
+{
+	while (IsA(expr, RelabelType))
+		expr = ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* Could the evaluation of this key raise an error? */
+bool
+pgbloom_join_may_fail(Expr *key)
+{
+	return !IsA(strip_relabel(key), Var) && contain_leaked_vars((Node *) key);
+}
+
+static Node *
+translate_mutator(Node *node, void *context)
+{
+	Translation *translation = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+		TargetEntry *entry = var->varno != translation->varno ? NULL :
+			get_tle_by_resno(translation->targetlist, var->varattno);
+
+		if (entry == NULL)
+		{
+			translation->failed = true;
+			return node;
+		}
+		translation->found = true;
+		return (Node *) copyObject(entry->expr);
+	}
+	return expression_tree_mutator(node, translate_mutator, context);
+}
+
+/* Nodes that cannot be evaluated in another place than where they are. */
+static bool
+is_fixed_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Param:
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+		case T_Aggref:
+		case T_GroupingFunc:
+		case T_WindowFunc:
+			return true;
+		default:
+			return expression_tree_walker(node, is_fixed_walker, context);
+	}
+}
+
+/*
+ * Express the keys by what is below a node with this target list.  Keys for
+ * which this is not possible are dropped.  varno is that of the Vars that
+ * refer to the node.
+ */
+static void
+translate(Keys *keys, int varno, List *targetlist)
+{
+	int			n = 0;
+	int			i;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		Translation translation = {0};
+		Node	   *expr;
+
+		translation.varno = varno;
+		translation.targetlist = targetlist;
+		expr = translate_mutator((Node *) keys->exprs[i], &translation);
+		if (translation.failed || !translation.found)
+			continue;
+		if (!IsA(strip_relabel((Expr *) expr), Var) &&
+			(is_fixed_walker(expr, NULL) || expression_returns_set(expr) ||
+			 contain_mutable_functions(expr)))
+			continue;
+		keys->numbers[n] = keys->numbers[i];
+		keys->exprs[n++] = (Expr *) expr;
+	}
+	keys->n = n;
+}
+
+/*
+ * Could the evaluation of this key raise an error in this scan?  Not if it
+ * cannot fail, or if it is computed there anyway.
+ */
+static bool
+may_fail(Expr *key, Plan *scan)
+{
+	ListCell   *lc;
+
+	if (!pgbloom_join_may_fail(key))
+		return false;
+	foreach(lc, scan->targetlist)
+	{
+		if (equal(((TargetEntry *) lfirst(lc))->expr, key))
+			return false;
+	}
+	return true;
+}
+
+/* Let the scan probe the filter. */
+static bool
+add_target(Search *search, Plan *scan, Keys *keys)
+{
+	PgBloomJoinTarget *target;
+	int			i;
+
+	if (pgbloom_is_volatile(search->stmt, scan->targetlist))
+		return false;
+	target = palloc0(sizeof(PgBloomJoinTarget));
+	target->scan = scan;
+	target->grouped = keys->grouped;
+	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
+	for (i = 0; i < keys->n; i++)
+	{
+		if (may_fail(keys->exprs[i], scan))
+		{
+			/* The join must evaluate it for each row of the scan, too. */
+			if (keys->reduced || keys->numbers[i] != 0)
+				continue;
+			target->guarded = true;
+		}
+		target->keys = lappend(target->keys, keys->exprs[i]);
+		target->key_numbers = bms_add_member(target->key_numbers,
+											 keys->numbers[i]);
+	}
+	if (target->keys == NIL)
+		return false;
+	search->targets = lappend(search->targets, target);
+	return true;
+}
+
+/*
+ * Keep only the keys that are columns by which the node groups its rows, with
+ * an operator that agrees with the join's on which values are equal.
+ */
+static void
+keep_grouped(Search *search, Keys *keys, int ncolumns,
+			 const AttrNumber *columns, const Oid *operators,
+			 const Oid *collations)
+{
+	int			n = 0;
+	int			i,
+				j;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		int			number = keys->numbers[i];
+		Expr	   *key = strip_relabel(keys->exprs[i]);
+
+		if (!IsA(key, Var))
+			continue;
+		for (j = 0; j < ncolumns; j++)
+		{
+			Oid			equality = op_in_opfamily(operators[j],
+												  search->families[number]) ?
+				operators[j] :
+				get_equality_op_for_ordering_op(operators[j], NULL);
+
+			if (columns[j] == ((Var *) key)->varattno &&
+				OidIsValid(equality) &&
+				op_in_opfamily(equality, search->families[number]) &&
+				collations[j] == list_nth_oid(search->join->hashcollations,
+											  number))
+				break;
+		}
+		if (j == ncolumns)
+			continue;
+		keys->numbers[n] = number;
+		keys->exprs[n++] = keys->exprs[i];
+	}
+	keys->n = n;
+}
+
+/*
+ * Has all input of this plan been read when it returns its first row?  Then a
+ * filter that is completed later meets none of the input or all of it.
+ */
+static bool
+reads_all_first(Plan *plan)
+{
+	while (IsA(plan, Agg) || IsA(plan, WindowAgg) || IsA(plan, Group) ||
+		   IsA(plan, Unique))
+	{
+		if (IsA(plan, Agg) && ((Agg *) plan)->aggstrategy == AGG_HASHED)
+			return true;
+		plan = outerPlan(plan);
+	}
+	return IsA(plan, Sort);
+}
+
+/*
+ * Aggregates and window functions must see all rows of a group or none: for a
+ * part of a group, what is computed of them may fail.
+ */
+static bool
+pass_aggregates(Plan *plan, Keys *keys)
+{
+	if (!IsA(plan, WindowAgg) &&
+		!(IsA(plan, Agg) &&
+		  (contain_agg_clause((Node *) plan->targetlist) ||
+		   contain_agg_clause((Node *) plan->qual))))
+		return true;
+	keys->grouped = true;
+	return reads_all_first(plan);
+}
+
+/* Aggregation and the like; returns false if the search ends here. */
+static bool
+pass_grouping(Search *search, Plan *plan, Keys *keys)
+{
+	if (!pass_aggregates(plan, keys))
+		return false;
+	keys->reduced = true;
+	switch (nodeTag(plan))
+	{
+		case T_Agg:
+			{
+				Agg		   *agg = (Agg *) plan;
+
+				if (agg->groupingSets != NIL || agg->chain != NIL ||
+					(search->rescanned && agg->aggstrategy == AGG_HASHED))
+					return false;
+				keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
+							 agg->grpOperators, agg->grpCollations);
+				break;
+			}
+		case T_Group:
+			{
+				Group	   *group = (Group *) plan;
+
+				keep_grouped(search, keys, group->numCols, group->grpColIdx,
+							 group->grpOperators, group->grpCollations);
+				break;
+			}
+		case T_Unique:
+			{
+				Unique	   *unique = (Unique *) plan;
+
+				keep_grouped(search, keys, unique->numCols,
+							 unique->uniqColIdx, unique->uniqOperators,
+							 unique->uniqCollations);
+				break;
+			}
+		case T_WindowAgg:
+			{
+				WindowAgg  *window = (WindowAgg *) plan;
+
+				keep_grouped(search, keys, window->partNumCols,
+							 window->partColIdx, window->partOperators,
+							 window->partCollations);
+				break;
+			}
+		default:
+			{
+				SetOp	   *setop = castNode(SetOp, plan);
+
+				if (search->rescanned)
+					return false;
+				keep_grouped(search, keys, setop->numCols, setop->cmpColIdx,
+							 setop->cmpOperators, setop->cmpCollations);
+				break;
+			}
+	}
+	return keys->n > 0;
+}
+
+/*
+ * Of a join below, the sides whose rows can be dropped: those that come with
+ * NULLs instead of a match for the other side's rows cannot.  Rows that are
+ * dropped on one side may keep the other from being executed.
+ */
+static bool
+descend_join(Search *search, Join *join, Keys keys)
+{
+	JoinType	type = join->jointype;
+	bool		outer = type == JOIN_INNER || type == JOIN_LEFT ||
+		type == JOIN_SEMI || type == JOIN_ANTI;
+	bool		inner = !IsA(join, NestLoop) &&
+		(type == JOIN_INNER || type == JOIN_RIGHT ||
+		 PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type));
+	Plan	   *outer_plan = outerPlan(join);
+	Plan	   *inner_plan = innerPlan(join);
+	bool		found = false;
+
+	keys.reduced = true;
+	keys.rows = 0;
+	if (outer && !pgbloom_has_volatile_subtree(search->stmt, inner_plan))
+		found |= descend(search, outer_plan, keys, OUTER_VAR);
+	if (inner && !pgbloom_has_volatile_subtree(search->stmt, outer_plan))
+		found |= descend(search, inner_plan, keys, INNER_VAR);
+	return found;
+}
+
+/*
+ * Of several children below aggregates, all or none must be filtered, by the
+ * same keys.
+ */
+static bool
+descend_children(Search *search, List *children, Keys keys)
+{
+	int			before = list_length(search->targets);
+	bool		found = false;
+	bool		all = true;
+	ListCell   *lc;
+
+	foreach(lc, children)
+	{
+		bool		found_here = descend(search, lfirst(lc), keys, OUTER_VAR);
+
+		found |= found_here;
+		all &= found_here;
+	}
+	for_each_from(lc, search->targets, before)
+		all &= list_length(((PgBloomJoinTarget *) lfirst(lc))->keys) == keys.n;
+	if (!keys.grouped || list_length(children) == 1 || all)
+		return found;
+	search->targets = list_truncate(search->targets, before);
+	return false;
+}
+
+/* Nodes between the join and a scan; keys are in terms of their children. */
+static bool
+pass(Search *search, Plan *plan, Keys keys)
+{
+	if (plan->qual != NIL)
+		keys.reduced = true;
+	switch (nodeTag(plan))
+	{
+		case T_Material:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Hash:
+			/* These keep rows that an earlier filter has reduced. */
+			if (search->rescanned)
+				return false;
+			keys.reduced = true;
+			break;
+		case T_Append:
+		case T_MergeAppend:
+			keys.reduced |= IsA(plan, MergeAppend);
+			if (keys.rows == 0)
+				keys.rows = plan->plan_rows;
+			break;
+		case T_Result:
+			break;
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+		case T_WindowAgg:
+		case T_SetOp:
+			keys.rows = 0;
+			if (!pass_grouping(search, plan, &keys))
+				return false;
+			break;
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			return descend_join(search, (Join *) plan, keys);
+		default:
+			return false;
+	}
+	return descend_children(search, pgbloom_plan_children(plan), keys);
+}
+
+/*
+ * Find targets in a plan.  The keys are in terms of the plan's output, to
+ * which Vars of this varno refer.  Returns whether there are any.
+ */
+static bool
+descend(Search *search, Plan *plan, Keys keys, int varno)
+{
+	check_stack_depth();
+	translate(&keys, varno, plan->targetlist);
+	if (keys.n == 0)
+		return false;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_FunctionScan:
+		case T_ValuesScan:
+		case T_TableFuncScan:
+		case T_CteScan:
+		case T_NamedTuplestoreScan:
+		case T_WorkTableScan:
+		case T_ForeignScan:
+			return add_target(search, plan, &keys);
+		case T_SubqueryScan:
+			{
+				SubqueryScan *scan = (SubqueryScan *) plan;
+				Keys		below = keys;
+
+				below.reduced |= plan->qual != NIL;
+				return (!pgbloom_has_volatile(search->stmt, plan) &&
+						descend(search, scan->subplan, below,
+								(int) scan->scan.scanrelid)) ||
+					add_target(search, plan, &keys);
+			}
+		default:
+			return !pgbloom_has_volatile(search->stmt, plan) &&
+				pass(search, plan, keys);
+	}
+}
+
+/*
+ * The scans that a filter of this join may reduce, as a list of
+ * PgBloomJoinTarget.  families has the hash operator family of each key, or
+ * InvalidOid for a key that is not to be used.
+ */
+List *
+pgbloom_join_targets(PlannedStmt *stmt, HashJoin *join, const Oid *families,
+					 bool rescanned)
+{
+	Search		search = {0};
+	Keys		keys = {0};
+	int			i;
+
+	search.stmt = stmt;
+	search.join = join;
+	search.families = families;
+	search.rescanned = rescanned;
+	for (i = 0; i < list_length(join->hashkeys) &&
+		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
+	{
+		if (!OidIsValid(families[i]))
+			continue;
+		keys.numbers[keys.n] = i;
+		keys.exprs[keys.n++] = list_nth(join->hashkeys, i);
+	}
+	descend(&search, outerPlan(join), keys, OUTER_VAR);
+	return search.targets;
+}

@@ -1,0 +1,198 @@
+# Damaged pages of an index raise an error that names the index and the block;
+# the check finds what lookups cannot notice; a full disk leaves the index as
+# it was.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $node = new_node('main');
+$node->append_conf('postgresql.conf', "autovacuum = off\n");
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 60000) i;
+CREATE INDEX i ON t USING bloomfilter (id) WITH (expected = 30000);
+INSERT INTO t SELECT generate_series(60001, 200000);
+CREATE TABLE lost (id int);
+CREATE INDEX lost_id ON lost USING bloomfilter (id) WITH (expected = 30000);
+INSERT INTO lost VALUES (1);
+});
+is( $node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}),
+	2, 'the index has two layers');
+my $path = $node->safe_psql('postgres', q{SELECT pg_relation_filepath('i')});
+my $pages =
+  $node->safe_psql('postgres', q{SELECT pages FROM bloom_index_info('i')});
+my $file = $node->data_dir . "/$path";
+
+sub read_file
+{
+	open my $in, '<:raw', $file or die "$file: $!";
+	local $/;
+	return scalar <$in>;
+}
+
+sub write_file
+{
+	my ($content) = @_;
+	open my $out, '>:raw', $file or die "$file: $!";
+	print $out $content;
+	close $out or die "$file: $!";
+	return;
+}
+
+$node->stop;
+my $good = read_file();
+my $size = 8192;
+is(length $good, $pages * $size, 'the file has the pages');
+
+# Offsets: pd_lower 12, pd_upper 14, pd_special 16, pd_pagesize_version 18;
+# content 24, on the meta page: magic, version 28, scheme 29, key type 30,
+# layers 31, fpp 32, expected, seed, keys built 56, complete from 64, first layer
+# 72 (capacity, fpp 80, first block 88, number of blocks 92, block size 96, k 97,
+# generation 98); at the end 8176: bits set, number, layer 8184, version 8188, id 8190.
+my @damages = (
+	[ 'meta page of zeros', 0, 0, "\0" x $size, 'contains|info|filter|check|insert' ],
+	[ 'magic', 0, 24, "\1\2\3\4", 'contains|info|filter|check|insert' ],
+	[ 'version', 0, 28, "\2", 'contains|info|filter|check|insert' ],
+	[ 'scheme', 0, 29, "\2", 'contains|insert' ],
+	[ 'number of layers', 0, 31, "\x21", 'contains|insert' ],
+	[ 'more layers than are there', 0, 31, "\3", 'contains|insert' ],
+	[ 'rate', 0, 32, pack('d', 0.75), 'contains|insert' ],
+	[ 'rate that is not a number', 0, 32, "\xff" x 8, 'contains|insert' ],
+	[ 'capacity', 0, 72, "\xff" x 8, 'contains|insert' ],
+	[ 'first block', 0, 88, pack('L', 2), 'contains|insert' ],
+	[ 'number of blocks', 0, 92, pack('L', 0), 'contains|insert' ],
+	[ 'other number of blocks', 0, 92, pack('L', 7), 'contains|insert' ],
+	[ 'huge number of blocks', 0, 92, pack('L', 0xffffffff), 'contains|insert' ],
+	[ 'block size', 0, 96, "\x40", 'contains|insert' ],
+	[ 'hash functions', 0, 97, "\0", 'contains|insert' ],
+	[ 'generation', 0, 98, "\x7f", 'contains|insert' ],
+	[ 'page of zeros', 1, 0, "\0" x $size, 'all|check' ],
+	[ 'page of another number', 1, 8180, pack('L', 1), 'all|check' ],
+	[ 'page of another layer', 1, 8184, "\1", 'all|check' ],
+	[ 'page id', 1, 8190, "\0", 'all|check' ],
+	[ 'page version', 1, 8188, "\2", 'all|check' ],
+	[ 'set bits out of range', 1, 8176, "\xff" x 4, 'all|check' ],
+	[ 'page without keys', 1, 8176, "\0" x 4, 'all|check' ],
+	[ 'bits that vanished', 1, 24, "\0" x 200, 'check' ],
+	[ 'bits that came', 1, 24, "\xff" x 200, 'check' ],
+	[ 'bits behind the last block', $pages - 1, 8160, "\1", 'check' ],
+);
+
+my %statements = (
+	contains => q{SELECT bloom_index_contains('i', 1)},
+	all => q{SELECT bloom_index_contains_each('i', ARRAY(SELECT id FROM t))},
+	info => q{SELECT bloom_index_info('i')},
+	filter => q{SELECT length(bloom_index_filter('i')::bytea)},
+	check => q{SELECT bloom_index_check('i')},
+	insert => q{INSERT INTO t VALUES (-1)});
+
+foreach my $damage (@damages)
+{
+	my ($name, $block, $offset, $bytes, $raised) = @$damage;
+	my $content = $good;
+	my $wrong = '';
+
+	substr($content, $block * $size + $offset, length $bytes) = $bytes;
+	write_file($content);
+	$node->start;
+	foreach my $statement (split /\|/, $raised)
+	{
+		my ($status, $out, $err) = $node->psql('postgres',
+			"\\set VERBOSITY verbose\n$statements{$statement}");
+		$wrong .= "$statement: $out $err\n"
+		  unless $err =~ /XX00[12]: (?:index "i" is damaged at block $block\b|invalid page in block $block )/;
+	}
+	$node->stop;
+	is($wrong, '', "$name: error");
+}
+
+# Pages that are missing.
+write_file(substr $good, 0, $size * ($pages - 1));
+$node->start;
+my ($status, $out, $err) = $node->psql('postgres', $statements{check});
+like($err, qr/index "i" is damaged at block @{[$pages - 1]}/,
+	'check: missing page');
+($status, $out, $err) = $node->psql('postgres', $statements{all});
+like($err, qr/could not read block/, 'lookup: missing page');
+$node->stop;
+
+# A row that is not in the index: the whole index is that of before.
+$file = $node->data_dir . '/';
+$node->start;
+$file .= $node->safe_psql('postgres', q{SELECT pg_relation_filepath('lost_id')});
+$node->stop;
+my $before = read_file();
+$node->start;
+$node->safe_psql('postgres', 'INSERT INTO lost VALUES (2)');
+$node->stop;
+write_file($before);
+$node->start;
+($status, $out, $err) =
+  $node->psql('postgres', q{\set VERBOSITY verbose
+SELECT bloom_index_check('lost_id')});
+like(
+	$err,
+	qr/XX002: index "lost_id" lacks a row of its table\nDETAIL:  The key of row \(0,2\) is not found/,
+	'check: a row that is missing');
+$node->safe_psql('postgres', 'REINDEX INDEX lost_id');
+is( $node->safe_psql('postgres', q{SELECT bloom_index_check('lost_id')}),
+	'', 'REINDEX repairs it');
+
+# A full disk, which is a limit of the size of files here: growth fails, and
+# leaves an index that is valid and can grow later.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE f (id bigint);
+CREATE INDEX f_id ON f USING bloomfilter (id) WITH (fpp = 1e-9, expected = 1.5e6);
+INSERT INTO f SELECT generate_series(1, 400000);
+});
+$node->stop;
+my $limit = 17 * 1024;    # kB: more than a WAL file
+my $start = sub {
+	return system('bash', '-c',
+			"ulimit -f $_[0] && exec pg_ctl -w -D '"
+		  . $node->data_dir
+		  . "' -l '"
+		  . $node->logfile
+		  . "' start >/dev/null 2>&1");
+};
+SKIP:
+{
+	skip 'the size of files cannot be limited', 4 if $start->($limit) != 0;
+	$node->_update_pid(1);
+	my $loads = 0;
+	my $error = '';
+	while ($error eq '' && $loads++ < 30)
+	{
+		(undef, undef, $error) = $node->psql('postgres', qq{
+DELETE FROM f;
+VACUUM f;
+INSERT INTO f SELECT generate_series($loads * 1000000, $loads * 1000000 + 200000)});
+	}
+	like($error, qr/could not (?:extend|write)/, 'growth fails');
+	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}),
+		'', 'the check passes after that');
+	$node->stop;
+	$node->start;
+	$node->safe_psql('postgres',
+		'INSERT INTO f SELECT generate_series(100000000, 101500000)');
+	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}),
+		'', 'the check passes when there is room again');
+	cmp_ok(
+		$node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('f_id')}),
+		'>', 1, 'the index has grown');
+}
+is(find_crashes($node), '', 'nothing crashed');
+$node->stop;
+
+done_testing();
