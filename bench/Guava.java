@@ -1,5 +1,5 @@
 /*
- * Guava's BloomFilter, measured as guava.c measures ours: one filter per line of standard input, filled and asked
+ * Guava's BloomFilter, measured as guava.c measures ours: one filter per line of standard input, filled and probed
  * for each of its keys and for as many others. Each writes one line: ns of CPU time of this thread per put, per key
  * found, per key not found, bytes, and the false positives.
  *
@@ -38,7 +38,7 @@ public final class Guava {
         for (int i = 0; i < n; i++) {
             found += filter.mightContain(key.apply(i)) ? 1 : 0;
         }
-        long asked = threads.getCurrentThreadCpuTime();
+        long probed = threads.getCurrentThreadCpuTime();
         int positive = 0;
         for (int i = n; i < 2 * n; i++) {
             positive += filter.mightContain(key.apply(i)) ? 1 : 0;
@@ -49,8 +49,8 @@ public final class Guava {
         }
         ByteArrayOutputStream image = new ByteArrayOutputStream();
         filter.writeTo(image);
-        System.out.printf("%.2f %.2f %.2f %d %d%n", (added - began) / (double) n, (asked - added) / (double) n,
-            (ended - asked) / (double) n, image.size(), positive);
+        System.out.printf("%.2f %.2f %.2f %d %d%n", (added - began) / (double) n, (probed - added) / (double) n,
+            (ended - probed) / (double) n, image.size(), positive);
     }
 
     public static void main(String[] arguments) throws IOException {

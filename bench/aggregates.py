@@ -12,7 +12,7 @@ TWO_PROCESSES = {'max_parallel_workers_per_gather': 1, 'parallel_setup_cost': 0,
 
 
 def run(bench, section):
-    bench.provide('urls')
+    bench.fill('urls')
     sized = 'bloom_cardinality(bloom_agg(url, 0.01, %d))' % bench.rows
     results = {
         'count(url)': 'count(url)',
@@ -35,7 +35,7 @@ def run(bench, section):
 
         section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. Memory is what a new backend
             takes for itself at the most, shared buffers apart; files of sorts are not in it. hll only counts and cannot
-            be asked for a key.'''.format(bench.rows))
+            be probed for a key.'''.format(bench.rows))
         section.code('sql', '\n'.join(
             ['%s;    -- %s' % (sql, name) for name, sql in queries.items()] +
             ['-- two processes:', settings_text(**TWO_PROCESSES) + ';']))

@@ -146,7 +146,7 @@ main(void)
 	fprintf(stderr, "%.0f tries for each key that tests positive\n",
 			(double) (next_key - tried) / NCRAFTED);
 
-	/* All of one block, beside the others. */
+	/* All of one block, next to the others. */
 	tried = next_key;
 	for (i = 0; i < 1000; i++)
 	{

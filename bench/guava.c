@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * guava.c
- *	  The counterpart of Guava.java: the same keys, the same questions, one
+ *	  The counterpart of Guava.java: the same keys, the same lookups, one
  *	  after the other without other work between, hashing included.
  *
  *	  guava {long|string} FPP KEYS
  *
  * Each line read from standard input starts a round: a filter is made for
- * KEYS keys and filled, and asked for each of them and for as many others.
+ * KEYS keys and filled, and probed for each of them and for as many others.
  * Each round writes one line: ns of CPU time per put, per key found, per key
  * not found, bytes, and the false positives.
  *
@@ -55,7 +55,7 @@ run_round(double fpp, uint64_t n)
 	uint64_t	i;
 	double		began = cpu_ns();
 	double		added,
-				asked,
+				probed,
 				ended;
 
 	start(&b, fpp, n);
@@ -65,14 +65,14 @@ run_round(double fpp, uint64_t n)
 	added = cpu_ns();
 	for (i = 0; i < n; i++)
 		found += bf_contains(&view, hash_of(i));
-	asked = cpu_ns();
+	probed = cpu_ns();
 	for (i = n; i < 2 * n; i++)
 		positive += bf_contains(&view, hash_of(i));
 	ended = cpu_ns();
 	if (found != n)
 		fail("a key is lost");
 	printf("%.2f %.2f %.2f %zu %llu\n", (added - began) / (double) n,
-		   (asked - added) / (double) n, (ended - asked) / (double) n,
+		   (probed - added) / (double) n, (ended - probed) / (double) n,
 		   view.size, (unsigned long long) positive);
 	fflush(stdout);
 	bench_free((void *) view.image);

@@ -26,11 +26,11 @@ def run(bench, section):
     section.code('sh', '%s {long|string} %g KEYS\nbench/guava {long|string} %g KEYS' % (
         ' '.join(java).replace(classes, 'CLASSES'), FPP, FPP))
     rows, bars = [], []
-    for kind, keys in (('long', bench.scale(1_000_000, 100_000)), ('long', bench.scale(10_000_000, 200_000)),
+    for key_type, keys in (('long', bench.scale(1_000_000, 100_000)), ('long', bench.scale(10_000_000, 200_000)),
                        ('string', bench.scale(1_000_000, 100_000))):
-        log('    %s, %d keys' % (kind, keys))
-        arguments = [kind, str(FPP), str(keys)]
-        what = '%s, %s keys' % ('integers' if kind == 'long' else 'texts of 64 bytes', '{:,}'.format(keys))
+        log('    %s, %d keys' % (key_type, keys))
+        arguments = [key_type, str(FPP), str(keys)]
+        what = '%s, %s keys' % ('integers' if key_type == 'long' else 'texts of 64 bytes', '{:,}'.format(keys))
         guava, core = measure(bench, [*java, *arguments], [ours, *arguments])
         rows += [[what, 'Guava', *figures(guava, keys)], ['', 'bloomfilter', *figures(core, keys, guava)]]
         label = what.replace(' keys', '').replace(' of 64 bytes', '')

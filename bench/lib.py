@@ -81,8 +81,8 @@ class Session:
     def value(self, sql, parameters=None):
         return self.execute(sql, parameters)[0][0]
 
-    def explain(self, sql):
-        return '\n'.join(row[0] for row in self.execute('EXPLAIN (VERBOSE, COSTS OFF) ' + sql))
+    def explain(self, sql, options='VERBOSE, COSTS OFF'):
+        return '\n'.join(row[0] for row in self.execute('EXPLAIN (%s) %s' % (options, sql)))
 
     def cpu(self, others=()):
         """Of the backend, of parallel workers (which have ended by the time a query has) and of other backends."""
@@ -90,10 +90,11 @@ class Session:
                 cpu_seconds_of_ended_children(self.server.postmaster))
 
     def measure(self, sql, others=()):
-        """The time that a query takes; None if it was stopped by statement_timeout."""
+        """The time that a query takes; None if it was stopped by statement_timeout. `result` has its rows."""
+        self.result = None
         cpu, wall = self.cpu(others), time.perf_counter()
         try:
-            self.execute(sql)
+            self.result = self.execute(sql)
         except psycopg2.errors.QueryCanceled:
             return None
         return Timing(time.perf_counter() - wall, self.cpu(others) - cpu)
@@ -154,9 +155,15 @@ class Bench:
     def __init__(self, quick, server, work, sources):
         self.quick, self.server, self.work, self.sources = quick, server, work, sources
         self.rounds = 5
+        self.forced_rounds = None
         self.rows = self.scale(10_000_000, 200_000)
         self.timeout = self.scale(120, 4)
         self.tables = set()
+        self.parts = None
+
+    def wants(self, part):
+        """Is this part of a section to be measured?"""
+        return self.parts is None or part in self.parts
 
     def scale(self, full, quick):
         return quick if self.quick else full
@@ -165,8 +172,8 @@ class Bench:
         settings.setdefault('statement_timeout', '%ds' % self.timeout)
         return Session(self.server, **settings)
 
-    def provide(self, *names):
-        """Fill tables of data.py that no section has asked for before."""
+    def fill(self, *names):
+        """Fill tables of data.py that no section has used before."""
         for name in names:
             if name not in self.tables:
                 self.tables.add(name)
@@ -174,6 +181,13 @@ class Bench:
                 with self.session(statement_timeout=0) as session:
                     for statement in data.statements(name, self):
                         session.execute(statement)
+
+    def drop(self, *names):
+        """Drop tables that no other section needs, for the sake of disk space."""
+        with self.session() as session:
+            for name in self.tables.intersection(names):
+                session.execute('DROP TABLE ' + name)
+        self.tables.difference_update(names)
 
     def compile(self, name, *options):
         """A program of this directory, linked with the very object files that are in the extension."""
@@ -185,12 +199,13 @@ class Bench:
                         os.path.join(self.sources, 'bench', name + '.c'), *objects, '-lm', *options], check=True)
         return program
 
-    def in_turns(self, variants):
+    def in_turns(self, variants, rounds=None):
         """Run the functions of a dictionary in turns, and give the Timings of each; no more of one that gave up."""
         timings = {name: [] for name in variants}
         names = list(variants)
-        for turn in range(self.rounds):
-            log('    round %d of %d' % (turn + 1, self.rounds) if turn == 0 else ', %d' % (turn + 1), end='')
+        rounds = self.forced_rounds or rounds or self.rounds
+        for turn in range(rounds):
+            log('    round %d of %d' % (turn + 1, rounds) if turn == 0 else ', %d' % (turn + 1), end='')
             for name in names[turn % len(names):] + names[:turn % len(names)]:
                 if None not in timings[name]:
                     timings[name].append(variants[name]())

@@ -16,7 +16,7 @@ MANY = 1000     # keys in one statement
 
 def run(bench, section):
     filters = ['1.2 MB', '12 MB', '120 MB'] + bench.scale(['500 MB'], [])
-    bench.provide('urls', *('number filter ' + name for name in filters))
+    bench.fill('urls', *('number filter ' + name for name in filters))
     one = scripts_of_one(bench, filters)
     many = scripts_of_many(bench, ['1.2 MB', '120 MB'])
     timings = measure(bench, {**one, **many})

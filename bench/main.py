@@ -9,7 +9,7 @@ import traceback
 import report
 from lib import Bench, Section, Server, log
 
-SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'guava']
+SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'index', 'guava']
 
 # exit status when a section did not reach its end, but there is a report
 STOPPED = 3
@@ -20,11 +20,14 @@ def main():
     for name in ('programs', 'socket-dir', 'data-dir', 'work', 'sources', 'output', 'pg-config', 'revision', 'command'):
         parser.add_argument('--' + name, required=True)
     parser.add_argument('--quick', action='store_true')
+    parser.add_argument('--parts', type=lambda names: names.split(','))
+    parser.add_argument('--rounds', type=int)
     parser.add_argument('sections', nargs='+')
     arguments = parser.parse_args()
 
     bench = Bench(arguments.quick, Server(arguments.programs, arguments.socket_dir, arguments.data_dir),
                   arguments.work, arguments.sources)
+    bench.parts, bench.forced_rounds = arguments.parts, arguments.rounds
     bench.plots = os.path.join(arguments.output, 'benchmarks')
     os.makedirs(bench.plots, exist_ok=True)
     began = time.monotonic()

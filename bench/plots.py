@@ -8,7 +8,7 @@ OURS, OTHERS = '0x0072B2', '0xAAAAAA'     # of bars
 
 
 def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=None):
-    """Series are (title, points) or (title, points, style); a style of 'asked' is a dashed line in the colour of the
+    """Series are (title, points) or (title, points, style); a style of 'requested' is a dashed line in the colour of the
     one before."""
     commands = ['set xlabel "%s"' % x, 'set ylabel "%s"' % y, 'set key %s reverse Left opaque' % key,
                 'set grid back lc rgb "#dddddd" lt 1']
@@ -23,7 +23,7 @@ def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=
     parts, data, color = [], [], -1
     for number, (title, points, *style) in enumerate(series):
         data += ['$s%d << END' % number, *('%.8g %.8g' % point for point in points), 'END']
-        if style == ['asked']:
+        if style == ['requested']:
             parts.append('$s%d with lines lw 1.5 dt 2 lc rgb "%s" notitle' % (number, COLORS[color]))
         else:
             color += 1

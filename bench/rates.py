@@ -18,29 +18,29 @@ def run(bench, section):
     rates = bench.scale([0.1, 0.01, 1e-3, 1e-4, 1e-5], [0.1, 0.01, 1e-3])
 
     section.text('''Filters are probed with keys that were never added. A filter that was made for %s keys keeps the
-        rate it was asked for up to there; with more it grows, and stays below twice the rate however far. As long as a
+        requested rate up to there; with more it grows, and stays below twice the rate however far. As long as a
         list of hashes takes less than its bits it is one, without false positives that could be drawn. A filter
-        without `expected` sizes itself for what it got. The table has measured / asked.''' % '{:,}'.format(expected))
+        without `expected` sizes itself for what it got. The table has measured / requested.''' % '{:,}'.format(expected))
     section.code('sh', 'bench/rates FPP EXPECTED PROBES KEYS...')
     rows, drawn_growth, drawn_sizes = [], [], []
     for fpp in rates:
         log('    p = %g' % fpp)
         probes = round(min(3000 / fpp, bench.scale(4e7, 1e6)))
-        grown = measure(program, fpp, expected, probes, growth)
+        growth_rates = measure(program, fpp, expected, probes, growth)
         sized = measure(program, fpp, 0, probes, sizes)
-        drawn_growth += [(power_of_ten(fpp), [(n, r) for n, r, _, _ in grown if r > 0]),
-                         ('', [(growth[0], fpp), (growth[-1], fpp)], 'asked')]
+        drawn_growth += [(power_of_ten(fpp), [(n, r) for n, r, _, _ in growth_rates if r > 0]),
+                         ('', [(growth[0], fpp), (growth[-1], fpp)], 'requested')]
         drawn_sizes += [(power_of_ten(fpp), [(n, r) for n, r, _, _ in sized if r > 0]),
-                        ('', [(sizes[0], fpp), (sizes[-1], fpp)], 'asked')]
-        at = {n: r / fpp for n, r, _, _ in grown}
+                        ('', [(sizes[0], fpp), (sizes[-1], fpp)], 'requested')]
+        at = {n: r / fpp for n, r, _, _ in growth_rates}
         rows.append(['%g' % fpp, '{:,}'.format(probes)] + ['%.2f' % at[expected * times] for times in (1, 2, 5, 10)] +
-                    ['%d' % grown[-1][2]] + ['%.2f' % (r / fpp) for _, r, _, _ in (sized[3], sized[-1])])
-    section.table(['asked', 'probes', 'expected keys', 'twice', 'five times', 'ten times', 'layers then',
+                    ['%d' % growth_rates[-1][2]] + ['%.2f' % (r / fpp) for _, r, _, _ in (sized[3], sized[-1])])
+    section.table(['requested', 'probes', 'expected keys', 'twice', 'five times', 'ten times', 'layers then',
                    'self-sizing, {:,}'.format(sizes[3]), 'self-sizing, {:,}'.format(sizes[-1])], rows)
-    plots.lines(section.plot('rate', 'Measured rate of filters made for %s keys; dashed: the rate asked for' %
+    plots.lines(section.plot('rate', 'Measured rate of filters made for %s keys; dashed: the requested rate' %
                              '{:,}'.format(expected)),
                 x='keys added', y='measured rate', log_x=True, log_y=True, series=drawn_growth, key='outside right')
-    plots.lines(section.plot('rate-self-sizing', 'Measured rate of filters that size themselves; dashed: asked for'),
+    plots.lines(section.plot('rate-self-sizing', 'Measured rate of filters that size themselves; dashed: requested'),
                 x='keys added', y='measured rate', log_x=True, log_y=True, series=drawn_sizes, key='outside right')
     bits(bench, section)
 

@@ -14,29 +14,14 @@ from lib import Timing, cpu_seconds, log, median_ratio, significant
 
 def run(bench, section, lookup, lookups):
     """Measure, and compare to Timings of one lookup by itself and of one among many in a statement."""
-    program = bench.compile('redis', '-lhiredis')
     keys = bench.scale(1_000_000, 20_000)
-    times = bench.scale(20_000, 2000)
-    with server(bench) as (redis, addresses, password):
-        log('    filling the filter in Redis')
-        with subprocess.Popen([program, str(keys), *addresses], env={**os.environ, 'REDIS_PASSWORD': password},
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1,
-                              universal_newlines=True) as client:
-            def ask(address, operation):
-                cpu = cpu_seconds(redis.pid)
-                client.stdin.write('%d %s %d\n' % (address, operation, times))
-                wall = float(client.stdout.readline()) / 1e9
-                return Timing(wall, (cpu_seconds(redis.pid) - cpu) / times)
-
-            if client.stdout.readline() != 'ready\n':
-                raise RuntimeError('the client of Redis failed')
-            timings = bench.in_turns({
-                'Redis, check, unix socket': lambda: ask(0, 'check'),
-                'Redis, check, TCP': lambda: ask(1, 'check'),
-                'Redis, add, TCP': lambda: ask(1, 'add'),
-                'Redis, check, TCP, pipelined': lambda: ask(1, 'pipelined-check'),
-            })
-            client.stdin.close()
+    with client_of(bench, keys) as call:
+        timings = bench.in_turns({
+            'Redis, check, unix socket': lambda: call(0, 'check'),
+            'Redis, check, TCP': lambda: call(1, 'check'),
+            'Redis, add, TCP': lambda: call(1, 'add'),
+            'Redis, check, TCP, pipelined': lambda: call(1, 'pipelined-check'),
+        })
 
     section.text('''**Redis** {} on loopback, without persistence: a filter of {:,} keys in a string, by a Lua script of
         SETBIT or GETBIT with k = 14 (bench/redis.c, with hiredis). CPU time is that of redis-server. The ratio is to
@@ -51,6 +36,28 @@ def run(bench, section, lookup, lookups):
                      '%.2f' % median_ratio([t.wall for t in series], [t.wall for t in peer])[0]])
     section.table(['', 'CPU, µs a key', 'wall, µs a key', 'wall, × bloomfilter'], rows)
     return timings
+
+
+@contextlib.contextmanager
+def client_of(bench, keys):
+    """A function that times an operation on a filter of so many keys: over a unix socket (0) or TCP (1)."""
+    program = bench.compile('redis', '-lhiredis')
+    times = bench.scale(20_000, 2000)
+    with server(bench) as (redis, addresses, password):
+        log('    filling the filter in Redis')
+        with subprocess.Popen([program, str(keys), *addresses], env={**os.environ, 'REDIS_PASSWORD': password},
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1,
+                              universal_newlines=True) as client:
+            def call(address, operation):
+                cpu = cpu_seconds(redis.pid)
+                client.stdin.write('%d %s %d\n' % (address, operation, times))
+                wall = float(client.stdout.readline()) / 1e9
+                return Timing(wall, (cpu_seconds(redis.pid) - cpu) / times)
+
+            if client.stdout.readline() != 'ready\n':
+                raise RuntimeError('the client of Redis failed')
+            yield call
+            client.stdin.close()
 
 
 def binary():
@@ -68,7 +75,7 @@ def version():
 def server(bench):
     """A Redis of our own: the process, its unix socket and its port on loopback, and its password."""
     directory = os.path.join(bench.work, 'redis-data')
-    os.makedirs(directory)
+    os.makedirs(directory, exist_ok=True)
     unix_socket, port, password = os.path.join(directory, 'socket'), free_port(), secrets.token_hex(16)
     process = subprocess.Popen(['redis-server', '-'], executable=binary(), stdin=subprocess.PIPE,
                                stdout=subprocess.DEVNULL)

@@ -90,10 +90,10 @@ def targets_table(sections):
         if key not in held:
             continue
         ratios = held[key]
-        verdict = 'met' if is_met(key, ratios) else '**missed**'
+        outcome = 'met' if is_met(key, ratios) else '**missed**'
         rows.append([target.what, target.against, '%g' % target.at_most,
                      '%.2f' % ratios[0] if ratios else 'took too long',
-                     '%.2f to %.2f' % tuple(ratios[1:]) if ratios else '', verdict])
+                     '%.2f to %.2f' % tuple(ratios[1:]) if ratios else '', outcome])
     return table(['what', 'against', 'at most', 'measured', 'single rounds', ''], rows) if rows else []
 
 
@@ -133,9 +133,7 @@ def markdown(results, notes, scenarios):
         lines += [notes.strip(), '']
     for section in sections:
         for profile in section['profiles']:
-            lines += details('Where it goes: ' + TARGETS[profile['key']].what,
-                             *(table(['share', 'symbol', 'in'], profile['symbols']) if profile['symbols']
-                               else ['`perf` is not to be had here.']))
+            lines += where_it_goes(profile)
     lines += ['## The machine', '', *table(['', ''], run['machine'])]
     for section in sections:
         lines += ['## ' + section['title'], '']
@@ -148,6 +146,16 @@ def markdown(results, notes, scenarios):
     if all_plans:
         lines += ['## Plans', '', *plans(all_plans)]
     return '\n'.join(lines).rstrip('\n') + '\n'
+
+
+def where_it_goes(profile):
+    """Of a missed target: what perf says, and what EXPLAIN ANALYZE says of each variant that was looked at."""
+    lines = table(['share', 'symbol', 'in'], profile['symbols']) if profile['symbols'] else \
+        ['`perf` is not to be had here, or has no samples.', '']
+    for name, plan in profile.get('analyzed', {}).items():
+        lines += [name + ':', '', '```', shortened(plan), '```', '']
+    what = TARGETS[profile['key']].what
+    return details('Where it goes: ' + (what + ': ' + profile['title'] if 'title' in profile else what), *lines)
 
 
 def plans(some):

@@ -12,24 +12,24 @@ SETTINGS = {'work_mem': '1GB'}
 
 def run(bench, section):
     large = ['12 MB', '120 MB']
-    bench.provide('urls', 'numbers', 'some_urls', 'few_urls', 'some_numbers',
+    bench.fill('urls', 'numbers', 'some_urls', 'few_urls', 'some_numbers',
                   *('url filter ' + name for name in ('1.2 MB', *large)), 'number filter 1.2 MB')
     with bench.session(**SETTINGS) as session:
         section.text('''A scan of {:,} rows counts those whose key is in a set of {:,} keys, one row in ten. *In
             memory*: the filter is the result of an aggregate in the same statement, which copies it from a table and is
-            counted. *Stored*: it lies in a table, and the function reads it there. The larger filters are made for 10
+            counted. *Stored*: it is in a table, and the function reads it there. The larger filters are made for 10
             and 100 million keys and have {:g} and {:g} million, the same tenth of the rows among them.'''.format(
                 bench.rows, bench.rows // 10, *(data.filter_keys(name, bench)[1] / 1e6 for name in large)))
         urls(bench, section, session)
         numbers(bench, section, session)
 
 
-def in_memory(kind, name):
-    return '(SELECT bloom_union_agg(f) FROM %s)' % data.filter_table(kind, name)
+def in_memory(key_type, name):
+    return '(SELECT bloom_union_agg(f) FROM %s)' % data.filter_table(key_type, name)
 
 
-def stored(kind, name):
-    return '(SELECT f FROM %s)' % data.filter_table(kind, name)
+def stored(key_type, name):
+    return '(SELECT f FROM %s)' % data.filter_table(key_type, name)
 
 
 def literals(session, sql):

@@ -149,7 +149,7 @@ class Job(Bench):
 
 class Step:
     """Wall time; with a session CPU time, and the most memory that its processes had at one time: their own
-    (`anonymous`) and what they share beside the buffers (`shared`: hash tables of parallel joins)."""
+    (`anonymous`) and what they share apart from the buffers (`shared`: hash tables of parallel joins)."""
 
     def __init__(self, job, session):
         self.job, self.session = job, session

@@ -29,16 +29,16 @@ SQL
 
 # One session runs all variants; its CPU time is in nanoseconds.
 coproc session { "${psql[@]}"; }
-ask() {
+query() {
 	local line
 	printf '%s;\n\\echo end\n' "$1" >&"${session[1]}"
 	answer=
 	while read -r line <&"${session[0]}" && [ "$line" != end ]; do answer=$line; done
 }
 cpu() { read -r nanoseconds _ <"/proc/$pid/schedstat"; }
-ask 'SELECT pg_backend_pid()'
+query 'SELECT pg_backend_pid()'
 pid=$answer
-ask 'SET max_parallel_workers_per_gather = 0; SET jit = off'
+query 'SET max_parallel_workers_per_gather = 0; SET jit = off'
 
 # group TITLE PER NAME QUERY [NAME QUERY]...; PER is what the time is divided by
 group() {
@@ -48,7 +48,7 @@ group() {
 	for ((round = 0; round <= rounds; round++)); do
 		for ((i = 1; i <= $#; i += 2)); do
 			cpu; began=$nanoseconds
-			ask "${@:i+1:1}"
+			query "${@:i+1:1}"
 			cpu
 			[ "$round" -eq 0 ] || echo $((nanoseconds - began)) >>"$dir/$i"
 		done
@@ -80,7 +80,7 @@ group '1,000 keys in one statement, a key' 1000 \
 	'bloom_contains_all, present' "SELECT bloom_contains_all(f, present) FROM looked_up, filters WHERE filters.id = 2" \
 	'bloom_new_keys, absent' "SELECT cardinality(bloom_new_keys(f, absent)) FROM looked_up, filters WHERE filters.id = 2"
 
-ask "PREPARE one AS SELECT 1; PREPARE btree(bigint) AS SELECT EXISTS (SELECT FROM btree WHERE id = \$1);
+query "PREPARE one AS SELECT 1; PREPARE btree(bigint) AS SELECT EXISTS (SELECT FROM btree WHERE id = \$1);
 PREPARE filter(bigint) AS SELECT bloom_contains(f, \$1) FROM filters WHERE id = 2"
 many() { seq 1 2000 | awk -v name="$1" -v rows="$rows" '{ printf "EXECUTE %s%s;", name, name == "one" ? "" : "(" int(rows * (($1 * 0.6180339887) % 1)) + 1 ")" }'; }
 group 'One lookup, prepared, a statement' 2000 \

@@ -35,7 +35,7 @@ def run(job, section):
         with job.step('only making {:,} such URLs, for comparison'.format(made), session) as making:
             session.execute('SELECT count(%s) FROM %s' % (URL, NUMBERS % (1, made)))
     size, over_capacity = check_shard(job, keys, shard_bytes)
-    found, asked = false_positives(job, keys)
+    found, probed = false_positives(job, keys)
     with job.step('{} more of these shards'.format(SHARDS - 1)):
         job.at_once(lambda which=which: copy_shards(job, which) for which in range(2))
     with job.session() as session:
@@ -57,7 +57,7 @@ def run(job, section):
     section.text('''**One shard** was built of as many URLs as one gets, {:,}. They are numbered ones, of 67 bytes, and
         not just those that `bloom_shard` sends there: ten billion would have to be made for them. All were found in it
         afterwards; of {:,} that were never added {:,} were, {:.4f} %.'''.format(
-            keys, asked, found, 100 * found / asked))
+            keys, probed, found, 100 * found / probed))
     section.table(['', 'wall, s', 'CPU, s', 'µs of CPU a URL', 'memory', ''], [
         ['building it, URLs made in the same statement', significant(build.wall), significant(build.cpu),
          significant(build.cpu / keys * 1e6), as_bytes(build.memory), '%s%s' % (
@@ -65,7 +65,7 @@ def run(job, section):
         ['only making {:,} of them'.format(made), significant(making.wall), significant(making.cpu),
          significant(making.cpu / made * 1e6), '', ''],
         ['adding 1,000 URLs to it', significant(adding.wall), significant(adding.cpu),
-         significant(adding.cpu / 1000 * 1e6), as_bytes(adding.memory), 'it is written anew']])
+         significant(adding.cpu / 1000 * 1e6), as_bytes(adding.memory), 'it is written again']])
     section.text('''**Lookups**, one URL a statement, prepared, by pgbench. The built shard was put in the place of all
         {}, {} on disk with the indexes. *Not in any cache*: to begin with, neither the buffers nor the system have
         any of it, and the server reads from the disk. *In the cache*: {} shards, {}, in the cache of the system: what
@@ -75,7 +75,7 @@ def run(job, section):
     section.table(['', 'clients', 'lookups a second', 'ms a lookup', 'µs of CPU a lookup', 'blocks found',
                    'blocks read'], lookups)
     section.text('''**Over *n* servers**: the application sends a URL to server `bloom_shard(url, 64) % n`, or a table is
-        partitioned by shard with foreign tables as partitions. Each shard is asked by itself, so what a server needs
+        partitioned by shard with foreign tables as partitions. Each shard is probed by itself, so what a server needs
         of disk, or of memory if it shall answer from the cache, is its share.''')
     section.table(['servers', 'shards a server', 'a server has'],
                   [[n, SHARDS // n, as_bytes(SHARDS // n * shard_bytes)] for n in (1, 2, 4, 8, 16)])
@@ -94,14 +94,14 @@ def make_tables(job, session):
 
 
 def check_shard(job, keys, expected_bytes):
-    """That every URL is in it; two sessions ask for a half each."""
-    def ask(first, last):
+    """That every URL is in it; two sessions look up a half each."""
+    def look_up(first, last):
         with job.session() as session:
             job.check(session.value('SELECT bool_and((SELECT urls FROM blacklist WHERE shard = 0) @> (%s)) FROM %s' % (
                 URL, NUMBERS % (first, last))), 'the shard has all of its URLs')
 
     with job.step('looking up each of them'):
-        job.at_once([lambda: ask(1, keys // 2), lambda: ask(keys // 2 + 1, keys)])
+        job.at_once([lambda: look_up(1, keys // 2), lambda: look_up(keys // 2 + 1, keys)])
     with job.session() as session:
         size, over = session.execute('''SELECT pg_column_size(urls), over_capacity
                                           FROM blacklist, bloom_info(urls) WHERE shard = 0''')[0]
@@ -111,13 +111,13 @@ def check_shard(job, keys, expected_bytes):
 
 
 def false_positives(job, keys):
-    """How many of URLs that were never added are found, and how many were asked for."""
-    asked = job.size(20_000_000, 100_000)
-    with job.step('{:,} that were never added'.format(asked)), job.session() as session:
+    """How many of URLs that were never added are found, and how many were looked up."""
+    probed = job.size(20_000_000, 100_000)
+    with job.step('{:,} that were never added'.format(probed)), job.session() as session:
         found = session.value('SELECT count(*) FROM %s WHERE (SELECT urls FROM blacklist WHERE shard = 0) @> (%s)' % (
-            NUMBERS % (keys + 1, keys + asked), URL))
-    job.check(found <= FPP * asked + 4 * (FPP * asked) ** 0.5, '%d of %d are found' % (found, asked))
-    return found, asked
+            NUMBERS % (keys + 1, keys + probed), URL))
+    job.check(found <= FPP * probed + 4 * (FPP * probed) ** 0.5, '%d of %d are found' % (found, probed))
+    return found, probed
 
 
 def copy_shards(job, which):
@@ -127,7 +127,7 @@ def copy_shards(job, which):
 
 
 def measure_lookups(job):
-    """Rows of the table. Whatever is not asked for by one variant stays out of the cache for the next."""
+    """Rows of the table. Whatever one variant does not look up stays out of the cache for the next."""
     with job.step('taking all of it out of the caches'):
         job.forget_files()
     rows = []

@@ -1,4 +1,4 @@
-"""Has this user taken part in this sale? A filter for each of a thousand campaigns, which 16 clients ask and add to."""
+"""Has this user taken part in this sale? A filter for each of a thousand campaigns, which 16 clients probe and add to."""
 import pgbench
 from lib import as_bytes, significant
 
@@ -15,7 +15,7 @@ CAME = '''(SELECT who, 1 + (7919 * who) %% {} AS campaign
              FROM (SELECT 1000000007 * (1 + c::bigint) + n AS who
                      FROM generate_series(0, {} - 1) c, generate_series(1, %s) n) x) came'''.format(CAMPAIGNS, CLIENTS)
 TAKE_PART = 'SELECT take_part(:campaign, :who);'
-ASK = '''\\set who 1000000007 * (1 + random(0, {})) + random(1, {})
+PROBE = '''\\set who 1000000007 * (1 + random(0, {})) + random(1, {})
 ''' + IN_TURN + 'SELECT taken @> :who::bigint FROM campaigns WHERE id = :campaign;'
 
 # What it is compared with: a row for each who has taken part
@@ -53,13 +53,13 @@ def run(job, section):
                                      WHERE NOT taken @> who''' % CAME, [users])
             counted = session.value('SELECT sum(bloom_cardinality(taken)) FROM campaigns')
             job.check(lost == 0, '%d of those who took part are not found' % lost)
-            refused = users * CLIENTS - int(counted)
-            job.check(0 <= refused <= 1e-6 * users * CLIENTS + 5, '%d are recorded of %d' % (counted, users * CLIENTS))
+            rejected = users * CLIENTS - int(counted)
+            job.check(0 <= rejected <= 1e-6 * users * CLIENTS + 5, '%d are recorded of %d' % (counted, users * CLIENTS))
         take_part(job, rows, 'campaigns', 'the same users once more: none may',
                   WHO + IN_TURN + 'SELECT 1 / (NOT take_part(:campaign, :who))::int;', max(1, users // 4))
-        with job.step('asking who has taken part'):
-            result = pgbench.run(job, {'ask': ASK.format(CLIENTS - 1, 2 * users)}, CLIENTS, seconds=15)
-            rows.append(row('only asked, half of them took part', result, '', ''))
+        with job.step('probing who has taken part'):
+            result = pgbench.run(job, {'probe': PROBE.format(CLIENTS - 1, 2 * users)}, CLIENTS, seconds=15)
+            rows.append(row('only probed, half of them took part', result, '', ''))
         take_part(job, rows, 'pairs', 'take part, a table of pairs',
                   WHO + IN_TURN + TAKE_PART.replace('part(', 'part_pairs('), users)
 
@@ -84,10 +84,10 @@ def run(job, section):
 
     section.text('''{:,} campaigns, {:g} users in each, {:,} requests by pgbench with {} clients and prepared
         statements. Every user comes once; afterwards each of them was found in the filter of the campaign, {} had been
-        refused as false positives, and of those who came again none was admitted. *Waiting*: how much of the time a
+        rejected as false positives, and of those who came again none was admitted. *Waiting*: how much of the time a
         client was waiting for the row that another was changing. `fsync` is off, so nobody waits for the disk;
         autovacuum runs.'''.format(
-            CAMPAIGNS, users * CLIENTS / CAMPAIGNS, users * CLIENTS, CLIENTS, refused or 'none'))
+            CAMPAIGNS, users * CLIENTS / CAMPAIGNS, users * CLIENTS, CLIENTS, rejected or 'none'))
     section.code('sql', '-- a filter a campaign\n' + job.recipe('registered.sql', 'CREATE FUNCTION take_part') +
                  '\n\n-- a table of pairs\n' + PAIRS + '\n\n-- %d rows\n' % SHARDS + SHARDED)
     section.table(['', 'requests a second', 'ms each', 'µs of CPU each', 'waiting', 'WAL each', 'in the same page'],

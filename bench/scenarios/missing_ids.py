@@ -172,8 +172,8 @@ def everything(job, n, delta, room):
         session.execute('SELECT merge_items()')
         job.check(session.value(MISSED) == 0, 'nor after a merge')
     return '''**All at once.** The same clients, with one request in 20 a new item, which then had to be found; the
-        delta was merged once a second, and the filter was built anew and swapped in the middle, all without a lookup
-        or a writer waiting for it: {:,.0f} requests a second, beside {{}} of lookups alone, {:,} of them new items. {}
+        delta was merged once a second, and the filter was rebuilt and swapped in the middle, all without a lookup
+        or a writer waiting for it: {:,.0f} requests a second, as against {{}} of lookups alone, {:,} of them new items. {}
         merges took {} s (median), the rebuild {} s. Afterwards each item was found.'''.format(
             result.tps, written, len(took['merge']), significant(statistics.median(took['merge'])),
             significant(max(took['rebuild'])))

@@ -7,7 +7,7 @@ from lib import as_bytes, significant
 TITLE = 'Which of 10,000 partitions has this key?'
 STEPS = 9
 PARTITIONS, KEYS, FPP = 10_000, 10_000, 0.001
-ROUNDS, ASKED = 5, 10
+ROUNDS, LOOKUPS = 5, 10
 
 # Keys are all over the range of bigint, in no order.
 ROWS = '''SELECT ((i - 1) / {})::int AS part, hashint8extended(i, 0) AS key
@@ -46,31 +46,31 @@ def run(job, section):
                 ALTER TABLE images ALTER image SET STORAGE external;
                 INSERT INTO images SELECT part, keys::bytea FROM filters''')
             session.execute('VACUUM ANALYZE images')
-        asking = Asking(job, parts)
-        asking.compare(section, ways_without_index())
+        lookups = Lookups(job, parts)
+        lookups.compare(section, ways_without_index())
         # last: it would be used for the partitions, too
         with job.step('an index of all keys', session) as index:
             session.execute('CREATE INDEX events_key ON events (key)')
-        asking.compare(section, {'the index of all keys': (SCAN, {'enable_seqscan': 'off'}, True)})
+        lookups.compare(section, {'the index of all keys': (SCAN, {'enable_seqscan': 'off'}, True)})
         filters, table, btree = (session.value('SELECT ' + size) for size in (
             "pg_total_relation_size('filters')", "pg_relation_size('events')", "pg_relation_size('events_key')"))
-        named = statistics.mean(asking.named)
-        job.check(named <= FPP * parts + 4 * (FPP * parts / (ROUNDS * ASKED)) ** 0.5 + 0.1,
+        named = statistics.mean(lookups.named)
+        job.check(named <= FPP * parts + 4 * (FPP * parts / (ROUNDS * LOOKUPS)) ** 0.5 + 0.1,
                   '%g partitions are named in vain' % named)
 
     section.text('''{:,} filters of {:,} keys, one for each partition, made by `bloom_agg(key, {:g})` in {} s by
         two sessions: {} with their table. The rows of all partitions, {:,} in number, are in one table of {} with a
-        BRIN index on the partition; a btree on the key has {}, and took {} s. {} keys were asked for in each of {}
+        BRIN index on the partition; a btree on the key has {}, and took {} s. {} keys were looked up in each of {}
         rounds; the medians are those of one key, by one process unless said. A key is in one partition; {:.2f} others
         were named on average, {:g} expected. *Two slices*: what PostgreSQL takes to read 40 bytes at two places of
         values as large, without any filter. *From disk*: the first time, when the system had forgotten all files.
         '''.format(
             parts, KEYS, FPP, significant(building.wall), as_bytes(filters), parts * KEYS, as_bytes(table),
-            as_bytes(btree), significant(index.wall), ASKED, ROUNDS, named, FPP * parts))
+            as_bytes(btree), significant(index.wall), LOOKUPS, ROUNDS, named, FPP * parts))
     section.code('sql', '\n'.join('-- %s\n%s;' % item for item in {
-        'the filters asked': CANDIDATES.format('$1'), 'two slices': SLICES,
+        'the filters probed': CANDIDATES.format('$1'), 'two slices': SLICES,
         'the filters, then the partitions': FIND.format('$1'), 'the table, the index': SCAN.format('$1')}.items()))
-    section.table(['', 'wall, ms', 'CPU, ms', 'µs of CPU a filter', 'blocks', 'from disk, ms'], asking.rows)
+    section.table(['', 'wall, ms', 'CPU, ms', 'µs of CPU a filter', 'blocks', 'from disk, ms'], lookups.rows)
 
 
 def build(job, which, parts):
@@ -83,8 +83,8 @@ def key(number, present):
 
 
 def ways_without_index():
-    """Each a query, settings, and whether it is asked for keys that are there."""
-    return {'the filters asked': (CANDIDATES, {}, True),
+    """Each a query, settings, and whether it looks up keys that are there."""
+    return {'the filters probed': (CANDIDATES, {}, True),
             'the same, with a parallel worker': (CANDIDATES, PARALLEL, True),
             'two slices of each': (SLICES, {}, True),
             'the filters, then the partitions: a key that is there': (FIND, {}, True),
@@ -93,14 +93,14 @@ def ways_without_index():
             'a scan of all rows, with a parallel worker': (SCAN, PARALLEL, True)}
 
 
-class Asking:
+class Lookups:
     """Key after key, in one way after the other; rows of the table, and how many partitions were named in vain."""
 
     def __init__(self, job, parts):
         self.job, self.parts = job, parts
         self.rows, self.named = [], []
 
-    def ask(self, session, query, present, number):
+    def look_up(self, session, query, present, number):
         timing, found = self.job.timed(session, query.format(key(number, present)))
         part = (number - 1) // KEYS
         if query is CANDIDATES:
@@ -119,13 +119,13 @@ class Asking:
                 for way, (query, _, present) in ways.items():
                     if not cold or self.job.factor >= 0.01:
                         self.job.forget_files()
-                    cold[way] = self.ask(sessions[way], query, present, 1)
+                    cold[way] = self.look_up(sessions[way], query, present, 1)
             with self.job.step('the same in turns'):
                 for number in range(ROUNDS):
                     for way, (query, _, present) in ways.items():
-                        for i in range(ASKED if 'scan' not in way else number < 3):
-                            timings[way].append(self.ask(sessions[way], query, present, 1 + (
-                                number * ASKED + i) * self.parts * KEYS // (ROUNDS * ASKED)))
+                        for i in range(LOOKUPS if 'scan' not in way else number < 3):
+                            timings[way].append(self.look_up(sessions[way], query, present, 1 + (
+                                number * LOOKUPS + i) * self.parts * KEYS // (ROUNDS * LOOKUPS)))
             for way, (query, _, present) in ways.items():
                 query = query.format(key(1, present))
                 plan = sessions[way].value('EXPLAIN (ANALYZE, BUFFERS, FORMAT json) ' + query)[0]['Plan']

@@ -4,7 +4,7 @@ from lib import as_bytes, significant
 
 TITLE = 'Is this phone number registered?'
 NUMBERS = 1_000_000, 10_000_000, 100_000_000
-RATES = {1e-4: 20_000_000, 1e-7: 200_000_000}      # and how many that were never added are asked for
+RATES = {1e-4: 20_000_000, 1e-7: 200_000_000}      # and how many that were never added are looked up
 STEPS = len(NUMBERS) * (3 + 3 * len(RATES)) - 1
 
 FIRST, APART = 490_000_000_000_000, 1000            # every thousandth number is registered
@@ -36,7 +36,7 @@ def run(job, section):
     section.text('''**The rate.** All numbers are found. Of those that were never added, so many are, too; the
         interval is the one that the true rate is in with 95 % confidence.''')
     section.code('sql', FALSE.format('…') + ';')
-    section.table(['numbers', 'fpp', 'asked for', 'found', 'expected', 'measured rate', '95 % interval',
+    section.table(['numbers', 'fpp', 'looked up', 'found', 'expected', 'measured rate', '95 % interval',
                    'CPU, ns each'], rates)
 
 
@@ -73,13 +73,13 @@ def one_size(job, session, full, sizes, builds, rates):
         with job.step('looking up each of them'):
             job.check(session.value(FOUND) == n, 'every number is found')
         each = max(1, job.size(probes) // n)
-        with job.step('{:,} that were never added'.format(each * n), session) as asking:
+        with job.step('{:,} that were never added'.format(each * n), session) as probing:
             found = session.value(FALSE.format(each))
         expected = fpp * each * n
         job.check(found <= expected + 4 * expected ** 0.5 + 4, '%d found, %d expected' % (found, expected))
         rates.append([name, '%g' % fpp, '{:,}'.format(each * n), '{:,}'.format(found), '{:,.0f}'.format(expected),
                       '%.3g' % (found / each / n), '%.2g to %.2g' % tuple(x / each / n for x in interval(found)),
-                      significant(asking.cpu / each / n * 1e9)])
+                      significant(probing.cpu / each / n * 1e9)])
     builds += [[name, what, significant(step.wall), significant(step.cpu), as_bytes(step.memory)]
                for what, step in built.items()]
 

@@ -5,7 +5,7 @@ TITLE = 'URLs in both of two lists, with 1 GB of memory'
 STEPS = 9
 MEMORY = 1e9
 
-# Of one worker beside the backend. A parallel hash join may use the sum of what each process may: 720 MiB, and the
+# Of one worker next to the backend. A parallel hash join may use the sum of what each process may: 720 MiB, and the
 # rest is for the buffers and for what a process takes anyway.
 SETTINGS = {'max_parallel_workers_per_gather': 1, 'work_mem': '180MB', 'hash_mem_multiplier': 2}
 
