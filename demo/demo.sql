@@ -270,4 +270,53 @@ SELECT filters, pg_size_pretty(bytes) AS together, round(bits_per_key::numeric, 
        round(standard_bits / 1e10, 2) AS standard, bloom_shard('https://example.org/', filters) AS shard
   FROM bloom_sizing(0.0001, 10000000000);
 \echo
-\echo Recipes for whole jobs are in doc/COOKBOOK.md.
+
+\echo
+\echo :bold'7. Joins that filter by themselves':plain
+\echo
+\echo The URLs of the crawler that belong to packages of one section. With this setting, the join builds
+\echo a filter of the section, and the scan of the URLs drops the others.
+\echo
+ANALYZE;
+SET bloomfilter.join_filters = off;
+SELECT count(*) AS without_filter FROM crawl
+ WHERE url IN (SELECT url FROM packages WHERE section = 'games') \gset
+SET bloomfilter.join_filters = on;
+SELECT count(*), holds(count(*) = :without_filter) AS "same as without"
+  FROM crawl WHERE url IN (SELECT url FROM packages WHERE section = 'games');
+\echo
+EXPLAIN (COSTS OFF)
+SELECT count(*) FROM crawl WHERE url IN (SELECT url FROM packages WHERE section = 'games');
+
+\echo
+\echo :bold'8. A filter that maintains itself':plain
+\echo
+\echo An index of access method bloomfilter is a filter of a column. Every INSERT, by any number of sessions,
+\echo adds to it; functions look keys up.
+\echo
+CREATE TABLE pages (url text);
+\echo
+CREATE INDEX visited ON pages USING bloomfilter (url) WITH (fpp = 0.001);
+\echo
+INSERT INTO pages SELECT DISTINCT url FROM packages WHERE name < 'm';
+\echo
+SELECT bloom_index_contains('visited', 'https://git-scm.com/') AS git,
+       bloom_index_contains('visited', 'https://www.postgresql.org/never/seen') AS never,
+       bool_and(holds(bloom_index_contains('visited', url))) AS "all found"
+  FROM pages;
+\echo
+\echo A crawler adds what is new. No statement waits for another, and there is nothing to rewrite.
+\echo
+WITH added AS (
+  INSERT INTO pages
+  SELECT DISTINCT url FROM packages WHERE NOT bloom_index_contains('visited', url)
+  RETURNING url)
+SELECT count(*) AS added,
+       holds(count(*) BETWEEN 0.995 * (SELECT count(DISTINCT url) FROM packages
+                                        WHERE url NOT IN (SELECT url FROM packages WHERE name < 'm'))
+                      AND 30088) AS "nearly all of the others"
+  FROM added;
+\echo
+SELECT layers, pages, cardinality, current_fpp < 0.001 AS "within fpp" FROM bloom_index_info('visited');
+\echo
+\echo Recipes for whole jobs are in doc/INDEX.md and doc/COOKBOOK.md.

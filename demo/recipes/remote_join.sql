@@ -32,16 +32,16 @@ SELECT a.name, url FROM archived a JOIN watched USING (url)
 EXPLAIN (VERBOSE, COSTS OFF) TABLE filtered;
 
 -- The rows received from the other server, and the remote query
-CREATE FUNCTION travel(query text, OUT n bigint, OUT asked text) LANGUAGE plpgsql AS $$
+CREATE FUNCTION travel(query text, OUT n bigint, OUT remote_sql text) LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
 BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, FORMAT json) ' || query INTO plan;
-    SELECT sum((node ->> 'Actual Rows')::numeric), string_agg(node ->> 'Remote SQL', '; ') INTO n, asked
+    SELECT sum((node ->> 'Actual Rows')::numeric), string_agg(node ->> 'Remote SQL', '; ') INTO n, remote_sql
       FROM jsonb_path_query(plan::jsonb, 'strict $.** ? (@."Node Type" == "Foreign Scan")') node;
 END $$;
 
-SELECT t.n AS rows, asked FROM unnest(ARRAY['TABLE plain', 'TABLE filtered']) query, travel(query) t;
+SELECT t.n AS rows, remote_sql FROM unnest(ARRAY['TABLE plain', 'TABLE filtered']) query, travel(query) t;
 
 DO $$
 DECLARE
@@ -51,7 +51,7 @@ BEGIN
     ASSERT (SELECT travel.n FROM travel('TABLE plain')) = 59227, 'without a filter, all rows travel';
     SELECT travel.n INTO n FROM travel('TABLE filtered');
     ASSERT n BETWEEN matching AND matching + 0.01 * 59227 * 2, n || ' rows for ' || matching;
-    ASSERT (SELECT asked LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is probed there';
+    ASSERT (SELECT remote_sql LIKE '%bloom_contains(%' FROM travel('TABLE filtered')), 'the filter is probed there';
     ASSERT matching = (SELECT count(*) FROM filtered), 'no row is missing';
     ASSERT NOT EXISTS (TABLE plain EXCEPT ALL TABLE filtered), 'the result is the same';
 END $$;

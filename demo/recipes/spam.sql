@@ -27,7 +27,7 @@ BEGIN
     ASSERT (SELECT bool_and(spam @> address) FROM spammers, mail), 'every spammer is found';
     ASSERT (SELECT count(*) = 1 FROM customers, mail WHERE spam @> address), 'one customer is, and rightly';
     SELECT excluded INTO n FROM mail, bloom_info(spam);
-    ASSERT n BETWEEN 1 AND 20 + 4 * sqrt(20), n || ' exceptions';
+    ASSERT n BETWEEN 1 AND 20 + 4 * sqrt(20), n || ' exclusions';
     -- Adding the address of a customer who sends spam removes its exclusion.
     SELECT address INTO innocent
       FROM customers, (SELECT bloom_agg(address, 0.001, 25000) AS f FROM spammers) x, mail
