@@ -22,7 +22,8 @@ inside() {   # CHROOT COMMAND...
 		mount --rbind /dev "$root/dev"
 		mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 		exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive BF_QUICK=1 ${NO_COLOR+NO_COLOR="$NO_COLOR"} "$@"
+			DEBIAN_FRONTEND=noninteractive BF_QUICK=1 ${NO_COLOR+NO_COLOR="$NO_COLOR"} \
+			${BF_QUERIES+BF_QUERIES="$BF_QUERIES"} ${BF_SEED+BF_SEED="$BF_SEED"} "$@"
 	' sh "$@"
 }
 
