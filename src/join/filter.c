@@ -4,8 +4,9 @@
  *	  The filter of a join: collecting hashes, and probing.
  *
  * Hashes are collected in a list, so that the bits can be sized by their
- * number.  A list that is too large is converted to the largest bits that the
- * limit allows; these are folded to the size that the keys need at the end.
+ * number.  A list that is full is moved into the largest bits that the limit
+ * allows, and filled again; these bits are folded to the size that the keys
+ * need at the end.
  *
  * A filter has four bits for each key in one cache line.  It need not be
  * exact: a row that is let through by mistake only costs what it would cost
@@ -39,6 +40,9 @@
 #define RESUME_PASSED	0.70
 
 #define FIRST_HASHES	1024
+
+/* Hashes between one whose memory is prefetched and the one that is added. */
+#define PREFETCH_DISTANCE	16
 
 static dlist_head filters = DLIST_STATIC_INIT(filters);
 
@@ -190,92 +194,102 @@ alloc_bits(PgBloomJoinFilter *filter)
 	return (uint8 *) TYPEALIGN(BF_CACHE_LINE, memory);
 }
 
+/*
+ * Move the hashes of the list into the bits, which are made first if there are
+ * none.  Each hash touches one cache line, which is prefetched.
+ */
 static void
-add_to_bits(PgBloomJoinFilter *filter, uint64 hash)
+move_to_bits(PgBloomJoinFilter *filter)
 {
-	filter->bits_set += bf_bits_add(&filter->geometry, filter->new_bits, hash);
-}
-
-/* Move the hashes of the list into new bits. */
-static void
-convert_to_bits(PgBloomJoinFilter *filter)
-{
+	const BfGeometry *geometry = &filter->geometry;
 	uint32		i;
 
-	filter->new_bits = alloc_bits(filter);
+	if (filter->new_bits == NULL)
+		filter->new_bits = alloc_bits(filter);
 	for (i = 0; i < filter->nhashes; i++)
 	{
 		if (i % BF_INTERRUPT_SPACING == 0)
 			CHECK_FOR_INTERRUPTS();
-		add_to_bits(filter, filter->hashes[i]);
+		if (i + PREFETCH_DISTANCE < filter->nhashes)
+			bf_bits_prefetch(geometry, filter->new_bits,
+							 filter->hashes[i + PREFETCH_DISTANCE]);
+		filter->bits_set += bf_bits_add(geometry, filter->new_bits,
+										filter->hashes[i]);
 	}
-	if (filter->hashes != NULL)
-		pfree(filter->hashes);
-	filter->hashes = NULL;
+	filter->nhashes = 0;
 }
 
-/*
- * The list takes a quarter of the limit.  The bits take the largest number of
- * blocks that is three times a power of two, so that they can be folded, and
- * within three quarters of the limit.
- */
-static void
-make_room(PgBloomJoinFilter *filter)
+/* Make the list larger, unless it takes a quarter of the limit. */
+static bool
+enlarge_list(PgBloomJoinFilter *filter)
 {
 	Size		max = filter->limit / 4 / sizeof(uint64);
 	Size		size = filter->hashes_size == 0 ? FIRST_HASHES :
 		(Size) filter->hashes_size * 2;
 
-	if (size <= max && size <= PG_UINT32_MAX)
-	{
-		filter->hashes = filter->hashes == NULL ?
-			MemoryContextAlloc(filter->context, size * sizeof(uint64)) :
-			repalloc_huge(filter->hashes, size * sizeof(uint64));
-		filter->hashes_size = (uint32) size;
-		return;
-	}
-	if (filter->shared_bits == NULL)
-	{
-		uint64		nblocks = 3;
-
-		while (nblocks * 2 * BF_CACHE_LINE <= filter->limit / 4 * 3 &&
-			   nblocks * 2 <= PG_UINT32_MAX)
-			nblocks *= 2;
-		set_geometry(&filter->geometry, nblocks);
-	}
-	convert_to_bits(filter);
+	if (filter->hashes_size > 0 && (size > max || size > PG_UINT32_MAX))
+		return false;
+	filter->hashes = filter->hashes == NULL ?
+		MemoryContextAlloc(filter->context, size * sizeof(uint64)) :
+		repalloc_huge(filter->hashes, size * sizeof(uint64));
+	filter->hashes_size = (uint32) size;
+	return true;
 }
 
 /*
- * Add the hash of a row of the inner side.
+ * The geometry of bits that take the hashes of a list that is full: the
+ * largest number of blocks that is three times a power of two, so that they
+ * can be folded, and within three quarters of the limit.
+ */
+static void
+choose_largest_geometry(PgBloomJoinFilter *filter)
+{
+	uint64		nblocks = 3;
+
+	while (nblocks * 2 * BF_CACHE_LINE <= filter->limit / 4 * 3 &&
+		   nblocks * 2 <= PG_UINT32_MAX)
+		nblocks *= 2;
+	set_geometry(&filter->geometry, nblocks);
+}
+
+/*
+ * Make room in a full list.
  *
  * A filter of which more than half the bits are set would let too many rows
  * pass, so collecting ends.  Shared bits must have the keys of all processes,
  * so there it goes on.
  */
-void
-pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash)
+static void
+make_room(PgBloomJoinFilter *filter)
 {
-	filter->counts->keys++;
-	if (filter->new_bits == NULL)
-	{
-		if (filter->nhashes == filter->hashes_size)
-			make_room(filter);
-		if (filter->new_bits == NULL)
-		{
-			filter->hashes[filter->nhashes++] = hash;
-			return;
-		}
-	}
-	add_to_bits(filter, hash);
+	if (filter->new_bits == NULL && enlarge_list(filter))
+		return;
+	if (filter->new_bits == NULL && filter->shared_bits == NULL)
+		choose_largest_geometry(filter);
+	move_to_bits(filter);
 	if (filter->shared_bits == NULL &&
 		filter->bits_set > bf_geometry_bits(&filter->geometry) / 2)
 	{
 		filter->counts->state = PGBLOOM_JOIN_OVER_LIMIT;
 		filter->collecting = false;
 		MemoryContextReset(filter->context);
+		filter->hashes = NULL;
 		filter->new_bits = NULL;
 	}
+}
+
+/* Add the hash of a row of the inner side. */
+void
+pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash)
+{
+	filter->counts->keys++;
+	if (filter->nhashes == filter->hashes_size)
+	{
+		make_room(filter);
+		if (!filter->collecting)
+			return;
+	}
+	filter->hashes[filter->nhashes++] = hash;
 }
 
 /*
@@ -328,22 +342,25 @@ pgbloom_join_publish(PgBloomJoinFilter *filter)
 	filter->collecting = false;
 	if (filter->shared_bits != NULL)
 	{
-		if (filter->new_bits == NULL)
-			convert_to_bits(filter);
+		move_to_bits(filter);
 		merge_shared(filter);
 		MemoryContextReset(filter->context);
+		filter->hashes = NULL;
 		filter->new_bits = NULL;
 		filter->bits = filter->shared_bits;
 	}
 	else
 	{
-		if (filter->new_bits == NULL)
-		{
+		bool		sized = filter->new_bits == NULL;
+
+		if (sized)
 			set_geometry(&filter->geometry, blocks_for(filter->nhashes));
-			convert_to_bits(filter);
-		}
-		else
+		move_to_bits(filter);
+		if (!sized)
 			fold(filter);
+		if (filter->hashes != NULL)
+			pfree(filter->hashes);
+		filter->hashes = NULL;
 		filter->bits = filter->new_bits;
 	}
 	filter->counts->size = bf_geometry_size(&filter->geometry);

@@ -100,10 +100,10 @@ typedef struct PgBloomJoinFilter
 	PgBloomJoinKey inner[PGBLOOM_MAX_JOIN_KEYS];
 	int			key_at[PGBLOOM_MAX_JOIN_KEYS];	/* among the join's keys */
 	bool		collecting;
-	uint64	   *hashes;			/* NULL if converted to bits */
+	uint64	   *hashes;			/* not yet in the bits; NULL before the first */
 	uint32		nhashes;
 	uint32		hashes_size;
-	uint8	   *new_bits;
+	uint8	   *new_bits;		/* NULL until the list is full */
 	uint64		bits_set;
 	Size		limit;			/* of memory, in bytes */
 	MemoryContext context;		/* of hashes and bits */
