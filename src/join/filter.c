@@ -167,7 +167,7 @@ blocks_for(double keys)
 {
 	double		nblocks = ceil(keys * PGBLOOM_JOIN_BITS_PER_KEY / (BF_CACHE_LINE * 8));
 
-	return (uint64) Max(nblocks, 1);
+	return (uint64) Min(Max(nblocks, 1), PG_UINT32_MAX);
 }
 
 /*

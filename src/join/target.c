@@ -480,14 +480,10 @@ List *
 pgbloom_join_targets(PlannedStmt *stmt, HashJoin *join, const Oid *families,
 					 bool rescanned)
 {
-	Search		search = {0};
+	Search		search = {stmt, join, families, rescanned, NIL};
 	Keys		keys = {0};
 	int			i;
 
-	search.stmt = stmt;
-	search.join = join;
-	search.families = families;
-	search.rescanned = rescanned;
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
 	{
