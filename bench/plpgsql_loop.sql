@@ -77,3 +77,11 @@ SELECT count(bloom_add(small, -1)) FROM rows;
 SELECT count(bloom_add(f, i))
   FROM (SELECT bloom_agg(-i, 0.01, 1000000) AS f FROM generate_series(1, 200000) i OFFSET 0) s,
 	generate_series(1000001, 1001000) i;
+
+-- A parameter in a statement of many rows is no variable that could be changed in place.
+CREATE FUNCTION pg_temp.copies(f bloom) RETURNS bigint LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+	RETURN (SELECT count(bloom_add(f, i)) FROM generate_series(1000001, 1001000) i);
+END $$;
+\echo the same with the filter as a parameter
+SELECT pg_temp.copies(f) FROM (SELECT bloom_agg(-i, 0.01, 1000000) AS f FROM generate_series(1, 200000) i OFFSET 0) s;

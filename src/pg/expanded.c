@@ -122,22 +122,33 @@ is_writable(Datum filter)
  * it may change the filter.  It should also if the argument is a variable or
  * parameter, so that the next iteration of a loop finds an expanded filter.
  * Any other result goes into a row, where it would be flattened.
+ *
+ * So does the result of INSERT ... SELECT bloom_add($1, key).  There, no call
+ * finds an expanded filter, so they are made in ever fewer calls: the second,
+ * the fourth, the eighth, and so on.
  */
 bool
 pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
 {
 #ifdef PGBLOOM_MODIFY_IN_PLACE
 	Node	   *call = fcinfo->flinfo->fn_expr;
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 	Node	   *argument;
 
 	if (is_writable(filter))
+	{
+		fn_cache->flat_calls = 0;
 		return true;
+	}
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)
 		return false;
 	argument = linitial(((FuncExpr *) call)->args);
-	return IsA(argument, Param) &&
-		((Param *) argument)->paramkind == PARAM_EXTERN;
+	if (!IsA(argument, Param) ||
+		((Param *) argument)->paramkind != PARAM_EXTERN)
+		return false;
+	fn_cache->flat_calls++;
+	return (fn_cache->flat_calls & (fn_cache->flat_calls - 1)) == 0;
 #else
 	(void) fcinfo;
 	(void) filter;

@@ -77,6 +77,7 @@ typedef struct PgBloomFnCache
 	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
 	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
 	PgBloomIndexCache *index_cache; /* NULL until an index is probed */
+	uint32		flat_calls;		/* since one was given an expanded filter */
 	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
