@@ -43,33 +43,6 @@ enum
 	INFO_CURRENT_FPP, NINFO
 };
 
-/* Fill in the columns about bits, which are NULL while there is no layer. */
-static void
-set_bits_columns(const BfView *view, Datum *values, bool *nulls)
-{
-	uint64		bits = 0;
-	uint64		bits_set = 0;
-	int			i;
-
-	if (view->nlayers == 0)
-	{
-		nulls[INFO_BITS] = nulls[INFO_HASHES] = nulls[INFO_BLOCK_BITS] = true;
-		nulls[INFO_BITS_SET] = nulls[INFO_FILL] = true;
-		return;
-	}
-	for (i = 0; i < view->nlayers; i++)
-	{
-		bits += bf_geometry_bits(&view->layers[i].geometry);
-		bits_set += view->layers[i].bits_set;
-	}
-	values[INFO_BITS] = Int64GetDatum((int64) bits);
-	values[INFO_HASHES] = Int32GetDatum(view->layers[i - 1].geometry.k);
-	values[INFO_BLOCK_BITS] =
-		Int32GetDatum(1 << view->layers[i - 1].geometry.block_log2);
-	values[INFO_BITS_SET] = Int64GetDatum((int64) bits_set);
-	values[INFO_FILL] = Float8GetDatum((double) bits_set / (double) bits);
-}
-
 Datum
 bloom_index_info(PG_FUNCTION_ARGS)
 {
@@ -98,7 +71,7 @@ bloom_index_info(PG_FUNCTION_ARGS)
 	values[INFO_LAYERS] = Int32GetDatum(view.nlayers);
 	values[INFO_PAGES] = Int64GetDatum((int64) pages);
 	values[INFO_BYTES] = Int64GetDatum((int64) pages * BLCKSZ);
-	set_bits_columns(&view, values, nulls);
+	pgbloom_set_bits_columns(&view, &values[INFO_BITS], &nulls[INFO_BITS]);
 	values[INFO_CARDINALITY] = Int64GetDatum((int64) keys);
 	values[INFO_KEYS_SINCE_BUILD] =
 		Int64GetDatum((int64) fmax(keys - (double) index.meta.keys_built, 0));

@@ -174,6 +174,8 @@ extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 
 /* row_type.c */
 extern TupleDesc pgbloom_row_type(FunctionCallInfo fcinfo, int ncolumns);
+extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
+									 bool *nulls);
 
 /* types.c */
 extern bool pgbloom_is_ours(Oid class, Oid object);

@@ -29,3 +29,34 @@ pgbloom_row_type(FunctionCallInfo fcinfo, int ncolumns)
 				 errhint("Run ALTER EXTENSION bloomfilter UPDATE.")));
 	return BlessTupleDesc(descriptor);
 }
+
+/*
+ * Fill in the columns that bloom_info() and bloom_index_info() have about
+ * bits: bits, hashes, block_bits, bits_set and fill.  They are NULL while
+ * there is no layer.
+ */
+void
+pgbloom_set_bits_columns(const BfView *view, Datum *values, bool *nulls)
+{
+	const BfGeometry *last;
+	uint64		bits = 0;
+	uint64		bits_set = 0;
+	int			i;
+
+	if (view->nlayers == 0)
+	{
+		memset(nulls, true, 5 * sizeof(bool));
+		return;
+	}
+	for (i = 0; i < view->nlayers; i++)
+	{
+		bits += bf_geometry_bits(&view->layers[i].geometry);
+		bits_set += view->layers[i].bits_set;
+	}
+	last = &view->layers[view->nlayers - 1].geometry;
+	values[0] = Int64GetDatum((int64) bits);
+	values[1] = Int32GetDatum(last->k);
+	values[2] = Int32GetDatum(1 << last->block_log2);
+	values[3] = Int64GetDatum((int64) bits_set);
+	values[4] = Float8GetDatum((double) bits_set / (double) bits);
+}

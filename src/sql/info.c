@@ -55,35 +55,6 @@ enum
 	INFO_EXCLUDED, NINFO
 };
 
-/* Fill in the columns about bits.  They are NULL for a sparse filter. */
-static void
-set_bits_columns(const BfView *view, Datum *values, bool *nulls)
-{
-	const BfGeometry *last;
-	uint64		bits = 0;
-	uint64		bits_set = 0;
-	int			i;
-
-	if (view->nlayers == 0)
-	{
-		nulls[INFO_BITS] = nulls[INFO_HASHES] = nulls[INFO_BLOCK_BITS] = true;
-		nulls[INFO_BITS_SET] = nulls[INFO_FILL] = true;
-		return;
-	}
-
-	for (i = 0; i < view->nlayers; i++)
-	{
-		bits += bf_geometry_bits(&view->layers[i].geometry);
-		bits_set += view->layers[i].bits_set;
-	}
-	last = &view->layers[view->nlayers - 1].geometry;
-	values[INFO_BITS] = Int64GetDatum((int64) bits);
-	values[INFO_HASHES] = Int32GetDatum(last->k);
-	values[INFO_BLOCK_BITS] = Int32GetDatum(1 << last->block_log2);
-	values[INFO_BITS_SET] = Int64GetDatum((int64) bits_set);
-	values[INFO_FILL] = Float8GetDatum((double) bits_set / (double) bits);
-}
-
 Datum
 bloom_info(PG_FUNCTION_ARGS)
 {
@@ -106,7 +77,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	nulls[INFO_EXPECTED] = params->expected == 0;
 	values[INFO_SEED] = Int64GetDatum((int64) params->seed);
 	values[INFO_LAYERS] = Int32GetDatum(view.nlayers);
-	set_bits_columns(&view, values, nulls);
+	pgbloom_set_bits_columns(&view, &values[INFO_BITS], &nulls[INFO_BITS]);
 	values[INFO_CARDINALITY] =
 		Int64GetDatum((int64) rint(bf_cardinality(&view)));
 	values[INFO_CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
