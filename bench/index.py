@@ -20,6 +20,7 @@ KINDS = {
     'btree': 'USING btree ({column})',
     'hash': 'USING hash ({column})',
     'BRIN bloom': 'USING brin ({column} {operators}_bloom_ops)',
+    'contrib/bloom': 'USING bloom ({column})',
     'bloomfilter': 'USING bloomfilter ({column}) WITH (fpp = 0.001)',
 }
 INSERTED = {'no index': None, 'btree': KINDS['btree'], 'hash': KINDS['hash'],
@@ -38,23 +39,38 @@ def run(bench, section):
 # --- in the server of the other sections ---
 
 def size_and_build(bench, section):
+    """Of each kind of index, over text; and looking up absent keys in it, without sequential scans."""
     bench.provide('urls')
-    sizes = {}
+    sizes, lookup_times = {}, {}
+    number = bench.scale(20, 5)
+
+    def look_up(session, name):
+        question = "bloom_index_contains('built', url)" if name == 'bloomfilter' else \
+            'EXISTS (SELECT FROM urls u WHERE u.url = q.url)'
+        session.execute('SELECT ' + question + " FROM (VALUES ('')) q (url)")       # reads what stays in memory
+        began = time.perf_counter()
+        session.execute("SELECT %s FROM (SELECT 'absent ' || i AS url FROM generate_series(1, %d) i OFFSET 0) q" %
+                        (question, number))
+        return (time.perf_counter() - began) / number
 
     def build(session, name):
         began = time.perf_counter()
         session.execute('CREATE INDEX built ON urls ' + KINDS[name].format(column='url', operators='text'))
         timing = Timing(time.perf_counter() - began, 0)
         sizes[name] = session.value("SELECT pg_relation_size('built')")
+        lookup_times.setdefault(name, []).append(look_up(session, name))
         session.execute('DROP INDEX built')
         return timing
 
-    with bench.session(statement_timeout=0) as session:
+    with bench.session(statement_timeout=0, enable_seqscan='off') as session:
+        session.execute('CREATE EXTENSION IF NOT EXISTS bloom')
         timings = bench.in_turns({name: lambda name=name: build(session, name) for name in KINDS})
-    section.text('Size and time to build, over {:,} URLs; parallel workers as PostgreSQL chooses.'.format(bench.rows))
-    section.table(['', 'size', 'bytes a key', 'build, s'], [
+    section.text('''Size and time to build, over {:,} URLs, with parallel workers as PostgreSQL chooses; and the time of one
+        of {} lookups of absent URLs in a statement.'''.format(bench.rows, number))
+    section.table(['', 'size', 'bytes a key', 'build, s', 'lookup, ms'], [
         [name, as_bytes(sizes[name]), significant(sizes[name] / bench.rows),
-         significant(statistics.median(t.wall for t in series))] for name, series in timings.items()])
+         significant(statistics.median(t.wall for t in series)),
+         significant(statistics.median(lookup_times[name]) * 1e3)] for name, series in timings.items()])
     section.target('index size', [sizes['bloomfilter']], [sizes['btree']])
     section.target('index build', timings['bloomfilter'], timings['btree'], 'wall')
 

@@ -82,6 +82,22 @@ or_words(uint8_t *to, const uint8_t *from, size_t size)
 	}
 }
 
+static inline uint64_t
+or_and_count_words(uint8_t *to, const uint8_t *from, size_t size)
+{
+	uint64_t	count = 0;
+	size_t		i;
+
+	for (i = 0; i < size; i += 8)
+	{
+		uint64_t	word = load_word(to + i) | load_word(from + i);
+
+		memcpy(to + i, &word, sizeof(word));
+		count += count_word(word);
+	}
+	return count;
+}
+
 static inline void
 and_words(uint8_t *to, const uint8_t *with, size_t size)
 {
@@ -114,6 +130,12 @@ WITH_POPCNT static uint64_t
 count_or_by_popcnt(const uint8_t *x, const uint8_t *y, size_t size)
 {
 	return count_or_words(x, y, size);
+}
+
+WITH_POPCNT static uint64_t
+or_and_count_by_popcnt(uint8_t *to, const uint8_t *from, size_t size)
+{
+	return or_and_count_words(to, from, size);
 }
 #endif
 
@@ -201,11 +223,28 @@ for_each_chunk(const BfInterrupts *interrupts, WordsFunction operation,
 	}
 }
 
-void
+/* OR bits into others; returns how many of these are set then. */
+uint64_t
 bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
 			 size_t size)
 {
-	for_each_chunk(interrupts, or_words, to, from, size);
+	uint64_t	count = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+#ifdef HAVE_POPCNT
+		if (HAVE_POPCNT)
+		{
+			count += or_and_count_by_popcnt(to + at, from + at, n);
+			continue;
+		}
+#endif
+		count += or_and_count_words(to + at, from + at, n);
+	}
+	return count;
 }
 
 void

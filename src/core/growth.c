@@ -135,51 +135,68 @@ bf_build_layers_add(BfBuilder *b, uint64_t hash, uint32_t remaining)
 }
 
 /*
+ * The layer to OR another one of equal geometry into: that which it adds the
+ * fewest bits to, if the result is not over full; NULL if there is none.
+ */
+static BfBuildLayer *
+find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
+		  uint64_t bits_set)
+{
+	const BfInterrupts *interrupts = &b->env.interrupts;
+	size_t		size = bf_geometry_size(geometry);
+	BfBuildLayer *equal[BF_MAX_LAYERS];
+	BfBuildLayer *best = NULL;
+	uint64_t	best_added = 0;
+	int			nequal = 0;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
+			equal[nequal++] = &b->layers[i];
+	}
+
+	/* Often there is one with room in any case: no need to read the bits. */
+	if (nequal == 1 && equal[0]->bits_set + bits_set <= equal[0]->bits_full)
+		return equal[0];
+
+	for (i = 0; i < nequal; i++)
+	{
+		uint64_t	set = bf_bitmap_count_or(interrupts, equal[i]->bits, bits,
+											 size);
+		uint64_t	added = set - equal[i]->bits_set;
+
+		/* If one is a subset of the other, the result is no fuller. */
+		if (set > equal[i]->bits_full && added > 0 && set > bits_set)
+			continue;
+		if (best == NULL || added < best_added)
+		{
+			best = equal[i];
+			best_added = added;
+		}
+	}
+	return best;
+}
+
+/*
  * Take in a layer of another filter, with this many bits set.  It is ORed
- * into the layer of equal geometry that it adds the fewest bits to, if the
- * result is not over full; else it is appended.
+ * into a layer of equal geometry that has room, or else appended.
  */
 BfStatus
 bf_build_layers_take_in(BfBuilder *b, const BfGeometry *geometry,
 						const uint8_t *bits, uint64_t bits_set)
 {
-	const BfInterrupts *interrupts = &b->env.interrupts;
-	size_t		size = bf_geometry_size(geometry);
-	BfBuildLayer *best = NULL;
-	uint64_t	best_set = 0;
-	int			i;
+	BfBuildLayer *layer = find_room(b, geometry, bits, bits_set);
 
-	for (i = 0; i < b->nlayers; i++)
-	{
-		BfBuildLayer *layer = &b->layers[i];
-		uint64_t	set;
-
-		if (!bf_geometry_equal(&layer->geometry, geometry))
-			continue;
-		set = bf_bitmap_count_or(interrupts, layer->bits, bits, size);
-
-		/* If one is a subset of the other, the result is no fuller. */
-		if (set > layer->bits_full &&
-			set > layer->bits_set && set > bits_set)
-			continue;
-		if (best == NULL ||
-			set - layer->bits_set < best_set - best->bits_set)
-		{
-			best = layer;
-			best_set = set;
-		}
-	}
-
-	if (best == NULL)
+	if (layer == NULL)
 	{
 		BfStatus	status = bf_build_layers_append(b, geometry);
 
 		if (status != BF_OK)
 			return status;
-		best = &b->layers[b->nlayers - 1];
-		best_set = bits_set;
+		layer = &b->layers[b->nlayers - 1];
 	}
-	bf_bitmap_or(interrupts, best->bits, bits, size);
-	best->bits_set = best_set;
+	layer->bits_set = bf_bitmap_or(&b->env.interrupts, layer->bits, bits,
+								   bf_geometry_size(geometry));
 	return BF_OK;
 }

@@ -414,7 +414,8 @@ test_kernels(void)
 		bf_bitmap_and(&env.env.interrupts, z, y, size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
-		bf_bitmap_or(&env.env.interrupts, x + at, y, size);
+		CHECK(bf_bitmap_or(&env.env.interrupts, x + at, y, size) ==
+			  reference_count(both, size), "union of %zu bytes", size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
 			CHECK(x[i] == 0xEE, "written before the first block");
