@@ -144,8 +144,12 @@ EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT count(*) $join});
 
 #
 # While the primary changes all of these tables, every key that a snapshot of
-# the replica sees is found in the same snapshot.
+# the replica sees is found in the same snapshot.  The slot keeps the primary
+# from pruning its catalogs: replay would wait there until the snapshot is gone,
+# with locks for which the snapshot's session may wait.
 #
+$primary->safe_psql('postgres',
+	q{SELECT pg_create_logical_replication_slot('catalogs', 'pgoutput')});
 my $dir = PostgreSQL::Test::Utils::tempdir();
 PostgreSQL::Test::Utils::append_to_file(
 	"$dir/load", q{
@@ -212,11 +216,8 @@ SELECT layers >= 1 FROM bloom_index_info('item_ids')}),
 
 #
 # A snapshot of the replica sees rows that the primary deleted before it built
-# an index.  The slot keeps the primary from pruning its catalogs: replay would
-# wait there until the snapshot is gone.
+# an index.
 #
-$primary->safe_psql('postgres',
-	q{SELECT pg_create_logical_replication_slot('catalogs', 'pgoutput')});
 my $create = 'ON few USING bloomfilter (id)';
 my @rebuilds = (
 	'REINDEX INDEX few_ids',
