@@ -9,6 +9,7 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/relation.h"
 #include "access/transam.h"
@@ -22,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 /* The type of the indexed column or expression. */
 Oid
@@ -77,6 +79,35 @@ snapshot_is_from(uint64 transaction)
 	if (TransactionXmin > (uint32) next)
 		epoch--;
 	return (epoch << 32 | TransactionXmin) >= transaction;
+}
+
+/*
+ * Does the snapshot see the transactions that built the index and made it
+ * valid?  A snapshot of a standby may be older, and see rows that were deleted
+ * before the index was built: the primary keeps such rows for its own
+ * snapshots only.  REINDEX writes a new row of pg_class, and what sets
+ * indisvalid one of pg_index.
+ */
+static bool
+standby_snapshot_sees_build(Relation index)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	HeapTuple	tuple;
+	TransactionId built;
+	TransactionId validated;
+
+	if (!snapshot->takenDuringRecovery)
+		return true;
+	tuple = SearchSysCache1(RELOID,
+							ObjectIdGetDatum(RelationGetRelid(index)));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u",
+			 RelationGetRelid(index));
+	built = HeapTupleHeaderGetXmin(tuple->t_data);
+	validated = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
+	ReleaseSysCache(tuple);
+	return !XidInMVCCSnapshot(built, snapshot) &&
+		!XidInMVCCSnapshot(validated, snapshot);
 }
 
 /*
@@ -181,7 +212,8 @@ bfi_open(BfiIndex *index, Oid oid)
 		return true;
 	PredicateLockRelation(index->relation, GetActiveSnapshot());
 	bfi_read_meta(index->relation, &index->meta);
-	return snapshot_is_from(index->meta.complete_from);
+	return snapshot_is_from(index->meta.complete_from) &&
+		standby_snapshot_sees_build(index->relation);
 }
 
 void

@@ -171,33 +171,108 @@ SELECT format('EXECUTE probe (%L)', f) FROM stored \\gexec
 }
 
 #
-# A filter of the whole table: each server makes one of its part.  The planner
-# has to know how many rows there are, to see that it is cheaper there.
+# A filter of the whole table: each server makes one of its part, both at the
+# same time.  The planner has to know how many rows there are, to see that it
+# is cheaper there.
 #
-$here->safe_psql('postgres', 'ANALYZE visits_north, visits_south');
-my $built = q{
-SELECT bloom_union_agg(f) AS f FROM (
-	SELECT bloom_agg(page, 0.001, 5000) AS f FROM visits_north
-	UNION ALL
-	SELECT bloom_agg(page, 0.001, 5000) FROM visits_south) AS parts};
-my $grouped = q{
-SELECT bloom_union_agg(f) AS f FROM (
-	SELECT region, bloom_agg(page, 0.001, 5000) AS f FROM visits
-	GROUP BY region) AS parts};
-
-foreach my $query ($built, $grouped)
+foreach my $node ($north, $south)
 {
-	my $what = $query eq $built ? 'by hand' : 'by groups';
-	my $sql = plan_of($query, '', 'Remote SQL');
-	my $remote = () = $sql =~ /bloom_agg\(/g;
+	my $region = $node->name;
 
-	is($remote, 2, "each server builds its filter, $what") or diag($sql);
-	is(rows_travelled($query), 2, "only filters travel, $what");
-	is( $here->safe_psql('postgres',
-			"SELECT f = (SELECT bloom_agg(page, 0.001, 5000) FROM visits) FROM ($query) AS united"
-		),
-		't',
-		"their union is the filter of all, $what");
+	$node->safe_psql(
+		'postgres', q{
+CREATE TABLE daily AS
+	SELECT region, visitor % 200 AS day, bloom_agg(page, 0.001, 5000) AS pages,
+		   bloom_agg(visitor) AS visitors
+	FROM visits GROUP BY 1, 2;
+ANALYZE daily});
+	$here->safe_psql('postgres',
+		"ALTER SERVER $region OPTIONS (ADD async_capable 'true')");
+}
+$here->safe_psql(
+	'postgres', q{
+CREATE TABLE daily (region text, day int, pages bloom, visitors bloom)
+	PARTITION BY LIST (region);
+CREATE FOREIGN TABLE daily_north PARTITION OF daily
+	FOR VALUES IN ('north') SERVER north OPTIONS (table_name 'daily');
+CREATE FOREIGN TABLE daily_south PARTITION OF daily
+	FOR VALUES IN ('south') SERVER south OPTIONS (table_name 'daily');
+ANALYZE visits_north, visits_south, daily_north, daily_south});
+my %tables = (
+	'bloom_agg(page, 0.001, 5000)' => 'visits',
+	'bloom_agg_hash(bloom_hash(page), 0.001, 5000)' => 'visits',
+	'bloom_union_agg(pages)' => 'daily');
+foreach my $aggregate (sort keys %tables)
+{
+	my $table = $tables{$aggregate};
+	my $whole = "SELECT $aggregate AS f FROM $table";
+	my %parts = (
+		'UNION ALL' => "SELECT $aggregate AS f FROM ${table}_north"
+		  . " UNION ALL SELECT $aggregate FROM ${table}_south",
+		'GROUP BY' => "$whole GROUP BY region");
+	my ($name) = $aggregate =~ /^(\w+)/;
+
+	# To the planner, few rows travel cheaply, however wide they are.
+	delete $parts{'GROUP BY'} if $table eq 'daily';
+
+	foreach my $how (sort keys %parts)
+	{
+		my $query =
+		  "SELECT bloom_union_agg(f) AS f FROM ($parts{$how}) AS parts";
+		my $sql = plan_of($query, '', 'Remote SQL');
+		my $remote = () = $sql =~ /$name\(/g;
+		my $async = () = plan_of($query, '', 'Async Capable') =~ /true/g;
+
+		is($remote, 2, "each server builds its filter: $name, $how")
+		  or diag($sql);
+		is($async, 2, "both at the same time: $name, $how");
+		is(rows_travelled($query), 2, "only filters travel: $name, $how");
+		is( $here->safe_psql(
+				'postgres', "SELECT f = ($whole) FROM ($query) AS united"),
+			't',
+			"their union is the filter of all: $name, $how");
+	}
+
+	# postgres_fdw does not send partial aggregates.
+	unlike(plan_of($whole, '', 'Remote SQL'),
+		qr/$name/, "of the whole table, $name is not sent");
+}
+
+# Nor does it send aggregates by other columns than the partition key, and
+# functions in a select list.
+unlike(
+	plan_of(
+		'SELECT day, bloom_union_agg(pages) FROM daily GROUP BY day',
+		'', 'Remote SQL'),
+	qr/bloom/,
+	'by another column, bloom_union_agg is not sent');
+unlike(
+	plan_of('SELECT bloom_cardinality(pages) FROM daily', '', 'Remote SQL'),
+	qr/bloom/, 'a function in a select list is not sent');
+
+# Filters that the servers keep are probed there, if the key has no collation.
+# Both have two visits of that day, to two pages.
+my %probes = (
+	q{bloom_contains_hash(pages, bloom_hash('known 110'::text))} =>
+	  qr/bloom_contains_hash\(pages, '?-?\d+'?::bigint\)/,
+	q{visitors @> 110} => qr/visitors OPERATOR\(public\.@>\) 110/,
+	q{pages @> 'known 110'::text} => undef);
+foreach my $probe (sort keys %probes)
+{
+	my $query = "SELECT region, day FROM daily WHERE $probe";
+	my $sql = plan_of($query, '', 'Remote SQL');
+
+	if (defined $probes{$probe})
+	{
+		my $sent = () = $sql =~ /$probes{$probe}/g;
+		is($sent, 2, "$probe is in the remote SQL") or diag($sql);
+	}
+	else
+	{
+		unlike($sql, qr/bloom|@>/, "$probe is not sent");
+	}
+	is($here->safe_psql('postgres', "$query ORDER BY region"),
+		"north|110\nsouth|110", "$probe finds the day on each server");
 }
 
 #
