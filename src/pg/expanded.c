@@ -9,7 +9,7 @@
  * agrees and if the value is an expanded object (utils/expandeddatum.h).  An
  * expanded filter is a builder of the core in a memory context of its own.
  *
- * Expanded filters are made only where a function adds to a variable or a
+ * Functions make expanded filters only where they add to a variable or a
  * parameter, and never on earlier servers.  Whatever needs an image flattens
  * them.  Functions that are likely to be used in such loops read the builder
  * without flattening it.
@@ -17,6 +17,10 @@
  * Results are the same as with images.  So an error leaves a writable filter
  * as it was, and a change that would not give the same image in place, such as
  * growth, is made in a copy, as for an image.
+ *
+ * The state of an aggregate with transition type bloom is an expanded filter
+ * as well, on all servers.  It ends with an error of the query, so it is
+ * always changed in place.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +34,7 @@
 typedef struct PgBloomExpanded
 {
 	ExpandedObjectHeader header;
-	BfBuilder	builder;		/* hashes distinct, layers only if too many */
+	PgBloomBatch batch;
 } PgBloomExpanded;
 
 PG_FUNCTION_INFO_V1(bloom_add_support);
@@ -38,7 +42,8 @@ PG_FUNCTION_INFO_V1(bloom_add_support);
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
-	BfBuilder  *builder = &((PgBloomExpanded *) header)->builder;
+	BfBuilder  *builder =
+		pgbloom_batch_builder(&((PgBloomExpanded *) header)->batch);
 	size_t		size;
 
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
@@ -51,28 +56,42 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 	if (size != get_flat_size(header))
 		elog(ERROR, "unexpected size of an expanded Bloom filter");
 	SET_VARSIZE(result, size);
-	bf_builder_write(&((PgBloomExpanded *) header)->builder,
+	bf_builder_write(&((PgBloomExpanded *) header)->batch.builder,
 					 (uint8_t *) VARDATA(result));
 }
 
 static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
 
+/* Make an empty expanded filter in a child of a memory context. */
+static PgBloomExpanded *
+make_expanded(MemoryContext parent, const BfParams *params)
+{
+	MemoryContext context = AllocSetContextCreate(parent,
+												  "expanded Bloom filter",
+												  ALLOCSET_START_SMALL_SIZES);
+	PgBloomExpanded *expanded = MemoryContextAllocZero(context,
+													   sizeof(*expanded));
+	BfEnv		env = pgbloom_env(context);
+
+	EOH_init_header(&expanded->header, &methods, context);
+	bf_builder_init(&expanded->batch.builder, &env, params);
+	return expanded;
+}
+
 /* Make an expanded filter with the content of an image. */
 static PgBloomExpanded *
 expand(const struct varlena *filter)
 {
-	MemoryContext context;
 	PgBloomExpanded *expanded;
+	BfBuilder  *builder;
 	BfView		view;
 
 	pgbloom_open(filter, &view);
-	context = AllocSetContextCreate(CurrentMemoryContext,
-									"expanded Bloom filter",
-									ALLOCSET_START_SMALL_SIZES);
-	expanded = MemoryContextAlloc(context, sizeof(*expanded));
-	EOH_init_header(&expanded->header, &methods, context);
-	pgbloom_load(&expanded->builder, context, &view);
-	bf_builder_expect_probes(&expanded->builder);
+	expanded = make_expanded(CurrentMemoryContext, &view.params);
+	builder = &expanded->batch.builder;
+	pgbloom_check(bf_builder_merge(builder, &view), &builder->params,
+				  &view.params);
+	bf_builder_expect_probes(builder);
 	return expanded;
 }
 
@@ -100,20 +119,34 @@ get_expanded(Datum filter)
 		(PgBloomExpanded *) header : NULL;
 }
 
+static bool
+is_writable(Datum filter)
+{
+	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
+		get_expanded(filter) != NULL;
+}
+
 /* The builder of an expanded filter; NULL for any other value. */
 BfBuilder *
 pgbloom_expanded(Datum filter)
 {
 	PgBloomExpanded *expanded = get_expanded(filter);
 
-	return expanded == NULL ? NULL : &expanded->builder;
+	return expanded == NULL ? NULL : pgbloom_batch_builder(&expanded->batch);
 }
 
-static bool
-is_writable(Datum filter)
+/* A new expanded filter, without keys, that may be changed. */
+Datum
+pgbloom_expanded_make(MemoryContext parent, const BfParams *params)
 {
-	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
-		get_expanded(filter) != NULL;
+	return EOHPGetRWDatum(&make_expanded(parent, params)->header);
+}
+
+/* The builder and its batch, of an expanded filter that may be changed. */
+PgBloomBatch *
+pgbloom_expanded_batch(Datum filter)
+{
+	return is_writable(filter) ? &get_expanded(filter)->batch : NULL;
 }
 
 /*
@@ -191,7 +224,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 	}
 
 	copy = expand_copy(filter);
-	builder = &copy->builder;
+	builder = &copy->batch.builder;
 	pgbloom_check(bf_builder_set_key_type(builder, key_type),
 				  &builder->params, NULL);
 	for (i = 0; i < n; i++)
