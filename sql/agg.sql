@@ -301,7 +301,7 @@ DROP AGGREGATE add_labels(bloom_key);
 --
 -- User-defined aggregates from our functions, and our functions elsewhere
 --
-CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_union_agg_finalfn,
+CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_finalfn,
   COMBINEFUNC = bloom_agg_combinefn, SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn, PARALLEL = SAFE);
 SELECT doubled(k, 0.01) @> 1 AS found FROM generate_series(1, 100) k;
 -- two aggregates share a state, which is then serialized twice

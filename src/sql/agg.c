@@ -15,8 +15,6 @@
 
 #include <math.h>
 
-#include "nodes/execnodes.h"
-
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
@@ -29,20 +27,6 @@ PG_FUNCTION_INFO_V1(bloom_agg_hash_finalfn);
 #define FPP_ARG			2
 #define EXPECTED_ARG	3
 #define SEED_ARG		4
-
-/*
- * Is the state going to be combined with those of other processes?  The
- * executor tells.  Another caller, which is known by the missing expression,
- * is the aggregate by which Citus builds a partial state on each server.
- */
-static bool
-is_partial(FunctionCallInfo fcinfo)
-{
-	if (fcinfo->flinfo->fn_expr == NULL)
-		return true;
-	return IsA(fcinfo->context, AggState) &&
-		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
-}
 
 /* Parameters as a message shows them; NaN stands for NULL. */
 typedef struct ShownParams
@@ -147,14 +131,6 @@ get_parameters(FunctionCallInfo fcinfo, BfParams *params)
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 }
 
-static void
-prepare_builder(FunctionCallInfo fcinfo, BfBuilder *builder)
-{
-	bf_builder_compact_at_end(builder);
-	if (is_partial(fcinfo))
-		bf_builder_keep_hashes(builder);
-}
-
 /*
  * The state of type internal to which a row is added.  A row with a NULL key
  * has parameters as well, so it creates the state and is checked.
@@ -170,7 +146,7 @@ get_row_state(FunctionCallInfo fcinfo)
 	{
 		get_parameters(fcinfo, &params);
 		state = pgbloom_agg_make_state(context, &params);
-		prepare_builder(fcinfo, &state->batch.builder);
+		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
 	}
 	check_arguments(fcinfo, &pgbloom_agg_batch(state)->builder.params);
 	return state;
@@ -188,10 +164,11 @@ get_row_filter(FunctionCallInfo fcinfo)
 	{
 		get_parameters(fcinfo, &params);
 		state = pgbloom_expanded_make(context, &params);
-		prepare_builder(fcinfo, pgbloom_expanded(state));
+		pgbloom_agg_prepare(fcinfo, pgbloom_expanded(state), true);
 	}
 	else
-		state = pgbloom_agg_writable(context, PG_GETARG_DATUM(0));
+		state = pgbloom_agg_writable(fcinfo, context, PG_GETARG_DATUM(0),
+									 true);
 	check_arguments(fcinfo, &pgbloom_expanded_batch(state)->builder.params);
 	return state;
 }
@@ -294,7 +271,7 @@ bloom_agg_combinefn(PG_FUNCTION_ARGS)
 	if (state == NULL)
 	{
 		state = pgbloom_agg_make_state(context, &view.params);
-		bf_builder_compact_at_end(&state->batch.builder);
+		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
 	}
 	merge_partial(pgbloom_batch_builder(pgbloom_agg_batch(state)), &view);
 	PG_RETURN_POINTER(state);
@@ -306,7 +283,7 @@ bloom_agg_combinefn(PG_FUNCTION_ARGS)
 Datum
 bloom_agg_hash_combinefn(PG_FUNCTION_ARGS)
 {
-	return pgbloom_agg_combine(fcinfo, merge_partial);
+	return pgbloom_agg_combine(fcinfo, merge_partial, true);
 }
 
 /*
@@ -341,9 +318,10 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
 static Datum
 finish(FunctionCallInfo fcinfo, BfBuilder *builder)
 {
-	Bloom	   *result = pgbloom_result(builder,
-										builder->params.expected == 0);
+	Bloom	   *result;
 
+	bf_builder_end_keep(builder);
+	result = pgbloom_result(builder, builder->params.expected == 0);
 	warn_of_growth(fcinfo, result);
 	PG_RETURN_BLOOM_P(result);
 }

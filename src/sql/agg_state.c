@@ -22,6 +22,8 @@
  */
 #include "sql/agg_state.h"
 
+#include "nodes/execnodes.h"
+
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 
@@ -39,6 +41,31 @@ pgbloom_agg_context(FunctionCallInfo fcinfo)
 				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
 				 errhint("Use bloom_agg, bloom_agg_hash, bloom_union_agg or bloom_intersection_agg.")));
 	return context;
+}
+
+/*
+ * Is the state going to be combined with those of other processes?  The
+ * executor tells.  Another caller, which does not pass the expression of the
+ * call, is the aggregate with which Citus builds and combines partial states.
+ */
+static bool
+is_partial(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_expr == NULL)
+		return true;
+	return IsA(fcinfo->context, AggState) &&
+		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
+}
+
+/* Prepare the empty builder of a new state for what becomes of it. */
+void
+pgbloom_agg_prepare(FunctionCallInfo fcinfo, BfBuilder *builder,
+					bool compact_at_end)
+{
+	if (compact_at_end)
+		bf_builder_compact_at_end(builder);
+	if (is_partial(fcinfo))
+		bf_builder_keep_hashes(builder);
 }
 
 /* The state of type internal in an argument, or NULL. */
@@ -117,12 +144,13 @@ bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 
 /* A new state of type bloom with the content of a filter. */
 static Datum
-start_from(MemoryContext context, const BfView *view)
+start_from(FunctionCallInfo fcinfo, MemoryContext context, const BfView *view,
+		   bool compact_at_end)
 {
 	Datum		state = pgbloom_expanded_make(context, &view->params);
 	BfBuilder  *builder = pgbloom_expanded(state);
 
-	bf_builder_compact_at_end(builder);
+	pgbloom_agg_prepare(fcinfo, builder, compact_at_end);
 	pgbloom_agg_merge(builder, view);
 	return state;
 }
@@ -132,14 +160,15 @@ start_from(MemoryContext context, const BfView *view)
  * one that is an image, such as the initial state of a user-defined aggregate.
  */
 Datum
-pgbloom_agg_writable(MemoryContext context, Datum state)
+pgbloom_agg_writable(FunctionCallInfo fcinfo, MemoryContext context,
+					 Datum state, bool compact_at_end)
 {
 	BfView		view;
 
 	if (pgbloom_expanded_batch(state) != NULL)
 		return state;
 	pgbloom_open(PG_DETOAST_DATUM_PACKED(state), &view);
-	return start_from(context, &view);
+	return start_from(fcinfo, context, &view, compact_at_end);
 }
 
 /*
@@ -147,7 +176,8 @@ pgbloom_agg_writable(MemoryContext context, Datum state)
  * a partial state and is not changed: (bloom, bloom) returns bloom
  */
 Datum
-pgbloom_agg_combine(FunctionCallInfo fcinfo, PgBloomAggOperation operation)
+pgbloom_agg_combine(FunctionCallInfo fcinfo, PgBloomAggOperation operation,
+					bool compact_at_end)
 {
 	MemoryContext context = pgbloom_agg_context(fcinfo);
 	Datum		state;
@@ -157,8 +187,9 @@ pgbloom_agg_combine(FunctionCallInfo fcinfo, PgBloomAggOperation operation)
 		return pgbloom_unchanged(fcinfo);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &view);
 	if (PG_ARGISNULL(0))
-		return start_from(context, &view);
-	state = pgbloom_agg_writable(context, PG_GETARG_DATUM(0));
+		return start_from(fcinfo, context, &view, compact_at_end);
+	state = pgbloom_agg_writable(fcinfo, context, PG_GETARG_DATUM(0),
+								 compact_at_end);
 	operation(pgbloom_expanded(state), &view);
 	return state;
 }

@@ -31,9 +31,14 @@ extern PgBloomAggState *pgbloom_agg_get_state(FunctionCallInfo fcinfo,
 extern PgBloomAggState *pgbloom_agg_make_state(MemoryContext context,
 											   const BfParams *params);
 extern PgBloomBatch *pgbloom_agg_batch(PgBloomAggState *state);
-extern Datum pgbloom_agg_writable(MemoryContext context, Datum state);
+extern void pgbloom_agg_prepare(FunctionCallInfo fcinfo, BfBuilder *builder,
+								bool compact_at_end);
+extern Datum pgbloom_agg_writable(FunctionCallInfo fcinfo,
+								  MemoryContext context, Datum state,
+								  bool compact_at_end);
 extern Datum pgbloom_agg_combine(FunctionCallInfo fcinfo,
-								 PgBloomAggOperation operation);
+								 PgBloomAggOperation operation,
+								 bool compact_at_end);
 extern void pgbloom_agg_merge(BfBuilder *builder, const BfView *view);
 extern BfBuilder *pgbloom_agg_result_builder(FunctionCallInfo fcinfo,
 											 BfBuilder *copy);

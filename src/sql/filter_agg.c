@@ -35,7 +35,7 @@ intersect(BfBuilder *builder, const BfView *view)
 Datum
 bloom_union_agg_transfn(PG_FUNCTION_ARGS)
 {
-	return pgbloom_agg_combine(fcinfo, pgbloom_agg_merge);
+	return pgbloom_agg_combine(fcinfo, pgbloom_agg_merge, false);
 }
 
 /*
@@ -44,7 +44,7 @@ bloom_union_agg_transfn(PG_FUNCTION_ARGS)
 Datum
 bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 {
-	return pgbloom_agg_combine(fcinfo, intersect);
+	return pgbloom_agg_combine(fcinfo, intersect, false);
 }
 
 /*
@@ -86,6 +86,7 @@ bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 
 	if (builder == NULL)
 		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
+	bf_builder_end_keep(builder);
 	result = pgbloom_result(builder, false);
 	warn_of_rate(fcinfo, result);
 	PG_RETURN_BLOOM_P(result);
