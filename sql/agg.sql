@@ -342,6 +342,12 @@ FROM (SELECT hash_state(bloom_hash(k), 0.01, 300000) AS f FROM generate_series(1
 SELECT hash_state(bloom_hash(k), 0.01, 300000)::bytea = bloom_agg_hash(bloom_hash(k), 0.01, 300000)::bytea AS equal
 FROM generate_series(1, 70100) k;
 DROP AGGREGATE hash_state(bigint, float8, float8);
+-- The states of all groups are in one memory context: hash aggregation visits
+-- all contexts for each new group.
+SET enable_sort = off;
+SELECT DISTINCT (SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'states of Bloom filter aggregates' AND g > 0) AS contexts
+FROM (SELECT g, bloom_agg_hash(g) AS f FROM generate_series(1, 20) g GROUP BY g OFFSET 0) x;
+RESET enable_sort;
 -- Support functions outside an aggregate
 SELECT bloom_agg_hash_transfn(NULL, 1);
 SELECT bloom_agg_key_transfn(bloom_empty(), '1');

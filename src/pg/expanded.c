@@ -7,7 +7,7 @@
  * with f := bloom_add(f, key) makes one copy for each key.  From PostgreSQL 18
  * on, a function can change the variable itself, if its support function
  * agrees and if the value is an expanded object (utils/expandeddatum.h).  An
- * expanded filter is a builder of the core in a memory context of its own.
+ * expanded filter is a builder of the core.
  *
  * Functions make expanded filters only where they add to a variable or a
  * parameter, and never on earlier servers.  Whatever needs an image flattens
@@ -26,6 +26,7 @@
  */
 #include "pg/pgbloom.h"
 
+#include "nodes/memnodes.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
 #include "utils/expandeddatum.h"
@@ -62,13 +63,10 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 
 static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
 
-/* Make an empty expanded filter in a child of a memory context. */
+/* Make an empty expanded filter in a memory context. */
 static PgBloomExpanded *
-make_expanded(MemoryContext parent, const BfParams *params)
+make_expanded(MemoryContext context, const BfParams *params)
 {
-	MemoryContext context = AllocSetContextCreate(parent,
-												  "expanded Bloom filter",
-												  ALLOCSET_START_SMALL_SIZES);
 	PgBloomExpanded *expanded = MemoryContextAllocZero(context,
 													   sizeof(*expanded));
 	BfEnv		env = pgbloom_env(context);
@@ -87,7 +85,10 @@ expand(const struct varlena *filter)
 	BfView		view;
 
 	pgbloom_open(filter, &view);
-	expanded = make_expanded(CurrentMemoryContext, &view.params);
+	expanded = make_expanded(AllocSetContextCreate(CurrentMemoryContext,
+												   "expanded Bloom filter",
+												   ALLOCSET_START_SMALL_SIZES),
+							 &view.params);
 	builder = &expanded->batch.builder;
 	pgbloom_check(bf_builder_merge(builder, &view), &builder->params,
 				  &view.params);
@@ -135,11 +136,26 @@ pgbloom_expanded(Datum filter)
 	return expanded == NULL ? NULL : pgbloom_batch_builder(&expanded->batch);
 }
 
-/* A new expanded filter, without keys, that may be changed. */
+/*
+ * A new state of an aggregate, without keys.
+ *
+ * The executor changes a state in place if it is in a child of the memory
+ * context of the aggregate.  All states share one child, because hash
+ * aggregation visits all children for each new group.  A state is never
+ * deleted alone, since the functions that change it return the same state.
+ */
 Datum
-pgbloom_expanded_make(MemoryContext parent, const BfParams *params)
+pgbloom_make_state(MemoryContext aggregate, const BfParams *params)
 {
-	return EOHPGetRWDatum(&make_expanded(parent, params)->header);
+	static const char name[] = "states of Bloom filter aggregates";
+	MemoryContext context = aggregate->firstchild;
+
+	while (context != NULL && context->name != name)
+		context = context->nextchild;
+	if (context == NULL)
+		context = AllocSetContextCreateInternal(aggregate, name,
+												ALLOCSET_START_SMALL_SIZES);
+	return EOHPGetRWDatum(&make_expanded(context, params)->header);
 }
 
 /* The builder and its batch, of an expanded filter that may be changed. */

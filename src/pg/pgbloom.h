@@ -178,8 +178,8 @@ extern void pgbloom_batch_add(PgBloomBatch *batch, uint64 hash);
 
 /* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
-extern Datum pgbloom_expanded_make(MemoryContext parent,
-								   const BfParams *params);
+extern Datum pgbloom_make_state(MemoryContext aggregate,
+								const BfParams *params);
 extern PgBloomBatch *pgbloom_expanded_batch(Datum filter);
 extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);

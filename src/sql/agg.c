@@ -163,7 +163,7 @@ get_row_filter(FunctionCallInfo fcinfo)
 	if (PG_ARGISNULL(0))
 	{
 		get_parameters(fcinfo, &params);
-		state = pgbloom_expanded_make(context, &params);
+		state = pgbloom_make_state(context, &params);
 		pgbloom_agg_prepare(fcinfo, pgbloom_expanded(state), true);
 	}
 	else

@@ -12,11 +12,9 @@
  *
  * The aggregates over keys of any type fail that comparison, so their state is
  * of type internal, for which rows are collected instead.  It is a builder in
- * the memory context of the aggregate and takes about half of the memory of an
- * expanded filter, which matters for many small groups.  A partial state is
- * serialized as the image of its builder.  The process that combines partial
- * states keeps each of them as this image: it is merged into another state,
- * and never changed.
+ * the memory context of the aggregate.  A partial state is serialized as the
+ * image of its builder.  The process that combines partial states keeps each
+ * of them as this image: it is merged into another state, and never changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -147,7 +145,7 @@ static Datum
 start_from(FunctionCallInfo fcinfo, MemoryContext context, const BfView *view,
 		   bool compact_at_end)
 {
-	Datum		state = pgbloom_expanded_make(context, &view->params);
+	Datum		state = pgbloom_make_state(context, &view->params);
 	BfBuilder  *builder = pgbloom_expanded(state);
 
 	pgbloom_agg_prepare(fcinfo, builder, compact_at_end);
