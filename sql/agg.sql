@@ -345,7 +345,7 @@ DROP AGGREGATE hash_state(bigint, float8, float8);
 -- The states of all groups are in one memory context: hash aggregation visits
 -- all contexts for each new group.
 SET enable_sort = off;
-SELECT DISTINCT (SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'states of Bloom filter aggregates' AND g > 0) AS contexts
+SELECT DISTINCT (SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'states of Bloom filter aggregates' AND f IS NOT NULL) AS contexts
 FROM (SELECT g, bloom_agg_hash(g) AS f FROM generate_series(1, 20) g GROUP BY g OFFSET 0) x;
 RESET enable_sort;
 -- Support functions outside an aggregate
