@@ -26,9 +26,11 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
 # For tests in test/tap: allocations that can be made to fail, indirect TOAST
-# pointers, and an FmgrInfo that is used again after an error.
+# pointers, an FmgrInfo that is used again after an error, and an aggregate that
+# calls the functions of another one.
 ifdef FAIL_ALLOC
-OBJS += $(addprefix test/fault/,fn_extra.o fail_alloc.o indirect.o)
+OBJS += $(addprefix test/fault/,fn_extra.o fail_alloc.o indirect.o \
+	wrapped_agg.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
 	MemoryContextAllocZero MemoryContextAllocExtended)
 endif

@@ -638,52 +638,52 @@ CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) 
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key) IS
+COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8) IS
+COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8) IS
+COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
+CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) RETURNS bloom
+	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_transfn(internal, bloom_key, float8, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
-CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint) IS
+COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint) IS
 	'transition function of bloom_agg_hash';
 
-CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8) RETURNS internal
+CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8) IS
+COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8) IS
 	'transition function of bloom_agg_hash';
 
-CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8) RETURNS internal
+CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8) IS
+COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8) IS
 	'transition function of bloom_agg_hash';
 
-CREATE FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint) RETURNS internal
+CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8, bigint) RETURNS bloom
 	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
-COMMENT ON FUNCTION bloom_agg_hash_transfn(internal, bigint, float8, float8, bigint) IS
+COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8, bigint) IS
 	'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
@@ -697,6 +697,18 @@ CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
 	'final function of bloom_agg';
+
+CREATE FUNCTION bloom_agg_hash_combinefn(bloom, bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_agg_hash_combinefn(bloom, bloom) IS
+	'combine function of bloom_agg_hash and of bloom_agg over bloom_key';
+
+CREATE FUNCTION bloom_agg_hash_finalfn(bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_agg_hash_finalfn(bloom) IS
+	'final function of bloom_agg_hash and of bloom_agg over bloom_key';
 
 CREATE AGGREGATE bloom_agg(key anyelement) (
 	SFUNC = bloom_agg_transfn,
@@ -751,52 +763,44 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
 	'filter of keys, sized for expected distinct keys and hashed with seed';
 
 CREATE AGGREGATE bloom_agg(key bloom_key) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	SFUNC = bloom_agg_key_transfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key) IS
 	'filter of keys, with fpp 0.01 and sized for its keys; NULL is ignored';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	SFUNC = bloom_agg_key_transfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS
 	'filter of keys, sized for its keys; NULL is ignored';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	SFUNC = bloom_agg_key_transfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
 	'filter of keys, sized for expected distinct keys, or for its keys if that is NULL';
 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
-	SFUNC = bloom_agg_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	SFUNC = bloom_agg_key_transfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
@@ -804,12 +808,10 @@ COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
 
 CREATE AGGREGATE bloom_agg_hash(hash bigint) (
 	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
@@ -817,12 +819,10 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
 
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8) (
 	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
@@ -830,12 +830,10 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
 
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8) (
 	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
@@ -843,12 +841,10 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
 
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_hash_transfn,
-	STYPE = internal,
-	SSPACE = 512,
-	FINALFUNC = bloom_agg_finalfn,
-	COMBINEFUNC = bloom_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	STYPE = bloom,
+	SSPACE = 1024,
+	FINALFUNC = bloom_agg_hash_finalfn,
+	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8, bigint) IS
@@ -858,63 +854,47 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8, bigint) IS
 -- Aggregates over filters
 --
 
-CREATE FUNCTION bloom_union_agg_transfn(internal, bloom) RETURNS internal
+CREATE FUNCTION bloom_union_agg_transfn(bloom, bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_union_agg_transfn(internal, bloom) IS
-	'transition function of bloom_union_agg';
+COMMENT ON FUNCTION bloom_union_agg_transfn(bloom, bloom) IS
+	'transition and combine function of bloom_union_agg';
 
-CREATE FUNCTION bloom_union_agg_combinefn(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_union_agg_combinefn(internal, internal) IS
-	'combine function of bloom_union_agg';
-
-CREATE FUNCTION bloom_union_agg_finalfn(internal) RETURNS bloom
+CREATE FUNCTION bloom_union_agg_finalfn(bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_union_agg_finalfn(internal) IS
+COMMENT ON FUNCTION bloom_union_agg_finalfn(bloom) IS
 	'final function of bloom_union_agg';
 
 CREATE AGGREGATE bloom_union_agg(filter bloom) (
 	SFUNC = bloom_union_agg_transfn,
-	STYPE = internal,
+	STYPE = bloom,
 	SSPACE = 1024,
 	FINALFUNC = bloom_union_agg_finalfn,
-	COMBINEFUNC = bloom_union_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	COMBINEFUNC = bloom_union_agg_transfn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_union_agg(bloom) IS
 	'union of filters; NULL is ignored, no filters give an empty one';
 
-CREATE FUNCTION bloom_intersection_agg_transfn(internal, bloom) RETURNS internal
+CREATE FUNCTION bloom_intersection_agg_transfn(bloom, bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_intersection_agg_transfn(internal, bloom) IS
-	'transition function of bloom_intersection_agg';
+COMMENT ON FUNCTION bloom_intersection_agg_transfn(bloom, bloom) IS
+	'transition and combine function of bloom_intersection_agg';
 
-CREATE FUNCTION bloom_intersection_agg_combinefn(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_intersection_agg_combinefn(internal, internal) IS
-	'combine function of bloom_intersection_agg';
-
-CREATE FUNCTION bloom_intersection_agg_finalfn(internal) RETURNS bloom
+CREATE FUNCTION bloom_intersection_agg_finalfn(bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_intersection_agg_finalfn(internal) IS
+COMMENT ON FUNCTION bloom_intersection_agg_finalfn(bloom) IS
 	'final function of bloom_intersection_agg';
 
 CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 	SFUNC = bloom_intersection_agg_transfn,
-	STYPE = internal,
+	STYPE = bloom,
 	SSPACE = 1024,
 	FINALFUNC = bloom_intersection_agg_finalfn,
-	COMBINEFUNC = bloom_intersection_agg_combinefn,
-	SERIALFUNC = bloom_agg_serialfn,
-	DESERIALFUNC = bloom_agg_deserialfn,
+	COMBINEFUNC = bloom_intersection_agg_transfn,
 	PARALLEL = SAFE
 );
 COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS

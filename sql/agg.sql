@@ -38,14 +38,16 @@ SELECT bloom_cardinality(bloom_agg(v)) AS keys FROM (VALUES (NULL), (1), (NULL),
 
 --
 -- Canonical: the same bytes whatever the plan, the order and the repetitions.
--- Three filters: sparse, dense with expected, and dense without expected.
+-- Three filters: sparse, dense with expected, and dense without expected; and
+-- two whose state is of type bloom.
 --
 CREATE FUNCTION images(source text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
 BEGIN
   EXECUTE format('SELECT md5(bloom_agg(k, 0.001, 1000000)::bytea) || md5(bloom_agg(k, 0.01, 2000, 7)::bytea)
-    || md5(bloom_agg(k)::bytea) FROM (%s) source', source) INTO result;
+    || md5(bloom_agg(k)::bytea) || md5(bloom_agg_hash(bloom_hash(k), 0.01, 2000)::bytea)
+    || md5(bloom_union_agg(bloom_add(bloom_empty(0.01, 2000), k))::bytea) FROM (%s) source', source) INTO result;
   RETURN result;
 END
 $$;
@@ -215,6 +217,12 @@ SELECT count(*) AS frames, count(f1) AS filters,
 FROM (SELECT n, bloom_agg(k) OVER w::bytea AS f1, bloom_agg(k, 0.01, 250) OVER w::bytea AS f2,
         bloom_agg(k, 0.001, 100000) OVER w::bytea AS f3
       FROM few WINDOW w AS (ORDER BY n)) running;
+-- also if the state is of type bloom
+SELECT count(*) AS frames, bool_and(hashes = (between_rows(1, n, 0.01, 250)::bloom | typed)) AS hashes,
+  bool_and(united = between_rows(1, n, 0.01, 250)::bloom) AS united
+FROM (SELECT n, typed, bloom_agg_hash(bloom_hash(k), 0.01, 250) OVER w | typed AS hashes,
+        bloom_union_agg(bloom_add(bloom_empty(0.01, 250), k)) OVER w AS united
+      FROM few, bloom_empty(key_type => 'int') typed WINDOW w AS (ORDER BY n)) running;
 SELECT count(*) AS frames, count(f) AS filters,
   bool_and(f IS NOT DISTINCT FROM between_rows(n - 2, n, 0.01, NULL)) AS moving,
   bool_and(f2 IS NOT DISTINCT FROM between_rows(n - 40, n + 3, 0.01, 30)) AS moving_dense
@@ -301,7 +309,7 @@ DROP AGGREGATE add_labels(bloom_key);
 --
 -- User-defined aggregates from our functions, and our functions elsewhere
 --
-CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_union_agg_finalfn,
+CREATE AGGREGATE doubled(anyelement, float8) (SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_finalfn,
   COMBINEFUNC = bloom_agg_combinefn, SERIALFUNC = bloom_agg_serialfn, DESERIALFUNC = bloom_agg_deserialfn, PARALLEL = SAFE);
 SELECT doubled(k, 0.01) @> 1 AS found FROM generate_series(1, 100) k;
 -- two aggregates share a state, which is then serialized twice
@@ -319,8 +327,35 @@ DROP AGGREGATE doubled(anyelement, float8);
 CREATE AGGREGATE confused(anynonarray) (SFUNC = array_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_finalfn);
 SELECT confused(k) FROM generate_series(1, 100) k;
 DROP AGGREGATE confused(anynonarray);
--- The support functions outside an aggregate: SQL has no value of type
--- internal, so this requires a superuser who redefines them.
+-- a state that begins as an image
+CREATE AGGREGATE add_hashes(bigint) (SFUNC = bloom_agg_hash_transfn, STYPE = bloom, INITCOND = :'empty',
+  FINALFUNC = bloom_agg_hash_finalfn);
+SELECT add_hashes(bloom_hash(k))::bytea = bloom_agg_hash(bloom_hash(k), 0.01, 100)::bytea AS equal,
+  add_hashes(bloom_hash(k)) FILTER (WHERE k > 100) = :'empty'::bloom AS nothing FROM generate_series(1, 100) k;
+SELECT count(*) AS groups, bool_and(bloom_contains_hash(f, bloom_hash(g + 70)) AND bloom_cardinality(f) = 10) AS right
+FROM (SELECT k % 70 AS g, add_hashes(bloom_hash(k)) AS f FROM generate_series(0, 699) k GROUP BY k % 70) g;
+DROP AGGREGATE add_hashes(bigint);
+-- the state as the result, with a batch of hashes that are not yet added
+CREATE AGGREGATE hash_state(bigint, float8, float8) (SFUNC = bloom_agg_hash_transfn, STYPE = bloom);
+SELECT count(*) AS keys, count(*) FILTER (WHERE NOT bloom_contains_hash(f, bloom_hash(k))) AS lost
+FROM (SELECT hash_state(bloom_hash(k), 0.01, 300000) AS f FROM generate_series(1, 70100) k OFFSET 0) x, generate_series(69000, 70100) k;
+SELECT hash_state(bloom_hash(k), 0.01, 300000)::bytea = bloom_agg_hash(bloom_hash(k), 0.01, 300000)::bytea AS equal
+FROM generate_series(1, 70100) k;
+DROP AGGREGATE hash_state(bigint, float8, float8);
+-- The states of all groups are in one memory context: hash aggregation visits
+-- all contexts for each new group.
+SET enable_sort = off;
+SELECT DISTINCT (SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'states of Bloom filter aggregates' AND f IS NOT NULL) AS contexts
+FROM (SELECT g, bloom_agg_hash(g) AS f FROM generate_series(1, 20) g GROUP BY g OFFSET 0) x;
+RESET enable_sort;
+-- Support functions outside an aggregate
+SELECT bloom_agg_hash_transfn(NULL, 1);
+SELECT bloom_agg_key_transfn(bloom_empty(), '1');
+SELECT bloom_agg_hash_combinefn(bloom_empty(), bloom_empty());
+SELECT bloom_union_agg_transfn(NULL, bloom_empty());
+SELECT bloom_intersection_agg_finalfn(bloom_empty());
+-- SQL has no value of type internal, so this requires a superuser who redefines
+-- them.
 SELECT current_setting('data_directory') || '/bloomfilter_regress.copy' AS path \gset
 CREATE TABLE received (f bloom);
 COPY (SELECT bloom_empty()) TO :'path' (FORMAT binary);

@@ -39,7 +39,7 @@ CREATE VIEW offenders AS
   SELECT object, 'has no path to serialize its state'
   FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
   WHERE classid = 'pg_proc'::regclass AND
-    0 IN (aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn)
+    (0 IN (aggfinalfn, aggcombinefn) OR aggtranstype = 'internal'::regtype AND 0 IN (aggserialfn, aggdeserialfn))
   UNION ALL
   SELECT object, 'is a predicate without commutator or estimators'
   FROM members JOIN pg_operator o ON objid = o.oid
@@ -114,7 +114,7 @@ WHERE classid = 'pg_proc'::regclass AND proargmodes IS NOT NULL
 ORDER BY p.oid::regprocedure::text COLLATE "C", i;
 
 -- Final functions do not modify the state ('r'), as windows require.
-SELECT aggfnoid::regprocedure AS aggregate, aggtransfn, aggcombinefn,
+SELECT aggfnoid::regprocedure AS aggregate, aggtranstype::regtype AS state, aggtransfn, aggcombinefn,
   aggserialfn, aggdeserialfn, aggfinalfn, aggfinalmodify AS modify
 FROM members JOIN pg_aggregate a ON objid = a.aggfnoid
 WHERE classid = 'pg_proc'::regclass

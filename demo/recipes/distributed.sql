@@ -22,7 +22,7 @@ SELECT bloom_cardinality(urls) AS urls, bloom_fpp(urls)::numeric(6, 5) AS rate,
        pg_size_pretty(pg_column_size(urls)::bigint) AS size
   FROM united;
 
--- A serialized state of the aggregate, as a distributed PostgreSQL passes it, is the image of a filter.
+-- A serialized state of the aggregate is the image of a filter.
 CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
     SFUNC = bloom_agg_transfn, STYPE = internal, FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
 

@@ -109,12 +109,6 @@
 #define BF_MAX_KEYS				((uint64_t) 1 << 53)
 
 /*
- * Up to this number of expected keys, the processes of a parallel plan keep
- * hashes; see bf_builder_keep_hashes.
- */
-#define BF_MAX_KEEP_EXPECTED	((uint64_t) 1 << 20)
-
-/*
  * The longest name of a key type in bytes: what one byte can count.  The name
  * of any type, in UTF-8, with "[]" and a locale fits.
  */
@@ -426,6 +420,7 @@ extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
 extern void bf_builder_free(BfBuilder *b);
 extern void bf_builder_compact_at_end(BfBuilder *b);
 extern void bf_builder_keep_hashes(BfBuilder *b);
+extern void bf_builder_end_keep(BfBuilder *b);
 extern void bf_builder_expect_probes(BfBuilder *b);
 extern BfStatus bf_builder_set_key_type(BfBuilder *b,
 										const BfKeyType *key_type);

@@ -50,13 +50,15 @@ max_hashes(const BfBuilder *b)
 {
 	const BfParams *params = &b->params;
 	BfGeometry	geometry;
+	uint32_t	max;
 
 	if (params->expected == 0 ||
-		(b->keeps_hashes && params->expected <= BF_MAX_KEEP_EXPECTED) ||
 		bf_geometry_for(params->fpp, params->expected, &geometry) != BF_OK)
 		return BF_MAX_UNSIZED_HASHES;
-	return (uint32_t) ((bf_dense_size(params, &geometry) -
-						bf_sparse_size(params, 0)) / 8);
+	max = (uint32_t) ((bf_dense_size(params, &geometry) -
+					   bf_sparse_size(params, 0)) / 8);
+	return b->keeps_hashes && max < BF_MAX_UNSIZED_HASHES ?
+		BF_MAX_UNSIZED_HASHES : max;
 }
 
 /*
@@ -119,16 +121,21 @@ bf_builder_compact_at_end(BfBuilder *b)
  * Tell an empty builder that it is one of several partial ones, which another
  * process is going to merge.  If all of them keep hashes, the result is what
  * one process would have built, also if all keys together are more than
- * expected; layers of several processes would each add to its rate.
- *
- * Where many keys are expected (BF_MAX_KEEP_EXPECTED), the hashes of those
- * that do not even fill a layer would take too much memory, so then the filter
- * becomes dense as any other does.
+ * expected; layers of several processes would each add to its rate.  They keep
+ * as many as a filter without expected keys.
  */
 void
 bf_builder_keep_hashes(BfBuilder *b)
 {
 	b->keeps_hashes = true;
+	b->max_hashes = max_hashes(b);
+}
+
+/* From now on, become dense as any other filter does. */
+void
+bf_builder_end_keep(BfBuilder *b)
+{
+	b->keeps_hashes = false;
 	b->max_hashes = max_hashes(b);
 }
 

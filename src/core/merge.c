@@ -39,7 +39,8 @@ bf_is_neutral(const BfView *view)
  *
  * The limits of a sparse filter follow from its parameters.  If it has to
  * become dense by those that it has had, that is done before they change, so
- * that it does not matter how long conversion was deferred.
+ * that it does not matter how long conversion was deferred, or whether hashes
+ * were kept.
  */
 BfStatus
 bf_builder_join_params(BfBuilder *b, const BfParams *params)
@@ -55,6 +56,7 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 	if (b->params.fpp <= params->fpp && b->params.expected >= params->expected)
 		return BF_OK;
 
+	bf_builder_end_keep(b);
 	status = bf_builder_sort_and_convert(b);
 	if (status != BF_OK)
 		return status;
@@ -136,6 +138,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 		bf_builder_set_params(b, &view->params);
 
 	/* The layers of others would make it too late to become dense. */
+	if (view->nlayers > 0)
+		bf_builder_end_keep(b);
 	if (view->nlayers > 0 || bf_builder_must_convert(b, view->nhashes))
 		status = bf_builder_sort_and_convert(b);
 	if (status == BF_OK)

@@ -7,9 +7,9 @@
  * with f := bloom_add(f, key) makes one copy for each key.  From PostgreSQL 18
  * on, a function can change the variable itself, if its support function
  * agrees and if the value is an expanded object (utils/expandeddatum.h).  An
- * expanded filter is a builder of the core in a memory context of its own.
+ * expanded filter is a builder of the core.
  *
- * Expanded filters are made only where a function adds to a variable or a
+ * Functions make expanded filters only where they add to a variable or a
  * parameter, and never on earlier servers.  Whatever needs an image flattens
  * them.  Functions that are likely to be used in such loops read the builder
  * without flattening it.
@@ -18,10 +18,15 @@
  * as it was, and a change that would not give the same image in place, such as
  * growth, is made in a copy, as for an image.
  *
+ * The state of an aggregate with transition type bloom is an expanded filter
+ * as well, on all servers.  It ends with an error of the query, so it is
+ * always changed in place.
+ *
  *-------------------------------------------------------------------------
  */
 #include "pg/pgbloom.h"
 
+#include "nodes/memnodes.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
 #include "utils/expandeddatum.h"
@@ -30,7 +35,7 @@
 typedef struct PgBloomExpanded
 {
 	ExpandedObjectHeader header;
-	BfBuilder	builder;		/* hashes distinct, layers only if too many */
+	PgBloomBatch batch;
 } PgBloomExpanded;
 
 PG_FUNCTION_INFO_V1(bloom_add_support);
@@ -38,7 +43,8 @@ PG_FUNCTION_INFO_V1(bloom_add_support);
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
-	BfBuilder  *builder = &((PgBloomExpanded *) header)->builder;
+	BfBuilder  *builder =
+		pgbloom_batch_builder(&((PgBloomExpanded *) header)->batch);
 	size_t		size;
 
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
@@ -51,28 +57,42 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 	if (size != get_flat_size(header))
 		elog(ERROR, "unexpected size of an expanded Bloom filter");
 	SET_VARSIZE(result, size);
-	bf_builder_write(&((PgBloomExpanded *) header)->builder,
+	bf_builder_write(&((PgBloomExpanded *) header)->batch.builder,
 					 (uint8_t *) VARDATA(result));
 }
 
 static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
 
+/* Make an empty expanded filter in a memory context. */
+static PgBloomExpanded *
+make_expanded(MemoryContext context, const BfParams *params)
+{
+	PgBloomExpanded *expanded = MemoryContextAllocZero(context,
+													   sizeof(*expanded));
+	BfEnv		env = pgbloom_env(context);
+
+	EOH_init_header(&expanded->header, &methods, context);
+	bf_builder_init(&expanded->batch.builder, &env, params);
+	return expanded;
+}
+
 /* Make an expanded filter with the content of an image. */
 static PgBloomExpanded *
 expand(const struct varlena *filter)
 {
-	MemoryContext context;
 	PgBloomExpanded *expanded;
+	BfBuilder  *builder;
 	BfView		view;
 
 	pgbloom_open(filter, &view);
-	context = AllocSetContextCreate(CurrentMemoryContext,
-									"expanded Bloom filter",
-									ALLOCSET_START_SMALL_SIZES);
-	expanded = MemoryContextAlloc(context, sizeof(*expanded));
-	EOH_init_header(&expanded->header, &methods, context);
-	pgbloom_load(&expanded->builder, context, &view);
-	bf_builder_expect_probes(&expanded->builder);
+	expanded = make_expanded(AllocSetContextCreate(CurrentMemoryContext,
+												   "expanded Bloom filter",
+												   ALLOCSET_START_SMALL_SIZES),
+							 &view.params);
+	builder = &expanded->batch.builder;
+	pgbloom_check(bf_builder_merge(builder, &view), &builder->params,
+				  &view.params);
+	bf_builder_expect_probes(builder);
 	return expanded;
 }
 
@@ -100,20 +120,49 @@ get_expanded(Datum filter)
 		(PgBloomExpanded *) header : NULL;
 }
 
+static bool
+is_writable(Datum filter)
+{
+	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
+		get_expanded(filter) != NULL;
+}
+
 /* The builder of an expanded filter; NULL for any other value. */
 BfBuilder *
 pgbloom_expanded(Datum filter)
 {
 	PgBloomExpanded *expanded = get_expanded(filter);
 
-	return expanded == NULL ? NULL : &expanded->builder;
+	return expanded == NULL ? NULL : pgbloom_batch_builder(&expanded->batch);
 }
 
-static bool
-is_writable(Datum filter)
+/*
+ * A new state of an aggregate, without keys.
+ *
+ * The executor changes a state in place if it is in a child of the memory
+ * context of the aggregate.  All states share one child, because hash
+ * aggregation visits all children for each new group.  A state is never
+ * deleted alone, since the functions that change it return the same state.
+ */
+Datum
+pgbloom_make_state(MemoryContext aggregate, const BfParams *params)
 {
-	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
-		get_expanded(filter) != NULL;
+	static const char name[] = "states of Bloom filter aggregates";
+	MemoryContext context = aggregate->firstchild;
+
+	while (context != NULL && context->name != name)
+		context = context->nextchild;
+	if (context == NULL)
+		context = AllocSetContextCreateInternal(aggregate, name,
+												ALLOCSET_START_SMALL_SIZES);
+	return EOHPGetRWDatum(&make_expanded(context, params)->header);
+}
+
+/* The builder and its batch, of an expanded filter that may be changed. */
+PgBloomBatch *
+pgbloom_expanded_batch(Datum filter)
+{
+	return is_writable(filter) ? &get_expanded(filter)->batch : NULL;
 }
 
 /*
@@ -202,7 +251,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 	}
 
 	copy = expand_copy(filter);
-	builder = &copy->builder;
+	builder = &copy->batch.builder;
 	pgbloom_check(bf_builder_set_key_type(builder, key_type),
 				  &builder->params, NULL);
 	for (i = 0; i < n; i++)

@@ -81,6 +81,14 @@ typedef struct PgBloomFnCache
 	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
+/* A builder to which hashes are added in batches. */
+typedef struct PgBloomBatch
+{
+	BfBuilder	builder;
+	int			npending;
+	uint64	   *pending;		/* hashes not yet added, or NULL */
+} PgBloomBatch;
+
 /* An open filter argument, between pgbloom_probe_open and _close. */
 typedef struct PgBloomProbe
 {
@@ -165,8 +173,15 @@ extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
 extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
 extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
+/* batch.c */
+extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
+extern void pgbloom_batch_add(PgBloomBatch *batch, uint64 hash);
+
 /* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
+extern Datum pgbloom_make_state(MemoryContext aggregate,
+								const BfParams *params);
+extern PgBloomBatch *pgbloom_expanded_batch(Datum filter);
 extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
 extern Datum pgbloom_writable(Datum filter);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,

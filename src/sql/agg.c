@@ -3,9 +3,11 @@
  * agg.c
  *	  Aggregates over keys: bloom_agg and bloom_agg_hash.
  *
- * Their arguments are (key or hash [, fpp [, expected [, seed]]]).  One
- * transition function serves all variants: it checks the number of its
- * arguments.  All rows must have the same parameters.
+ * Their arguments are (key or hash [, fpp [, expected [, seed]]]).  A
+ * transition function serves all variants of an aggregate: it checks the
+ * number of its arguments.  All rows must have the same parameters.
+ *
+ * The state is of type bloom, except for keys of any type (agg_state.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -13,25 +15,18 @@
 
 #include <math.h>
 
-#include "nodes/execnodes.h"
-
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
-PG_FUNCTION_INFO_V1(bloom_agg_hash_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_agg_key_transfn);
+PG_FUNCTION_INFO_V1(bloom_agg_hash_transfn);
+PG_FUNCTION_INFO_V1(bloom_agg_hash_combinefn);
+PG_FUNCTION_INFO_V1(bloom_agg_hash_finalfn);
 
 /* Arguments of the transition functions after the state and the key. */
 #define FPP_ARG			2
 #define EXPECTED_ARG	3
 #define SEED_ARG		4
-
-/* Is the state going to be combined with those of other processes? */
-static bool
-is_partial(FunctionCallInfo fcinfo)
-{
-	return IsA(fcinfo->context, AggState) &&
-		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
-}
 
 /* Parameters as a message shows them; NaN stands for NULL. */
 typedef struct ShownParams
@@ -115,14 +110,12 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 	reject_different_params(&first, &row);
 }
 
-/* Create the state for the parameters of the first row. */
-static PgBloomAggState *
-make_first_state(FunctionCallInfo fcinfo, MemoryContext context)
+/* The parameters in the arguments, which are those of the first row. */
+static void
+get_parameters(FunctionCallInfo fcinfo, BfParams *params)
 {
 	int			nargs = PG_NARGS();
 	bool		sized = nargs > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG);
-	PgBloomAggState *state;
-	BfParams	params;
 
 	if ((nargs > FPP_ARG && PG_ARGISNULL(FPP_ARG)) ||
 		(nargs > SEED_ARG && PG_ARGISNULL(SEED_ARG)))
@@ -131,34 +124,70 @@ make_first_state(FunctionCallInfo fcinfo, MemoryContext context)
 				 errmsg("%s of a Bloom filter must not be null",
 						PG_ARGISNULL(FPP_ARG) ? "false-positive rate" :
 						"seed")));
-	pgbloom_init_params(&params,
+	pgbloom_init_params(params,
 						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
 						BF_FPP_DEFAULT,
 						sized, sized ? PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
-	state = pgbloom_agg_make_state(context, &params);
-	bf_builder_compact_at_end(&state->builder);
-	if (is_partial(fcinfo))
-		bf_builder_keep_hashes(&state->builder);
-	return state;
 }
 
 /*
- * The state to which a row is added.  A row with a NULL key has parameters as
- * well, so it creates the state and is checked.
+ * The state of type internal to which a row is added.  A row with a NULL key
+ * has parameters as well, so it creates the state and is checked.
  */
 static PgBloomAggState *
 get_row_state(FunctionCallInfo fcinfo)
 {
 	MemoryContext context = pgbloom_agg_context(fcinfo);
 	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
+	BfParams	params;
 
 	if (state == NULL)
-		state = make_first_state(fcinfo, context);
-	if (state->image != NULL)
-		elog(ERROR, "unexpected state of a Bloom filter aggregate");
-	check_arguments(fcinfo, &state->builder.params);
+	{
+		get_parameters(fcinfo, &params);
+		state = pgbloom_agg_make_state(context, &params);
+		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
+	}
+	check_arguments(fcinfo, &pgbloom_agg_batch(state)->builder.params);
 	return state;
+}
+
+/* The same for a state of type bloom. */
+static Datum
+get_row_filter(FunctionCallInfo fcinfo)
+{
+	MemoryContext context = pgbloom_agg_context(fcinfo);
+	BfParams	params;
+	Datum		state;
+
+	if (PG_ARGISNULL(0))
+	{
+		get_parameters(fcinfo, &params);
+		state = pgbloom_make_state(context, &params);
+		pgbloom_agg_prepare(fcinfo, pgbloom_expanded(state), true);
+	}
+	else
+		state = pgbloom_agg_writable(fcinfo, context, PG_GETARG_DATUM(0),
+									 true);
+	check_arguments(fcinfo, &pgbloom_expanded_batch(state)->builder.params);
+	return state;
+}
+
+/* Add the key of this row, unless it is NULL. */
+static void
+add_key(FunctionCallInfo fcinfo, PgBloomBatch *batch)
+{
+	BfBuilder  *builder = &batch->builder;
+	BfKeyType	key_type;
+	uint64		hash;
+
+	if (PG_ARGISNULL(1))
+		return;
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &key_type);
+	if (builder->params.key_type.code == BF_KEY_NONE)
+		bf_builder_set_key_type(builder, &key_type);
+	pgbloom_batch_add(batch, hash);
 }
 
 /*
@@ -168,40 +197,44 @@ Datum
 bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
 	PgBloomAggState *state = get_row_state(fcinfo);
-	BfBuilder  *builder = &state->builder;
-	BfKeyType	key_type;
-	uint64		hash;
 
-	if (PG_ARGISNULL(1))
-		PG_RETURN_POINTER(state);
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&builder->params, &key_type);
-	if (builder->params.key_type.code == BF_KEY_NONE)
-		bf_builder_set_key_type(builder, &key_type);
-	pgbloom_agg_add_hash(state, hash);
+	add_key(fcinfo, &state->batch);
 	PG_RETURN_POINTER(state);
 }
 
 /*
- * bloom_agg_hash_transfn(internal, hash [, fpp [, expected [, seed]]])
+ * bloom_agg_key_transfn(bloom, bloom_key [, fpp [, expected [, seed]]])
+ */
+Datum
+bloom_agg_key_transfn(PG_FUNCTION_ARGS)
+{
+	Datum		state = get_row_filter(fcinfo);
+
+	add_key(fcinfo, pgbloom_expanded_batch(state));
+	return state;
+}
+
+/*
+ * bloom_agg_hash_transfn(bloom, hash [, fpp [, expected [, seed]]])
  *
  * A hash does not tell the type of its key, so the filter has no key type.
  */
 Datum
 bloom_agg_hash_transfn(PG_FUNCTION_ARGS)
 {
-	PgBloomAggState *state = get_row_state(fcinfo);
+	Datum		state = get_row_filter(fcinfo);
 
 	if (!PG_ARGISNULL(1))
-		pgbloom_agg_add_hash(state, (uint64) PG_GETARG_INT64(1));
-	PG_RETURN_POINTER(state);
+		pgbloom_batch_add(pgbloom_expanded_batch(state),
+						  (uint64) PG_GETARG_INT64(1));
+	return state;
 }
 
 /* Merge a partial state, which must have the same parameters. */
 static void
-merge_partial(PgBloomAggState *state, const BfView *view)
+merge_partial(BfBuilder *builder, const BfView *view)
 {
-	const BfParams *params = &state->builder.params;
+	const BfParams *params = &builder->params;
 
 	if (view->params.fpp != params->fpp ||
 		view->params.expected != params->expected ||
@@ -212,11 +245,43 @@ merge_partial(PgBloomAggState *state, const BfView *view)
 
 		reject_different_params(&a, &b);
 	}
-	pgbloom_agg_merge(state, view);
+	pgbloom_agg_merge(builder, view);
 }
 
+/*
+ * bloom_agg_combinefn(internal, internal) returns internal
+ */
 Datum
 bloom_agg_combinefn(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = pgbloom_agg_context(fcinfo);
+	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
+	PgBloomAggState *other = pgbloom_agg_get_state(fcinfo, 1);
+	BfView		view;
+
+	if (other == NULL)
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	pgbloom_open(other->image != NULL ? other->image :
+				 pgbloom_result(pgbloom_batch_builder(&other->batch), false),
+				 &view);
+	if (state == NULL)
+	{
+		state = pgbloom_agg_make_state(context, &view.params);
+		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
+	}
+	merge_partial(pgbloom_batch_builder(pgbloom_agg_batch(state)), &view);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * bloom_agg_hash_combinefn(bloom, bloom) returns bloom
+ */
+Datum
+bloom_agg_hash_combinefn(PG_FUNCTION_ARGS)
 {
 	return pgbloom_agg_combine(fcinfo, merge_partial, true);
 }
@@ -247,23 +312,45 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
 }
 
 /*
+ * Make the result of a state.  A filter without a number of expected keys is
+ * sized for its keys here.
+ */
+static Datum
+finish(FunctionCallInfo fcinfo, BfBuilder *builder)
+{
+	Bloom	   *result;
+
+	bf_builder_end_keep(builder);
+	result = pgbloom_result(builder, builder->params.expected == 0);
+	warn_of_growth(fcinfo, result);
+	PG_RETURN_BLOOM_P(result);
+}
+
+/*
  * bloom_agg_finalfn(internal) returns bloom
- *
- * A filter without a number of expected keys is sized for its keys here.
  */
 Datum
 bloom_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	PgBloomAggState *state;
-	BfBuilder  *builder;
-	Bloom	   *result;
 
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
 	if (state == NULL)
 		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	builder = pgbloom_agg_builder(state);
-	result = pgbloom_result(builder, builder->params.expected == 0);
-	warn_of_growth(fcinfo, result);
-	PG_RETURN_BLOOM_P(result);
+	return finish(fcinfo, pgbloom_batch_builder(pgbloom_agg_batch(state)));
+}
+
+/*
+ * bloom_agg_hash_finalfn(bloom) returns bloom
+ */
+Datum
+bloom_agg_hash_finalfn(PG_FUNCTION_ARGS)
+{
+	BfBuilder	copy;
+	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
+
+	if (builder == NULL)
+		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
+	return finish(fcinfo, builder);
 }

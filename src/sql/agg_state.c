@@ -1,31 +1,31 @@
 /*-------------------------------------------------------------------------
  *
  * agg_state.c
- *	  Transition state of the aggregates, and what carries it between the
- *	  processes of a parallel plan.
+ *	  Transition states of the aggregates, and what carries them between
+ *	  processes.
  *
- * A state is a builder of the core in the memory context of the aggregate.
- * A partial state is serialized as the image of its builder.  The process
- * that combines partial states keeps each of them as this image: it is merged
- * into another state, and never changed.
+ * A state of type bloom is an expanded filter, which the transition function
+ * changes in place (pg/expanded.c).  Where the state leaves the process, in a
+ * parallel plan or between servers, PostgreSQL flattens it to an ordinary
+ * value.  Distributed versions of PostgreSQL take no other states, and compare
+ * the declared types of the arguments with the actual ones.
+ *
+ * The aggregates over keys of any type fail that comparison, so their state is
+ * of type internal, for which rows are collected instead.  It is a builder in
+ * the memory context of the aggregate.  A partial state is serialized as the
+ * image of its builder.  The process that combines partial states keeps each
+ * of them as this image: it is merged into another state, and never changed.
  *
  *-------------------------------------------------------------------------
  */
 #include "sql/agg_state.h"
 
+#include "nodes/execnodes.h"
+
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 
 #define STATE_MAGIC		0x626C6D66
-
-/*
- * Adding a key to a layer larger than the CPU caches waits for memory.  So
- * keys for such a layer are added in batches, and the memory of each key is
- * prefetched this many keys ahead.
- */
-#define LARGE_LAYER			((uint64) 1 << 21)	/* bits */
-#define MAX_PENDING			256
-#define PREFETCH_DISTANCE	16
 
 /* The memory context of the aggregate that calls this function. */
 MemoryContext
@@ -41,7 +41,32 @@ pgbloom_agg_context(FunctionCallInfo fcinfo)
 	return context;
 }
 
-/* The state in an argument, or NULL. */
+/*
+ * Is the state going to be combined with those of other processes?  The
+ * executor tells.  Another caller, which does not pass the expression of the
+ * call, is the aggregate with which Citus builds and combines partial states.
+ */
+static bool
+is_partial(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_expr == NULL)
+		return true;
+	return IsA(fcinfo->context, AggState) &&
+		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
+}
+
+/* Prepare the empty builder of a new state for what becomes of it. */
+void
+pgbloom_agg_prepare(FunctionCallInfo fcinfo, BfBuilder *builder,
+					bool compact_at_end)
+{
+	if (compact_at_end)
+		bf_builder_compact_at_end(builder);
+	if (is_partial(fcinfo))
+		bf_builder_keep_hashes(builder);
+}
+
+/* The state of type internal in an argument, or NULL. */
 PgBloomAggState *
 pgbloom_agg_get_state(FunctionCallInfo fcinfo, int argno)
 {
@@ -64,112 +89,17 @@ pgbloom_agg_make_state(MemoryContext context, const BfParams *params)
 	BfEnv		env = pgbloom_env(context);
 
 	state->magic = STATE_MAGIC;
-	bf_builder_init(&state->builder, &env, params);
+	bf_builder_init(&state->batch.builder, &env, params);
 	return state;
 }
 
-static void
-add_pending(PgBloomAggState *state)
-{
-	BfBuilder  *builder = &state->builder;
-	int			n = state->npending;
-	int			i;
-
-	for (i = 0; i < n; i++)
-	{
-		if (i + PREFETCH_DISTANCE < n)
-			bf_builder_prefetch(builder,
-								state->pending[i + PREFETCH_DISTANCE]);
-		pgbloom_check(bf_builder_add(builder, state->pending[i]),
-					  &builder->params, NULL);
-	}
-	state->npending = 0;
-}
-
-/* The builder of a state that may be changed, with all its keys added. */
-BfBuilder *
-pgbloom_agg_builder(PgBloomAggState *state)
+/* The batch of a state of type internal that may be changed. */
+PgBloomBatch *
+pgbloom_agg_batch(PgBloomAggState *state)
 {
 	if (state->image != NULL)
 		elog(ERROR, "unexpected state of a Bloom filter aggregate");
-	if (state->npending > 0)
-		add_pending(state);
-	return &state->builder;
-}
-
-/* Add a hash, immediately or with a batch. */
-void
-pgbloom_agg_add_hash(PgBloomAggState *state, uint64 hash)
-{
-	BfBuilder  *builder = &state->builder;
-
-	if (builder->nlayers == 0 ||
-		bf_geometry_bits(&builder->layers[builder->nlayers - 1].geometry) <
-		LARGE_LAYER)
-	{
-		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
-		return;
-	}
-	if (state->pending == NULL)
-		state->pending = MemoryContextAlloc(builder->env.context,
-											MAX_PENDING * sizeof(uint64));
-	state->pending[state->npending++] = hash;
-	if (state->npending == MAX_PENDING)
-		add_pending(state);
-}
-
-void
-pgbloom_agg_merge(PgBloomAggState *state, const BfView *view)
-{
-	BfBuilder  *builder = pgbloom_agg_builder(state);
-
-	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
-				  &view->params);
-}
-
-/* Open a state as a filter.  A builder is written to an image first. */
-void
-pgbloom_agg_open(PgBloomAggState *state, BfView *view)
-{
-	if (state->image == NULL)
-	{
-		pgbloom_open(pgbloom_result(pgbloom_agg_builder(state), false), view);
-		return;
-	}
-	if (bf_open((const uint8_t *) VARDATA_ANY(state->image),
-				VARSIZE_ANY_EXHDR(state->image), view) != BF_OK)
-		elog(ERROR, "invalid state of a Bloom filter aggregate");
-}
-
-/*
- * Combine functions: (internal, internal) returns internal
- */
-Datum
-pgbloom_agg_combine(FunctionCallInfo fcinfo, PgBloomAggOperation operation,
-					bool compact_at_end)
-{
-	MemoryContext context = pgbloom_agg_context(fcinfo);
-	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
-	PgBloomAggState *other = pgbloom_agg_get_state(fcinfo, 1);
-	BfView		view;
-
-	if (other == NULL)
-	{
-		if (state == NULL)
-			PG_RETURN_NULL();
-		PG_RETURN_POINTER(state);
-	}
-	pgbloom_agg_open(other, &view);
-	if (state == NULL)
-	{
-		state = pgbloom_agg_make_state(context, &view.params);
-		if (compact_at_end)
-			bf_builder_compact_at_end(&state->builder);
-		pgbloom_agg_merge(state, &view);
-	}
-	else
-		operation(state, &view);
-	PG_RETURN_POINTER(state);
+	return &state->batch;
 }
 
 /*
@@ -186,7 +116,8 @@ bloom_agg_serialfn(PG_FUNCTION_ARGS)
 
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
-	PG_RETURN_BYTEA_P(pgbloom_result(pgbloom_agg_builder(state), false));
+	PG_RETURN_BYTEA_P(pgbloom_result(pgbloom_batch_builder(pgbloom_agg_batch(state)),
+									 false));
 }
 
 /*
@@ -207,6 +138,87 @@ bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 	state->magic = STATE_MAGIC;
 	state->image = image;
 	PG_RETURN_POINTER(state);
+}
+
+/* A new state of type bloom with the content of a filter. */
+static Datum
+start_from(FunctionCallInfo fcinfo, MemoryContext context, const BfView *view,
+		   bool compact_at_end)
+{
+	Datum		state = pgbloom_make_state(context, &view->params);
+	BfBuilder  *builder = pgbloom_expanded(state);
+
+	pgbloom_agg_prepare(fcinfo, builder, compact_at_end);
+	pgbloom_agg_merge(builder, view);
+	return state;
+}
+
+/*
+ * A state of type bloom that may be changed: the state itself, or a copy of
+ * one that is an image, such as the initial state of a user-defined aggregate.
+ */
+Datum
+pgbloom_agg_writable(FunctionCallInfo fcinfo, MemoryContext context,
+					 Datum state, bool compact_at_end)
+{
+	BfView		view;
+
+	if (pgbloom_expanded_batch(state) != NULL)
+		return state;
+	pgbloom_open(PG_DETOAST_DATUM_PACKED(state), &view);
+	return start_from(fcinfo, context, &view, compact_at_end);
+}
+
+/*
+ * Combine a state of type bloom with the second argument, which is a filter or
+ * a partial state and is not changed: (bloom, bloom) returns bloom
+ */
+Datum
+pgbloom_agg_combine(FunctionCallInfo fcinfo, PgBloomAggOperation operation,
+					bool compact_at_end)
+{
+	MemoryContext context = pgbloom_agg_context(fcinfo);
+	Datum		state;
+	BfView		view;
+
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	pgbloom_open(PG_GETARG_BLOOM_PP(1), &view);
+	if (PG_ARGISNULL(0))
+		return start_from(fcinfo, context, &view, compact_at_end);
+	state = pgbloom_agg_writable(fcinfo, context, PG_GETARG_DATUM(0),
+								 compact_at_end);
+	operation(pgbloom_expanded(state), &view);
+	return state;
+}
+
+void
+pgbloom_agg_merge(BfBuilder *builder, const BfView *view)
+{
+	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
+				  &view->params);
+}
+
+/*
+ * The builder of the state of type bloom from which a final function makes the
+ * result, or NULL.  The state is not changed, because window frames finish it
+ * repeatedly.  An image is loaded into *copy.
+ */
+BfBuilder *
+pgbloom_agg_result_builder(FunctionCallInfo fcinfo, BfBuilder *copy)
+{
+	BfBuilder  *builder;
+	BfView		view;
+
+	pgbloom_agg_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		return NULL;
+	builder = pgbloom_expanded(PG_GETARG_DATUM(0));
+	if (builder != NULL)
+		return builder;
+	pgbloom_open(PG_GETARG_BLOOM_PP(0), &view);
+	pgbloom_load(copy, CurrentMemoryContext, &view);
+	return copy;
 }
 
 /* What bloom_empty() returns: the result of an aggregate without input. */

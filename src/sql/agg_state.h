@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * agg_state.h
- *	  Transition state of the aggregates.
+ *	  Transition states of the aggregates.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,18 +10,16 @@
 
 #include "pg/pgbloom.h"
 
+/* A state of type internal. */
 typedef struct PgBloomAggState
 {
 	uint32		magic;			/* guards against other states */
 	Bloom	   *image;			/* of a partial state, which is read-only */
-	BfBuilder	builder;		/* of any other state */
-	int			npending;
-	uint64	   *pending;		/* hashes not yet added, or NULL */
+	PgBloomBatch batch;			/* of any other state */
 } PgBloomAggState;
 
-/* Merges a filter into a state. */
-typedef void (*PgBloomAggOperation) (PgBloomAggState *state,
-									 const BfView *view);
+/* Combines the builder of a state with a filter. */
+typedef void (*PgBloomAggOperation) (BfBuilder *builder, const BfView *view);
 
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
@@ -32,13 +30,18 @@ extern PgBloomAggState *pgbloom_agg_get_state(FunctionCallInfo fcinfo,
 											  int argno);
 extern PgBloomAggState *pgbloom_agg_make_state(MemoryContext context,
 											   const BfParams *params);
-extern BfBuilder *pgbloom_agg_builder(PgBloomAggState *state);
-extern void pgbloom_agg_add_hash(PgBloomAggState *state, uint64 hash);
-extern void pgbloom_agg_merge(PgBloomAggState *state, const BfView *view);
-extern void pgbloom_agg_open(PgBloomAggState *state, BfView *view);
+extern PgBloomBatch *pgbloom_agg_batch(PgBloomAggState *state);
+extern void pgbloom_agg_prepare(FunctionCallInfo fcinfo, BfBuilder *builder,
+								bool compact_at_end);
+extern Datum pgbloom_agg_writable(FunctionCallInfo fcinfo,
+								  MemoryContext context, Datum state,
+								  bool compact_at_end);
 extern Datum pgbloom_agg_combine(FunctionCallInfo fcinfo,
 								 PgBloomAggOperation operation,
 								 bool compact_at_end);
+extern void pgbloom_agg_merge(BfBuilder *builder, const BfView *view);
+extern BfBuilder *pgbloom_agg_result_builder(FunctionCallInfo fcinfo,
+											 BfBuilder *copy);
 extern Bloom *pgbloom_agg_empty_filter(void);
 
 #ifdef __GNUC__

@@ -3,26 +3,26 @@
  * filter_agg.c
  *	  Aggregates over filters: bloom_union_agg and bloom_intersection_agg.
  *
+ * A partial state is a filter like those that are aggregated, so the
+ * transition functions combine partial states, too.
+ *
  *-------------------------------------------------------------------------
  */
 #include "sql/agg_state.h"
 
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
-PG_FUNCTION_INFO_V1(bloom_union_agg_combinefn);
-PG_FUNCTION_INFO_V1(bloom_intersection_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
 
 static void
-intersect(PgBloomAggState *state, const BfView *view)
+intersect(BfBuilder *builder, const BfView *view)
 {
-	BfBuilder  *builder = pgbloom_agg_builder(state);
 	BfEnv		env = builder->env;
 	BfBuilder	result;
 	BfView		state_view;
 
-	pgbloom_agg_open(state, &state_view);
+	pgbloom_open(pgbloom_result(builder, false), &state_view);
 	pgbloom_check(bf_intersection(&result, &env, &state_view, view),
 				  &state_view.params, &view->params);
 	bf_builder_free(builder);
@@ -30,52 +30,19 @@ intersect(PgBloomAggState *state, const BfView *view)
 }
 
 /*
- * Transition functions: (internal, bloom) returns internal
+ * bloom_union_agg_transfn(bloom, bloom) returns bloom
  */
-static Datum
-transition(FunctionCallInfo fcinfo, PgBloomAggOperation operation)
-{
-	MemoryContext context = pgbloom_agg_context(fcinfo);
-	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
-	BfView		view;
-
-	if (PG_ARGISNULL(1))
-	{
-		if (state == NULL)
-			PG_RETURN_NULL();
-		PG_RETURN_POINTER(state);
-	}
-	pgbloom_open(PG_GETARG_BLOOM_PP(1), &view);
-	if (state == NULL)
-	{
-		state = pgbloom_agg_make_state(context, &view.params);
-		pgbloom_agg_merge(state, &view);
-	}
-	else
-		operation(state, &view);
-	PG_RETURN_POINTER(state);
-}
-
 Datum
 bloom_union_agg_transfn(PG_FUNCTION_ARGS)
-{
-	return transition(fcinfo, pgbloom_agg_merge);
-}
-
-Datum
-bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
-{
-	return transition(fcinfo, intersect);
-}
-
-Datum
-bloom_union_agg_combinefn(PG_FUNCTION_ARGS)
 {
 	return pgbloom_agg_combine(fcinfo, pgbloom_agg_merge, false);
 }
 
+/*
+ * bloom_intersection_agg_transfn(bloom, bloom) returns bloom
+ */
 Datum
-bloom_intersection_agg_combinefn(PG_FUNCTION_ARGS)
+bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 {
 	return pgbloom_agg_combine(fcinfo, intersect, false);
 }
@@ -108,36 +75,35 @@ warn_of_rate(FunctionCallInfo fcinfo, const Bloom *filter)
 }
 
 /*
- * bloom_union_agg_finalfn(internal) returns bloom
+ * bloom_union_agg_finalfn(bloom) returns bloom
  */
 Datum
 bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	PgBloomAggState *state;
+	BfBuilder	copy;
+	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
 	Bloom	   *result;
 
-	pgbloom_agg_context(fcinfo);
-	state = pgbloom_agg_get_state(fcinfo, 0);
-	if (state == NULL)
+	if (builder == NULL)
 		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	result = pgbloom_result(pgbloom_agg_builder(state), false);
+	bf_builder_end_keep(builder);
+	result = pgbloom_result(builder, false);
 	warn_of_rate(fcinfo, result);
 	PG_RETURN_BLOOM_P(result);
 }
 
 /*
- * bloom_intersection_agg_finalfn(internal) returns bloom
+ * bloom_intersection_agg_finalfn(bloom) returns bloom
  *
  * The intersection of no filters would contain every key, so it is NULL.
  */
 Datum
 bloom_intersection_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	PgBloomAggState *state;
+	BfBuilder	copy;
+	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
 
-	pgbloom_agg_context(fcinfo);
-	state = pgbloom_agg_get_state(fcinfo, 0);
-	if (state == NULL)
+	if (builder == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_BLOOM_P(pgbloom_result(pgbloom_agg_builder(state), false));
+	PG_RETURN_BLOOM_P(pgbloom_result(builder, false));
 }
