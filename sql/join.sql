@@ -4,14 +4,14 @@
 -- not go, and the same results in all cases.
 --
 
--- The settings act once the library is loaded.
+-- The settings act once the library is loaded. Plans must not depend on when autovacuum comes.
 LOAD 'bloomfilter';
 CREATE SCHEMA join_test;
 SET search_path = join_test, public;
 
-CREATE TABLE fact (id int PRIMARY KEY, k int, g int, b bigint, t text, n numeric, u uuid);
-CREATE TABLE dim (k int, c int, b bigint, t text, n numeric, u uuid);
-CREATE TABLE other (k int, g int);
+CREATE TABLE fact (id int PRIMARY KEY, k int, g int, b bigint, t text, n numeric, u uuid) WITH (autovacuum_enabled = off);
+CREATE TABLE dim (k int, c int, b bigint, t text, n numeric, u uuid) WITH (autovacuum_enabled = off);
+CREATE TABLE other (k int, g int) WITH (autovacuum_enabled = off);
 -- Of 1000 values of each key, dim has 20 if c = 1, and NULL.
 INSERT INTO fact SELECT i, i % 1000, i % 50, i % 1000, 'k' || i % 1000, (i % 1000) / 10.0,
     md5((i % 1000)::text)::uuid FROM generate_series(1, 20000) i;
@@ -102,8 +102,8 @@ SELECT keys, checked, removed > 19000 AS removed, state
 SELECT compare('SELECT fact.*, c FROM fact JOIN dim USING (k) WHERE c = 1');
 -- The keys of all batches of a hash table that spills are in it.
 SET work_mem = '64kB';
-CREATE TABLE wide AS SELECT 2 * i AS k, repeat('x', 1000) AS filler FROM generate_series(1, 19000) i;
-CREATE TABLE wider AS SELECT i AS k, repeat('x', 1500) AS filler FROM generate_series(1, 20000) i;
+CREATE TABLE wide WITH (autovacuum_enabled = off) AS SELECT 2 * i AS k, repeat('x', 1000) AS filler FROM generate_series(1, 19000) i;
+CREATE TABLE wider WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 1500) AS filler FROM generate_series(1, 20000) i;
 ANALYZE wide, wider;
 CREATE FUNCTION batches(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -121,8 +121,8 @@ SELECT compare('SELECT k, length(wide.filler), length(wider.filler) FROM wider J
 RESET work_mem;
 -- Too many keys for the memory: the filter is given up.
 SET bloomfilter.join_filter_memory = '64kB';
-CREATE TABLE many AS SELECT i FROM generate_series(1, 100000) i;
-CREATE TABLE more AS SELECT i FROM generate_series(90001, 290000) i;
+CREATE TABLE many WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(1, 100000) i;
+CREATE TABLE more WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(90001, 290000) i;
 ANALYZE many, more;
 SELECT keys BETWEEN 50000 AND 99999 AS keys, checked, removed, state FROM counts('SELECT count(*) FROM more JOIN many USING (i)');
 SELECT compare('SELECT count(*) FROM more JOIN many USING (i)');
@@ -179,7 +179,7 @@ SELECT probes('SELECT id FROM fact JOIN dim ON fact.k + 1 = dim.k WHERE c = 1');
 SELECT probes('SELECT id FROM fact JOIN dim ON upper(fact.t) = dim.t WHERE c = 1');
 SELECT compare('SELECT id FROM fact JOIN dim ON fact.k + 1 = dim.k + 1 AND upper(fact.t) = upper(dim.t) WHERE c = 1');
 -- Negative numbers of all types are the same numbers.
-CREATE TABLE negative AS SELECT (-k)::smallint AS s, -k AS i, -b AS b FROM fact WHERE k < 100;
+CREATE TABLE negative WITH (autovacuum_enabled = off) AS SELECT (-k)::smallint AS s, -k AS i, -b AS b FROM fact WHERE k < 100;
 ANALYZE negative;
 SELECT compare('SELECT n.i FROM negative n JOIN (SELECT DISTINCT b FROM negative) d ON n.s = d.b');
 SELECT compare('SELECT n.i FROM negative n JOIN (SELECT DISTINCT b FROM negative) d ON n.i = d.b');
@@ -254,7 +254,7 @@ CREATE FUNCTION hash_digits(numeric) RETURNS int LANGUAGE plpgsql IMMUTABLE STRI
 CREATE OPERATOR ==== (LEFTARG = numeric, RIGHTARG = numeric, FUNCTION = same_digits, COMMUTATOR = ====,
   RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
 CREATE OPERATOR CLASS digits FOR TYPE numeric USING hash AS OPERATOR 1 ====, FUNCTION 1 hash_digits(numeric);
-CREATE TABLE spelled AS SELECT (CASE WHEN i <= 10000 THEN '1.0' ELSE '1.00' END)::numeric + i % 1000 AS n FROM generate_series(1, 20000) i;
+CREATE TABLE spelled WITH (autovacuum_enabled = off) AS SELECT (CASE WHEN i <= 10000 THEN '1.0' ELSE '1.00' END)::numeric + i % 1000 AS n FROM generate_series(1, 20000) i;
 CREATE TABLE digits AS SELECT n FROM (VALUES (1.0), (2.0), (3.00)) v (n);
 ANALYZE spelled, digits;
 SELECT probes('SELECT * FROM (SELECT n, count(*) FROM spelled GROUP BY n) f JOIN digits d ON f.n ==== d.n');
@@ -302,7 +302,7 @@ SELECT probes('INSERT INTO target SELECT fact.* FROM fact JOIN dim USING (k) WHE
 SET bloomfilter.join_filters = force;
 INSERT INTO target SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1;
 SELECT count(*) FROM target;
-CREATE TABLE made AS SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1;
+CREATE TABLE made WITH (autovacuum_enabled = off) AS SELECT fact.* FROM fact JOIN dim USING (k) WHERE c = 1;
 SELECT count(*) FROM made;
 RESET bloomfilter.join_filters;
 
@@ -431,7 +431,7 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-CREATE TABLE copied AS SELECT * FROM fact;
+CREATE TABLE copied WITH (autovacuum_enabled = off) AS SELECT * FROM fact;
 ANALYZE copied;
 SELECT compare('SELECT fact.*, c FROM fact JOIN dim USING (k) WHERE c = 1');
 SELECT checked BETWEEN 20000 AND 20100 AS checked, removed > 19000 AS removed, state

@@ -8,8 +8,8 @@ SET bloomfilter.join_filters = force;
 SET bloomfilter.join_filter_min_rows = 0;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
-CREATE TABLE large AS SELECT i, 'k' || i AS t FROM generate_series(0, 999) AS i;
-CREATE TABLE small AS SELECT 10 * i AS i, 'k' || i AS t FROM generate_series(0, 50) AS i;
+CREATE TABLE large WITH (autovacuum_enabled = off) AS SELECT i, 'k' || i AS t FROM generate_series(0, 999) AS i;
+CREATE TABLE small WITH (autovacuum_enabled = off) AS SELECT 10 * i AS i, 'k' || i AS t FROM generate_series(0, 50) AS i;
 ANALYZE large, small;
 
 -- A call by a user has the number of a filter, of which the keys are text.
@@ -41,7 +41,7 @@ CREATE OPERATOR CLASS plain_ops DEFAULT FOR TYPE plain_int USING btree AS OPERAT
 CREATE OPERATOR CLASS plain_ops DEFAULT FOR TYPE plain_int USING hash AS OPERATOR 1 =, FUNCTION 1 plain_hash(plain_int);
 CREATE TYPE plain_range AS RANGE (SUBTYPE = plain_int);
 CREATE TYPE plain_record AS (k plain_int);
-CREATE TABLE plain AS
+CREATE TABLE plain WITH (autovacuum_enabled = off) AS
 SELECT i, p AS single, ARRAY[p] AS several, plain_range(p, p, '[]') AS range,
 	plain_multirange(plain_range(p, p, '[]')) AS ranges, ROW(p)::plain_record AS record
   FROM (SELECT i, i::text::plain_int AS p FROM generate_series(0, 99) AS i) AS keys;
@@ -53,12 +53,12 @@ SELECT count(*) FROM plain a JOIN plain b USING (ranges) WHERE b.i < 10;
 SELECT count(*) FROM plain a JOIN plain b USING (record) WHERE b.i < 10;
 
 -- A key that fails is evaluated only for rows for which the join does so.
-CREATE TABLE emptied AS SELECT i FROM generate_series(1, 100) AS i;
+CREATE TABLE emptied WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(1, 100) AS i;
 ANALYZE emptied;
 DELETE FROM emptied;
 SELECT count(*) FROM large JOIN emptied ON 1000 / large.i = emptied.i;
 SELECT * FROM (SELECT i FROM large ORDER BY i DESC) AS l JOIN small ON 1000 / l.i = small.i + 1 LIMIT 1;
-CREATE TABLE divided (x int, y int);
+CREATE TABLE divided (x int, y int) WITH (autovacuum_enabled = off);
 INSERT INTO divided VALUES (NULL, 0), (0, 100), (1, 100), (2, 10);
 ANALYZE divided;
 SET join_collapse_limit = 1;
@@ -74,14 +74,14 @@ CREATE OPERATOR === (LEFTARG = bigint, RIGHTARG = oid, FUNCTION = same, COMMUTAT
 CREATE OPERATOR FAMILY unsigned_ops USING hash;
 ALTER OPERATOR FAMILY unsigned_ops USING hash ADD OPERATOR 1 === (oid, bigint), OPERATOR 1 === (bigint, oid),
 	FUNCTION 1 (oid, oid) hashoid(oid), FUNCTION 1 (bigint, bigint) hashint8(bigint);
-CREATE TABLE unsigned AS SELECT 4294967295 - i AS b, (4294967295 - i)::oid AS o FROM generate_series(0, 99) AS i;
+CREATE TABLE unsigned WITH (autovacuum_enabled = off) AS SELECT 4294967295 - i AS b, (4294967295 - i)::oid AS o FROM generate_series(0, 99) AS i;
 ANALYZE unsigned;
 SELECT count(*) FROM unsigned x JOIN unsigned y ON x.o === y.b;
 SELECT count(*) FROM unsigned x JOIN unsigned y ON x.b === y.o;
 
 -- An aggregate or window function sees all rows of a group or none, so that
 -- what fails for a part of a group, here for one row of two, does not fail.
-CREATE TABLE pairs AS SELECT i / 2 AS k, i % 2 AS n FROM generate_series(0, 19999) AS i;
+CREATE TABLE pairs WITH (autovacuum_enabled = off) AS SELECT i / 2 AS k, i % 2 AS n FROM generate_series(0, 19999) AS i;
 CREATE INDEX ON pairs (k);
 VACUUM ANALYZE pairs;
 SET enable_hashagg = off;
@@ -104,7 +104,7 @@ SELECT count(*), sum(r)
 	 GROUP BY k) AS p ON p.k = small.i;
 -- as most rows have a match, only samples are probed
 SET bloomfilter.join_filters = on;
-CREATE TABLE most AS SELECT k FROM generate_series(0, 9999) AS k WHERE k % 8 <> 1;
+CREATE TABLE most WITH (autovacuum_enabled = off) AS SELECT k FROM generate_series(0, 9999) AS k WHERE k % 8 <> 1;
 ANALYZE most;
 SELECT count(*), sum(r)
   FROM (SELECT k, 10 / (count(*) - 1) AS r FROM pairs GROUP BY k) AS p
