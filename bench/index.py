@@ -40,7 +40,7 @@ def run(bench, section):
 
 def size_and_build(bench, section):
     """Of each kind of index, over text; and looking up absent keys in it, without sequential scans."""
-    bench.provide('urls')
+    bench.fill('urls')
     sizes, lookup_times = {}, {}
     number = bench.scale(20, 5)
 
