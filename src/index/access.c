@@ -69,13 +69,17 @@ is_valid(Relation index)
 	return form->indisvalid && form->indisready && form->indislive;
 }
 
-/* Is the snapshot from this transaction on, or later? */
+/* Is the snapshot from this transaction on, or later?  0 is the first one. */
 static bool
 snapshot_is_from(uint64 transaction)
 {
-	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
-	uint64		epoch = next >> 32;
+	uint64		next;
+	uint64		epoch;
 
+	if (transaction == 0)
+		return true;
+	next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	epoch = next >> 32;
 	if (TransactionXmin > (uint32) next)
 		epoch--;
 	return (epoch << 32 | TransactionXmin) >= transaction;

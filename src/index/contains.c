@@ -47,9 +47,12 @@ key_type_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 		given->resolved = NULL;
 		MemoryContextReset(cache->context);
 		cache->key_info = bfi_key_info(index->relation, cache->context);
-		pgbloom_set_input(cache->key_info,
-						  getBaseType(bfi_key_sql_type(index->relation)));
-		cache->key_info->exact = true;
+		if (given->untyped)
+		{
+			pgbloom_set_input(cache->key_info,
+							  getBaseType(bfi_key_sql_type(index->relation)));
+			cache->key_info->exact = true;
+		}
 		cache->oid = oid;
 	}
 	if (given->untyped)
