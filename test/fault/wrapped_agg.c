@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
+#include "utils/memutils.h"
 #include "utils/typcache.h"
 
 PGDLLEXPORT PG_FUNCTION_INFO_V1(wrapped_transfn);
