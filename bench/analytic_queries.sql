@@ -130,7 +130,7 @@ FROM days LEFT JOIN (SELECT day, count(*) AS n FROM sales WHERE promotion > 0 GR
 		WHERE segment = 'machinery' GROUP BY ordered) o USING (day)
 GROUP BY year, month ORDER BY year, month;
 
--- suppliers who kept orders waiting
+-- suppliers who delayed orders
 SELECT supplier_name, count(*)
 FROM suppliers s JOIN lines l USING (supplier) JOIN orders o USING (order_id) JOIN nations USING (nation)
 WHERE status = 'finished' AND received > committed AND nation_name = 'nation 20'

@@ -76,7 +76,7 @@ def size_and_build(bench, section):
 
 
 def cached_lookups(bench, section):
-    """Of absent keys: a filter that is asked in place of the btree is asked for those."""
+    """Of absent keys: a filter is probed in place of the btree for those."""
     with bench.session(statement_timeout=0) as session:
         session.execute('CREATE INDEX filter_of_ids ON urls USING bloomfilter (id) WITH (fpp = 0.001)')
     absent = '\\set i random(%d, %d)\n' % (bench.rows + 1, 3 * bench.rows)

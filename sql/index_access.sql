@@ -1,6 +1,6 @@
 --
 -- INDEX_ACCESS
--- Who may ask an index, partitioned indexes, indexes that are not valid.
+-- Who may look up keys, partitioned indexes, indexes that are not valid.
 --
 
 CREATE ROLE regress_bloom_reader;

@@ -39,8 +39,7 @@ bf_is_neutral(const BfView *view)
  *
  * The limits of a sparse filter follow from its parameters.  If it has to
  * become dense by those that it has had, that is done before they change, so
- * that it does not matter how long conversion was deferred, or whether hashes
- * were kept.
+ * that it does not matter how long conversion was deferred, or whether at all.
  */
 BfStatus
 bf_builder_join_params(BfBuilder *b, const BfParams *params)

@@ -189,7 +189,7 @@ lock_index(Oid oid)
  * Open an index.  Returns false if it may lack rows; then the meta data must
  * not be used.  The relation is NULL if the index has been replaced.
  *
- * The lock on the table is kept until the end of the transaction, as that of a
+ * The lock on the table is held until the end of the transaction, as that of a
  * query is.  DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY wait for it, so
  * that an index on which the transaction relies does not go away.
  *

@@ -6,8 +6,8 @@
  * The keys of the join's outer side are followed down the plan by way of the
  * target lists, to the scans where they come from.  At each node, a row may
  * only be dropped if that does not change what reaches the join of the rows
- * that have a match.  The rows of one group, or window partition, must all be
- * kept or all be dropped.
+ * that have a match.  The rows of one group, or window partition, must all
+ * pass or all be dropped.
  *
  *-------------------------------------------------------------------------
  */
