@@ -46,6 +46,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * The range of rates that a filter can be made for.  The casts round: an x87
@@ -189,6 +190,17 @@ typedef struct BfKeyType
 	char		name[BF_MAX_KEY_TYPE_NAME + 1]; /* UTF-8, NUL-terminated */
 } BfKeyType;
 
+/* Are keys of these two types hashed alike and comparable? */
+static inline bool
+bf_key_type_equal(const BfKeyType *a, const BfKeyType *b)
+{
+	return a->code == b->code &&
+		a->byte_order == b->byte_order &&
+		a->encoding == b->encoding &&
+		a->namelen == b->namelen &&
+		(a->namelen == 0 || memcmp(a->name, b->name, a->namelen) == 0);
+}
+
 #define BF_LITTLE_ENDIAN		1
 #define BF_BIG_ENDIAN			2
 
@@ -329,6 +341,7 @@ typedef struct BfBuilder
 	bool		compact_at_end; /* see the functions of these names */
 	bool		keeps_hashes;
 	bool		expects_probes;
+	bool		few_duplicates; /* were among the hashes sorted last */
 	uint32_t	max_hashes;		/* sparse up to this many distinct hashes */
 	uint32_t	nhashes;
 	uint32_t	nsorted;
@@ -341,6 +354,16 @@ typedef struct BfBuilder
 	uint64_t   *exclusions;		/* ascending; room for BF_MAX_EXCLUSIONS, or
 								 * NULL */
 } BfBuilder;
+
+/* Collect a hash for a sparse filter, if that is all there is to do. */
+static inline bool
+bf_builder_collect(BfBuilder *b, uint64_t hash)
+{
+	if (b->nlayers > 0 || b->expects_probes || b->nhashes == b->room)
+		return false;
+	b->hashes[b->nhashes++] = hash;
+	return true;
+}
 
 /*
  * The functions of the core are not visible to other libraries of the same
@@ -363,7 +386,6 @@ extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 
 /* key_type.c */
 extern const char *bf_key_type_name(const BfKeyType *key_type);
-extern bool bf_key_type_equal(const BfKeyType *a, const BfKeyType *b);
 extern bool bf_valid_key_type_name(const char *name, size_t length);
 
 /* sizing.c: rates and numbers of keys to bits */
@@ -371,10 +393,11 @@ extern unsigned bf_standard_hashes(double fpp);
 extern double bf_standard_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
 extern double bf_needed_bits(double fpp, uint64_t n);
+extern double bf_needed_bits_paged(double fpp, uint64_t n);
 extern uint64_t bf_max_keys(double fpp);
 extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
-extern BfStatus bf_geometry_within(double fpp, uint64_t n, uint64_t max_bits,
-								   BfGeometry *geometry);
+extern BfStatus bf_geometry_paged(double fpp, uint64_t n,
+								  BfGeometry *geometry);
 extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
 extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 							 BfGeometry *folded);
@@ -425,7 +448,8 @@ extern void bf_builder_expect_probes(BfBuilder *b);
 extern BfStatus bf_builder_set_key_type(BfBuilder *b,
 										const BfKeyType *key_type);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
-extern void bf_builder_prefetch(const BfBuilder *b, uint64_t hash);
+extern BfStatus bf_builder_add_all(BfBuilder *b, const uint64_t *hashes,
+								   uint32_t n);
 extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
 extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
 extern double bf_builder_cardinality(const BfBuilder *b);

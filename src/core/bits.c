@@ -16,18 +16,13 @@
 #include <string.h>
 
 #include "bits.h"
+#include "interrupts.h"
 
 /*
  * Bits tested between two branches.  A mispredicted branch costs more than
  * testing a few bits in vain.
  */
 #define GROUP	4
-
-/*
- * Bytes of a block that are prefetched.  A processor serves only a few
- * requests at a time; more of them would delay those that are needed first.
- */
-#define MAX_PREFETCH	(8 * BF_CACHE_LINE)
 
 /* The hash times G^(64 g): multiply by G for each position. */
 static inline uint64_t
@@ -66,28 +61,8 @@ bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 	return true;
 }
 
-/* Prefetch the block of a key that is going to be added. */
-void
-bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
-				 uint64_t hash)
-{
-#ifdef __GNUC__
-	const uint8_t *block = bits + bf_block_at(geometry, hash);
-	size_t		size = bf_block_size(geometry);
-	size_t		i;
-
-	for (i = 0; i < size && i < MAX_PREFETCH; i += BF_CACHE_LINE)
-		__builtin_prefetch(block + i, 1);
-#else
-	(void) geometry;
-	(void) bits;
-	(void) hash;
-#endif
-}
-
-/* Set the bits of a key; returns how many of them were not set before. */
-unsigned
-bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
+static inline unsigned
+add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 {
 	uint8_t    *block = bits + bf_block_at(geometry, hash);
 	unsigned	shift = 64 - geometry->block_log2;
@@ -105,6 +80,32 @@ bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 		bit = (unsigned) (x >> shift & 7);
 		added += ~((unsigned) *byte >> bit) & 1;
 		*byte |= (uint8_t) (1u << bit);
+	}
+	return added;
+}
+
+/* Set the bits of a key; returns how many of them were not set before. */
+unsigned
+bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
+{
+	return add(geometry, bits, hash);
+}
+
+/* The same for many keys, whose blocks are prefetched. */
+uint64_t
+bf_bits_add_all(const BfInterrupts *interrupts, const BfGeometry *geometry,
+				uint8_t *bits, const uint64_t *hashes, size_t n)
+{
+	BfGeometry	copy = *geometry;	/* for registers: bits may be anything */
+	uint64_t	added = 0;
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+	{
+		bf_check_interrupts_at(interrupts, i);
+		if (i + BF_PREFETCH_DISTANCE < n)
+			bf_bits_prefetch(&copy, bits, hashes[i + BF_PREFETCH_DISTANCE]);
+		added += add(&copy, bits, hashes[i]);
 	}
 	return added;
 }

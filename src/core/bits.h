@@ -24,6 +24,15 @@
 /* Bytes that a processor loads at once; a block is a multiple of it. */
 #define BF_CACHE_LINE	64
 
+/* Bytes of a block that are prefetched. */
+#define BF_MAX_PREFETCH	(8 * BF_CACHE_LINE)
+
+/*
+ * So many keys ahead.  Fetching a block from memory takes as long as adding
+ * several keys.
+ */
+#define BF_PREFETCH_DISTANCE	16
+
 /* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
 static inline uint64_t
 bf_scale(uint64_t hash, uint32_t n)
@@ -49,15 +58,45 @@ bf_block_at(const BfGeometry *geometry, uint64_t hash)
 		(geometry->block_log2 - 3);
 }
 
+/*
+ * Prefetch the block of a key that is going to be added.  Of a large block,
+ * only the beginning: a processor serves only a few requests at a time, and
+ * more of them would delay those that are needed first.
+ *
+ * It must be inlined early: gcc takes a function that does nothing but
+ * prefetch for one without effect, and removes calls of it.
+ */
+#ifdef __GNUC__
+__attribute__((always_inline))
+#endif
+static inline void
+bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
+				 uint64_t hash)
+{
+#ifdef __GNUC__
+	const uint8_t *block = bits + bf_block_at(geometry, hash);
+	size_t		size = bf_block_size(geometry);
+	size_t		i;
+
+	for (i = 0; i < size && i < BF_MAX_PREFETCH; i += BF_CACHE_LINE)
+		__builtin_prefetch(block + i, 1);
+#else
+	(void) geometry;
+	(void) bits;
+	(void) hash;
+#endif
+}
+
 BF_HIDE_BEGIN
 
 /* bits.c */
 extern bool bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits,
 							uint64_t hash);
-extern void bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
-							 uint64_t hash);
 extern unsigned bf_bits_add(const BfGeometry *geometry, uint8_t *bits,
 							uint64_t hash);
+extern uint64_t bf_bits_add_all(const BfInterrupts *interrupts,
+								const BfGeometry *geometry, uint8_t *bits,
+								const uint64_t *hashes, size_t n);
 extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);

@@ -170,8 +170,11 @@ bf_builder_set_key_type(BfBuilder *b, const BfKeyType *key_type)
 BfStatus
 bf_builder_add(BfBuilder *b, uint64_t hash)
 {
-	BfStatus	status = bf_builder_reserve(b, 1);
+	BfStatus	status;
 
+	if (bf_builder_collect(b, hash))
+		return BF_OK;
+	status = bf_builder_reserve(b, 1);
 	if (status != BF_OK)
 		return status;
 	if (b->nlayers > 0)
@@ -184,15 +187,22 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 }
 
 /*
- * Prefetch what is needed to add a hash after some others.  Fetching it from
- * memory takes as long as adding several.
+ * Add n hashes.  In a filter larger than the caches of the processor, this is
+ * faster than adding them one by one, which waits for memory each time.
  */
-void
-bf_builder_prefetch(const BfBuilder *b, uint64_t hash)
+BfStatus
+bf_builder_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 {
-	if (b->nlayers > 0)
-		bf_bits_prefetch(&b->layers[b->nlayers - 1].geometry,
-						 b->layers[b->nlayers - 1].bits, hash);
+	uint32_t	i;
+
+	for (i = 0; i < n && b->nlayers == 0; i++)
+	{
+		BfStatus	status = bf_builder_add(b, hashes[i]);
+
+		if (status != BF_OK)
+			return status;
+	}
+	return i < n ? bf_build_layers_add_all(b, hashes + i, n - i) : BF_OK;
 }
 
 /*

@@ -29,6 +29,7 @@ extern BfStatus bf_build_layer_make(const BfBuilder *b,
 									const BfGeometry *geometry,
 									BfBuildLayer *layer);
 extern BfStatus bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry);
+extern void bf_build_layers_pop(BfBuilder *b);
 extern void bf_build_layers_sort(BfBuilder *b);
 
 /* layer_merge.c */
@@ -39,6 +40,8 @@ extern BfStatus bf_build_layers_append(BfBuilder *b,
 									   const BfGeometry *geometry);
 extern BfStatus bf_build_layers_add(BfBuilder *b, uint64_t hash,
 									uint32_t remaining);
+extern BfStatus bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes,
+										uint32_t n);
 extern BfStatus bf_build_layers_take_in(BfBuilder *b,
 										const BfGeometry *geometry,
 										const uint8_t *bits,

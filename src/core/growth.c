@@ -12,6 +12,7 @@
  */
 #include "bits.h"
 #include "builder.h"
+#include "interrupts.h"
 
 /*
  * Append a layer with no bit set; if there are too many, merge two first.
@@ -132,6 +133,40 @@ bf_build_layers_add(BfBuilder *b, uint64_t hash, uint32_t remaining)
 		layer->bits_set += bf_bits_add(&layer->geometry, layer->bits, hash);
 	}
 	return status;
+}
+
+/*
+ * Add n hashes to the layers.  The usual case is that of one layer that takes
+ * them all; then nothing is asked for each of them.
+ */
+BfStatus
+bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
+{
+	BfBuildLayer *layer = &b->layers[0];
+	uint32_t	i;
+
+	if (b->nlayers == 1 && b->nexclusions == 0 &&
+		bf_build_layer_has_room(layer, n))
+	{
+		layer->bits_set += bf_bits_add_all(&b->env.interrupts,
+										   &layer->geometry, layer->bits,
+										   hashes, n);
+		return BF_OK;
+	}
+	for (i = 0; i < n; i++)
+	{
+		BfStatus	status;
+
+		bf_check_interrupts_at(&b->env.interrupts, i);
+		layer = &b->layers[b->nlayers - 1];
+		if (i + BF_PREFETCH_DISTANCE < n)
+			bf_bits_prefetch(&layer->geometry, layer->bits,
+							 hashes[i + BF_PREFETCH_DISTANCE]);
+		status = bf_build_layers_add(b, hashes[i], n - i);
+		if (status != BF_OK)
+			return status;
+	}
+	return BF_OK;
 }
 
 /*

@@ -6,12 +6,14 @@
  * A filter is sparse up to max_hashes distinct hashes.  Hashes are appended
  * in the order in which they come; sorting drops duplicates.  When room runs
  * out, the list is sorted, and if there are too many distinct hashes even so,
- * they are converted to the first layer.
+ * they are converted to the first layer.  A list that has shown to have few
+ * duplicates is enlarged and converted with less sorting.
  *
  *-------------------------------------------------------------------------
  */
 #include <string.h>
 
+#include "bits.h"
 #include "builder.h"
 #include "bytes.h"
 #include "interrupts.h"
@@ -19,6 +21,13 @@
 
 /* Hashes that the first list has room for. */
 #define INITIAL_ROOM	8
+
+/*
+ * A list from this number of hashes on, of which the last sort dropped few, is
+ * enlarged without sorting up to this factor over the sorted hashes.
+ */
+#define LARGE_LIST		65536
+#define UNSORTED_FACTOR	8
 
 /*
  * The successor of a number in a permutation of the numbers up to mask, which
@@ -41,21 +50,11 @@ bf_builder_free_hashes(BfBuilder *b)
 	b->nhashes = b->nsorted = b->room = 0;
 }
 
-/*
- * Add all collected hashes to the layers, of which there is at least one, and
- * forget them.
- *
- * The list is ascending, so neighbours belong to neighbouring blocks.  In this
- * order, hashes would fill a layer without room for all of them block by block,
- * with a rate far above the one it is made for.  So they are added in another
- * order, unless the last layer takes all of them in any order.
- */
-BfStatus
-bf_builder_flush_hashes(BfBuilder *b)
+/* Add all collected hashes to the layers, in an order that looks random. */
+static BfStatus
+add_scattered(BfBuilder *b)
 {
 	uint32_t	n = b->nhashes;
-	const BfBuildLayer *last = &b->layers[b->nlayers - 1];
-	bool		scattered = !bf_build_layer_has_room(last, n);
 	uint32_t	mask = 0;
 	uint32_t	at = 0;
 	uint32_t	i;
@@ -69,17 +68,46 @@ bf_builder_flush_hashes(BfBuilder *b)
 		bf_check_interrupts_at(&b->env.interrupts, i);
 		if (status != BF_OK)
 			return status;
-		if (scattered)
+		do
 		{
-			do
-			{
-				at = next_scattered(at, mask);
-			} while (at >= n && i + 1 < n);
-		}
-		else
-			at++;
+			at = next_scattered(at, mask);
+		} while (at >= n && i + 1 < n);
 	}
-	bf_builder_free_hashes(b);
+	return BF_OK;
+}
+
+/*
+ * Add all collected hashes to the layers, of which there is at least one, and
+ * forget them.
+ *
+ * The list is ascending, so neighbours belong to neighbouring blocks.  In this
+ * order, hashes would fill a layer without room for all of them block by block,
+ * with a rate far above the one it is made for.  So they are added in another
+ * order, unless the last layer takes all of them in any order.
+ */
+BfStatus
+bf_builder_flush_hashes(BfBuilder *b)
+{
+	BfStatus	status;
+
+	if (bf_build_layer_has_room(&b->layers[b->nlayers - 1], b->nhashes))
+		status = bf_build_layers_add_all(b, b->hashes, b->nhashes);
+	else
+		status = add_scattered(b);
+	if (status == BF_OK)
+		bf_builder_free_hashes(b);
+	return status;
+}
+
+static BfStatus
+first_geometry(const BfBuilder *b, BfGeometry *geometry)
+{
+	uint64_t	n = b->params.expected > 0 ? b->params.expected :
+		BF_FIRST_UNSIZED_LAYER;
+
+	if (b->params.expected > 0 || !b->compact_at_end)
+		return bf_geometry_for(b->params.fpp, n, geometry);
+	bf_geometry_to_fold(b->params.fpp, geometry);
 	return BF_OK;
 }
 
@@ -87,15 +115,9 @@ bf_builder_flush_hashes(BfBuilder *b)
 static BfStatus
 convert_to_dense(BfBuilder *b)
 {
-	BfStatus	status = BF_OK;
 	BfGeometry	geometry;
+	BfStatus	status = first_geometry(b, &geometry);
 
-	if (b->compact_at_end && b->params.expected == 0)
-		bf_geometry_to_fold(b->params.fpp, &geometry);
-	else
-		status = bf_geometry_for(b->params.fpp,
-								 b->params.expected > 0 ? b->params.expected :
-								 BF_FIRST_UNSIZED_LAYER, &geometry);
 	if (status == BF_OK)
 		status = bf_build_layers_append(b, &geometry);
 	if (status == BF_OK)
@@ -111,33 +133,34 @@ convert_to_dense(BfBuilder *b)
 static BfStatus
 sort_hashes(BfBuilder *b)
 {
+	uint64_t   *pending;
 	size_t		npending = b->nhashes - b->nsorted;
+	size_t		nfew = npending / 4 * 3;
+	uint32_t	nbefore = b->nsorted;
 
-	if (npending > 0)
-	{
-		uint64_t   *pending = b->hashes + b->nsorted;
-
-		bf_list_sort(&b->env.interrupts, pending, npending);
-		npending = bf_list_dedup(pending, npending);
-		b->nhashes = b->nsorted + (uint32_t) npending;
-	}
-	if (npending > 0 && b->nsorted > 0)
+	if (npending == 0)
+		return BF_OK;
+	pending = b->hashes + b->nsorted;
+	bf_list_sort(&b->env.interrupts, pending, npending);
+	npending = bf_list_dedup(pending, npending);
+	b->nhashes = b->nsorted + (uint32_t) npending;
+	if (b->nsorted > 0)
 	{
 		uint64_t   *copy = b->env.alloc(b->env.context,
 										npending * sizeof(uint64_t));
 
 		if (copy == NULL)
 			return BF_NO_MEMORY;
-		memcpy(copy, b->hashes + b->nsorted, npending * sizeof(uint64_t));
+		memcpy(copy, pending, npending * sizeof(uint64_t));
 		bf_list_merge(b->hashes, b->nsorted, copy, npending);
 		b->env.free(b->env.context, copy);
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
+	b->few_duplicates = b->nsorted - nbefore > nfew;
 
 	/* Not earlier: a long jump out of the merge would lose hashes. */
-	if (npending > 0)
-		bf_check_interrupts(&b->env.interrupts);
+	bf_check_interrupts(&b->env.interrupts);
 	return BF_OK;
 }
 
@@ -220,15 +243,31 @@ bf_builder_must_convert(const BfBuilder *b, uint32_t n)
 }
 
 /*
+ * The size of a list with room for n more hashes: half as much again as there
+ * is, up to the pending limit if that is enough.
+ */
+static uint32_t
+next_room(const BfBuilder *b, uint32_t n)
+{
+	uint32_t	max = pending_limit(b);
+	uint32_t	room = b->nhashes + b->nhashes / 2;
+
+	if (room < b->nhashes + INITIAL_ROOM)
+		room = b->nhashes + INITIAL_ROOM;
+	if (room > max)
+		room = max;
+	if (room < b->nhashes + n)
+		room = b->nhashes + n;
+	return room;
+}
+
+/*
  * Make room for n more hashes in a sparse filter: drop duplicates, or else
- * allocate half as much again as there is, up to the pending limit if that is
- * enough.
+ * enlarge the list.
  */
 static BfStatus
 make_room(BfBuilder *b, uint32_t n)
 {
-	uint32_t	max = pending_limit(b);
-	uint32_t	room;
 	BfStatus	status;
 
 	if (b->room - b->nhashes >= n)
@@ -236,15 +275,43 @@ make_room(BfBuilder *b, uint32_t n)
 	status = sort_hashes(b);
 	if (status != BF_OK || b->room - b->nhashes >= n)
 		return status;
+	return enlarge(b, next_room(b, n));
+}
 
-	room = b->nhashes + b->nhashes / 2;
-	if (room < b->nhashes + INITIAL_ROOM)
-		room = b->nhashes + INITIAL_ROOM;
-	if (room > max)
-		room = max;
-	if (room < b->nhashes + n)
-		room = b->nhashes + n;
-	return enlarge(b, room);
+/* May the list be enlarged without sorting? */
+static bool
+may_stay_unsorted(const BfBuilder *b)
+{
+	return b->few_duplicates && b->nhashes >= LARGE_LIST &&
+		b->nhashes < UNSORTED_FACTOR * b->nsorted &&
+		b->nhashes < pending_limit(b);
+}
+
+/*
+ * If n more hashes would exceed the pending limit, convert the list without
+ * sorting it, provided that the bits tell that there are more than max_hashes
+ * distinct ones: each sets at most k bits.  Without memory, or if there are too
+ * many duplicates, nothing is changed.
+ */
+static void
+convert_unsorted(BfBuilder *b, uint32_t n)
+{
+	BfGeometry	geometry;
+	BfBuildLayer *layer;
+
+	if (!b->few_duplicates || !bf_builder_must_convert(b, n) ||
+		first_geometry(b, &geometry) != BF_OK ||
+		geometry.capacity < b->nhashes ||
+		bf_build_layers_append(b, &geometry) != BF_OK)
+		return;
+
+	layer = &b->layers[0];
+	layer->bits_set = bf_bits_add_all(&b->env.interrupts, &geometry,
+									  layer->bits, b->hashes, b->nhashes);
+	if (layer->bits_set > (uint64_t) geometry.k * b->max_hashes)
+		bf_builder_free_hashes(b);
+	else
+		bf_build_layers_pop(b);
 }
 
 /*
@@ -257,6 +324,11 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 	BfStatus	status;
 
 	if (b->nlayers > 0 || b->room - b->nhashes >= n)
+		return BF_OK;
+	if (may_stay_unsorted(b))
+		return enlarge(b, next_room(b, n));
+	convert_unsorted(b, n);
+	if (b->nlayers > 0)
 		return BF_OK;
 	status = bf_builder_sort_and_convert(b);
 	if (status != BF_OK || b->nlayers > 0)

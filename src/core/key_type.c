@@ -53,17 +53,6 @@ bf_key_type_name(const BfKeyType *key_type)
 	return key_type->code < NNAMES ? names[key_type->code] : key_type->name;
 }
 
-/* Are keys of these two types hashed alike and comparable? */
-bool
-bf_key_type_equal(const BfKeyType *a, const BfKeyType *b)
-{
-	return a->code == b->code &&
-		a->byte_order == b->byte_order &&
-		a->encoding == b->encoding &&
-		a->namelen == b->namelen &&
-		(a->namelen == 0 || memcmp(a->name, b->name, a->namelen) == 0);
-}
-
 /* Does a key type of this code carry a name? */
 bool
 bf_key_type_has_name(unsigned code)

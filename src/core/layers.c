@@ -103,6 +103,14 @@ bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry)
 	return BF_OK;
 }
 
+/* Remove the last layer. */
+void
+bf_build_layers_pop(BfBuilder *b)
+{
+	b->nlayers--;
+	b->env.free(b->env.context, b->layers[b->nlayers].memory);
+}
+
 /* The order of layers in an image: capacity, falling fpp, and all else. */
 static int
 compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)

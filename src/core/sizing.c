@@ -5,9 +5,9 @@
  *	  them.
  *
  * The design of a rate is a block size, a k and a number of bits per key.  It
- * depends on the rate alone.  A layer has room for its keys and headroom for
- * the deviation of what they set; a layer that is filled to bf_geometry_full
- * has its rate.
+ * depends on the rate and on whether the layer is on pages.  A layer has room
+ * for its keys and headroom for the deviation of what they set; a layer that is
+ * filled to bf_geometry_full has its rate.
  *
  * The results are part of the format, because equal parameters and keys have
  * to give equal bytes everywhere: see section 7 of doc/FORMAT.md.
@@ -49,6 +49,13 @@
  */
 #define FEWER_HASHES	7
 
+/*
+ * On pages, each byte that a key changes is logged, with the four bytes of a
+ * place.  So they get the fewest hash functions with which the bits per key
+ * stay within this factor over the best number.
+ */
+#define PAGED_COST		1.08
+
 /* Designs that are remembered in each thread. */
 #define NCACHED			8
 
@@ -66,6 +73,7 @@ typedef struct Design
 	double		deviation;		/* of sqrt(n) keys, in keys */
 	uint8_t		block_log2;
 	uint8_t		k;
+	bool		paged;
 } Design;
 
 /*
@@ -125,12 +133,32 @@ fewest_bits(double fpp, unsigned block_log2, unsigned k,
 	return enough / BITS_GRID;
 }
 
+/* Change a design to the fewest hash functions that PAGED_COST allows. */
+static void
+reduce_hashes(double fpp, Design *design)
+{
+	double		best = design->bits_per_key;
+	unsigned	k;
+
+	for (k = 1; k < design->k; k++)
+	{
+		double		bits = fewest_bits(fpp, design->block_log2, k, best,
+									   best * PAGED_COST);
+
+		if (bits > 0)
+		{
+			design->bits_per_key = bits;
+			design->k = (uint8_t) k;
+		}
+	}
+}
+
 /*
  * Find the design of a rate: the smallest block whose bits per key stay
  * within BLOCKING_COST of the standard filter, with its best k.
  */
 static void
-find_design(double fpp, Design *design)
+find_design(double fpp, bool paged, Design *design)
 {
 	double		standard = bf_standard_bits_per_key(fpp);
 	unsigned	standard_k = bf_standard_hashes(fpp);
@@ -161,7 +189,10 @@ find_design(double fpp, Design *design)
 			}
 		}
 	}
+	if (paged)
+		reduce_hashes(fpp, design);
 	design->fpp = fpp;
+	design->paged = paged;
 
 	/* n keys in their bits; one more of them sets k e^-a bits */
 	design->deviation =
@@ -175,7 +206,7 @@ find_design(double fpp, Design *design)
  * result is valid until NCACHED others were found.
  */
 static const Design *
-design_for(double fpp)
+design_for(double fpp, bool paged)
 {
 	static THREAD_LOCAL Design cache[NCACHED];
 	static THREAD_LOCAL unsigned next = 0;
@@ -184,13 +215,13 @@ design_for(double fpp)
 
 	for (i = 0; i < NCACHED; i++)
 	{
-		if (cache[i].fpp == fpp)
+		if (cache[i].fpp == fpp && cache[i].paged == paged)
 			return &cache[i];
 	}
 
 	design = &cache[next];
 	next = (next + 1) % NCACHED;
-	find_design(fpp, design);
+	find_design(fpp, paged, design);
 	return design;
 }
 
@@ -198,7 +229,7 @@ design_for(double fpp)
 double
 bf_bits_per_key(double fpp)
 {
-	return design_for(fpp)->bits_per_key;
+	return design_for(fpp, false)->bits_per_key;
 }
 
 static double
@@ -214,7 +245,14 @@ needed_bits(const Design *design, double n)
 double
 bf_needed_bits(double fpp, uint64_t n)
 {
-	return needed_bits(design_for(fpp), (double) n);
+	return needed_bits(design_for(fpp, false), (double) n);
+}
+
+/* The same for a layer on pages. */
+double
+bf_needed_bits_paged(double fpp, uint64_t n)
+{
+	return needed_bits(design_for(fpp, true), (double) n);
 }
 
 /*
@@ -238,7 +276,7 @@ capacity_of(const Design *design, double bits)
 uint64_t
 bf_max_keys(double fpp)
 {
-	return capacity_of(design_for(fpp), (double) BF_MAX_BITS);
+	return capacity_of(design_for(fpp, false), (double) BF_MAX_BITS);
 }
 
 /* Fill in a first layer of so many blocks. */
@@ -256,17 +294,14 @@ set_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
 }
 
 /*
- * The layer for n keys at a rate, BF_LAYER_FPP_MIN to BF_FPP_MAX.  Its
- * capacity is what its whole blocks hold, at least n.  BF_TOO_LARGE if that
- * takes more than max_bits before rounding, which are at most
- * BF_MAX_PAGED_BITS; then *geometry is not set.
+ * The layer of a design for n keys.  BF_TOO_LARGE if that takes more than
+ * max_bits before rounding.
  */
-BfStatus
-bf_geometry_within(double fpp, uint64_t n, uint64_t max_bits,
-				   BfGeometry *geometry)
+static BfStatus
+make_geometry(const Design *design, uint64_t n, uint64_t max_bits,
+			  BfGeometry *geometry)
 {
-	const Design *design = design_for(fpp);
-	double		bits = bf_needed_bits(fpp, n);
+	double		bits = needed_bits(design, (double) n);
 	uint64_t	nblocks;
 	uint64_t	unit = 1;
 
@@ -283,24 +318,56 @@ bf_geometry_within(double fpp, uint64_t n, uint64_t max_bits,
 	return BF_OK;
 }
 
-/* The same for a layer of an image. */
+/*
+ * The layer for n keys at a rate, BF_LAYER_FPP_MIN to BF_FPP_MAX.  Its
+ * capacity is what its whole blocks hold, at least n.  BF_TOO_LARGE, and
+ * *geometry is not set, if n is above bf_max_keys.
+ */
 BfStatus
 bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
 {
-	return bf_geometry_within(fpp, n, BF_MAX_BITS, geometry);
+	return make_geometry(design_for(fpp, false), n, BF_MAX_BITS, geometry);
+}
+
+/*
+ * The same for a layer on pages, which has fewer hash functions and up to
+ * BF_MAX_PAGED_BITS.
+ */
+BfStatus
+bf_geometry_paged(double fpp, uint64_t n, BfGeometry *geometry)
+{
+	return make_geometry(design_for(fpp, true), n, BF_MAX_PAGED_BITS,
+						 geometry);
 }
 
 /* The layer that folds to the most sizes; see BF_FIRST_FOLDED_LAYER. */
 void
 bf_geometry_to_fold(double fpp, BfGeometry *geometry)
 {
-	const Design *design = design_for(fpp);
+	const Design *design = design_for(fpp, false);
 	double		bits = needed_bits(design, (double) BF_FIRST_FOLDED_LAYER);
 	uint32_t	nblocks = BF_FOLDED_FACTOR;
 
 	while (ldexp(nblocks, design->block_log2) < bits)
 		nblocks *= 2;
 	set_geometry(geometry, design, nblocks);
+}
+
+/* The design of a layer, or NULL if it has none. */
+static const Design *
+design_of(const BfGeometry *geometry)
+{
+	int			paged;
+
+	for (paged = 0; paged <= 1 && !geometry->merged; paged++)
+	{
+		const Design *design = design_for(geometry->fpp, paged);
+
+		if (geometry->k == design->k &&
+			geometry->block_log2 == design->block_log2)
+			return design;
+	}
+	return NULL;
 }
 
 /*
@@ -312,14 +379,13 @@ bool
 bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 				 BfGeometry *folded)
 {
-	const Design *design = design_for(geometry->fpp);
+	const Design *design = design_of(geometry);
 	double		n = bf_geometry_cardinality(geometry, bits_set);
 	double		limit;
 	uint32_t	factor;
 
 	*folded = *geometry;
-	if (geometry->merged || geometry->k != design->k ||
-		geometry->block_log2 != design->block_log2)
+	if (design == NULL)
 		return false;
 
 	limit = (double) bf_geometry_bits(geometry) /

@@ -32,7 +32,7 @@
 static void
 geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 {
-	while (bf_geometry_within(fpp, n, BF_MAX_PAGED_BITS, geometry) != BF_OK)
+	while (bf_geometry_paged(fpp, n, geometry) != BF_OK)
 		n = n / 4 * 3;
 }
 
@@ -40,7 +40,7 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 static void
 check_size(double fpp, uint64 n)
 {
-	double		bits = bf_needed_bits(fpp, n);
+	double		bits = bf_needed_bits_paged(fpp, n);
 
 	if (bits > (double) BF_MAX_PAGED_BITS)
 		ereport(ERROR,

@@ -41,9 +41,6 @@
 
 #define FIRST_HASHES	1024
 
-/* Hashes between one whose memory is prefetched and the one that is added. */
-#define PREFETCH_DISTANCE	16
-
 static dlist_head filters = DLIST_STATIC_INIT(filters);
 
 static void
@@ -202,20 +199,13 @@ static void
 move_to_bits(PgBloomJoinFilter *filter)
 {
 	const BfGeometry *geometry = &filter->geometry;
-	uint32		i;
+	BfEnv		env = pgbloom_env(filter->context);
 
 	if (filter->new_bits == NULL)
 		filter->new_bits = alloc_bits(filter);
-	for (i = 0; i < filter->nhashes; i++)
-	{
-		if (i % BF_INTERRUPT_SPACING == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (i + PREFETCH_DISTANCE < filter->nhashes)
-			bf_bits_prefetch(geometry, filter->new_bits,
-							 filter->hashes[i + PREFETCH_DISTANCE]);
-		filter->bits_set += bf_bits_add(geometry, filter->new_bits,
-										filter->hashes[i]);
-	}
+	filter->bits_set += bf_bits_add_all(&env.interrupts, geometry,
+										filter->new_bits, filter->hashes,
+										filter->nhashes);
 	filter->nhashes = 0;
 }
 

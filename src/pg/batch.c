@@ -4,33 +4,24 @@
  *	  Adding many hashes to a builder.
  *
  * Adding a key to a layer larger than the CPU caches waits for memory.  So
- * keys for such a layer are added in batches, and the memory of each key is
- * prefetched some keys ahead.
+ * keys for such a layer are added in batches.
  *
  *-------------------------------------------------------------------------
  */
 #include "pg/pgbloom.h"
 
 #define LARGE_LAYER			((uint64) 1 << 21)	/* bits */
-#define MAX_PENDING			256
-#define PREFETCH_DISTANCE	16
+#define MAX_PENDING			1024
 
 static void
 add_pending(PgBloomBatch *batch)
 {
 	BfBuilder  *builder = &batch->builder;
-	int			n = batch->npending;
-	int			i;
+	uint32		n = batch->npending;
 
-	for (i = 0; i < n; i++)
-	{
-		if (i + PREFETCH_DISTANCE < n)
-			bf_builder_prefetch(builder,
-								batch->pending[i + PREFETCH_DISTANCE]);
-		pgbloom_check(bf_builder_add(builder, batch->pending[i]),
-					  &builder->params, NULL);
-	}
 	batch->npending = 0;
+	pgbloom_check(bf_builder_add_all(builder, batch->pending, n),
+				  &builder->params, NULL);
 }
 
 /* The builder, with all hashes added. */
@@ -42,9 +33,9 @@ pgbloom_batch_builder(PgBloomBatch *batch)
 	return &batch->builder;
 }
 
-/* Add a hash, immediately or with a batch. */
+/* Add a hash for which pgbloom_batch_add has no room. */
 void
-pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
+pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash)
 {
 	BfBuilder  *builder = &batch->builder;
 
@@ -56,9 +47,12 @@ pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
 		return;
 	}
 	if (batch->pending == NULL)
+	{
 		batch->pending = MemoryContextAlloc(builder->env.context,
 											MAX_PENDING * sizeof(uint64));
-	batch->pending[batch->npending++] = hash;
-	if (batch->npending == MAX_PENDING)
+		batch->room = MAX_PENDING;
+	}
+	else
 		add_pending(batch);
+	batch->pending[batch->npending++] = hash;
 }

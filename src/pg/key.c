@@ -84,14 +84,10 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 	return fn_cache->key_info;
 }
 
-/* How to hash the key in an argument. */
+/* What pgbloom_key_info looks up in the first call. */
 PgBloomKeyInfo *
-pgbloom_key_info(FunctionCallInfo fcinfo, int argno)
+pgbloom_lookup_key_info(FunctionCallInfo fcinfo, int argno)
 {
-	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
-
-	if (fn_cache->key_info != NULL)
-		return fn_cache->key_info;
 	return lookup_once(fcinfo, get_argument_type(fcinfo, argno));
 }
 

@@ -21,16 +21,14 @@
 #include "utils/typcache.h"
 
 /*
- * Hash a value of the type.  The seed goes into both steps: into the hash
- * function of the operator class and into the hash of its result.
+ * Hash a value of an opclass-hashed type.  The seed goes into both steps: into
+ * the hash function of the operator class and into the hash of its result.
  */
 uint64
-pgbloom_hash_value(PgBloomKeyInfo *info, Datum value, uint64 seed)
+pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 {
 	Datum		hash;
 
-	if (info->hash != NULL)
-		return info->hash(value, seed);
 	hash = FunctionCall2Coll(&info->extended_hash, info->collation, value,
 							 UInt64GetDatum(seed));
 	return bf_hash_u64(DatumGetUInt64(hash), seed);

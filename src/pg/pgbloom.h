@@ -85,7 +85,8 @@ typedef struct PgBloomFnCache
 typedef struct PgBloomBatch
 {
 	BfBuilder	builder;
-	int			npending;
+	uint32		npending;
+	uint32		room;			/* of pending */
 	uint64	   *pending;		/* hashes not yet added, or NULL */
 } PgBloomBatch;
 
@@ -175,7 +176,19 @@ extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* batch.c */
 extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
-extern void pgbloom_batch_add(PgBloomBatch *batch, uint64 hash);
+extern void pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash);
+
+/* Add a hash, immediately or with a batch. */
+static inline void
+pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
+{
+	if (bf_builder_collect(&batch->builder, hash))
+		return;
+	if (batch->npending < batch->room)
+		batch->pending[batch->npending++] = hash;
+	else
+		pgbloom_batch_add_slowly(batch, hash);
+}
 
 /* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
@@ -197,11 +210,21 @@ extern bool pgbloom_is_ours(Oid class, Oid object);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
 /* key.c */
-extern PgBloomKeyInfo *pgbloom_key_info(FunctionCallInfo fcinfo, int argno);
+extern PgBloomKeyInfo *pgbloom_lookup_key_info(FunctionCallInfo fcinfo,
+											   int argno);
 extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 											int argno);
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 							   const BfParams *params, BfKeyType *key_type);
+
+/* How to hash the key in an argument. */
+static inline PgBloomKeyInfo *
+pgbloom_key_info(FunctionCallInfo fcinfo, int argno)
+{
+	PgBloomKeyInfo *info = pgbloom_fn_cache(fcinfo)->key_info;
+
+	return info != NULL ? info : pgbloom_lookup_key_info(fcinfo, argno);
+}
 
 /* untyped.c */
 extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
@@ -216,8 +239,17 @@ extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
 extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
 											 const BfKeyType *key_type);
 extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
-extern uint64 pgbloom_hash_value(PgBloomKeyInfo *info, Datum value,
-								 uint64 seed);
+extern uint64 pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value,
+								   uint64 seed);
+
+/* The hash of a value whose type is known. */
+static inline uint64
+pgbloom_hash_value(PgBloomKeyInfo *info, Datum value, uint64 seed)
+{
+	if (info->hash != NULL)
+		return info->hash(value, seed);
+	return pgbloom_opclass_hash(info, value, seed);
+}
 
 /* canonical.c */
 extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,

@@ -67,7 +67,7 @@ show_params(const BfParams *params)
 }
 
 /* Does this row have the parameters of the first one? */
-static bool
+static inline bool
 arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 {
 	int			nargs = PG_NARGS();
@@ -80,6 +80,7 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 		if (PG_ARGISNULL(EXPECTED_ARG) != (params->expected == 0))
 			return false;
 		if (!PG_ARGISNULL(EXPECTED_ARG) &&
+			PG_GETARG_FLOAT8(EXPECTED_ARG) != (double) params->expected &&
 			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) !=
 			(double) params->expected)
 			return false;
@@ -89,15 +90,12 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 		 PG_GETARG_INT64(SEED_ARG) == (int64) params->seed);
 }
 
-static void
-check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
+pg_noreturn static void
+reject_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 {
 	int			nargs = PG_NARGS();
 	ShownParams first;
 	ShownParams row;
-
-	if (arguments_match(fcinfo, params))
-		return;
 
 	first = row = show_params(params);
 	row.fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
@@ -108,6 +106,13 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 		row.seed = PG_ARGISNULL(SEED_ARG) ? NAN :
 			(double) PG_GETARG_INT64(SEED_ARG);
 	reject_different_params(&first, &row);
+}
+
+static inline void
+check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
+{
+	if (!arguments_match(fcinfo, params))
+		reject_arguments(fcinfo, params);
 }
 
 /* The parameters in the arguments, which are those of the first row. */
@@ -131,6 +136,20 @@ get_parameters(FunctionCallInfo fcinfo, BfParams *params)
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 }
 
+/* The state of type internal for the first row. */
+static PgBloomAggState *
+make_row_state(FunctionCallInfo fcinfo)
+{
+	MemoryContext context = pgbloom_agg_context(fcinfo);
+	PgBloomAggState *state;
+	BfParams	params;
+
+	get_parameters(fcinfo, &params);
+	state = pgbloom_agg_make_state(context, &params);
+	pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
+	return state;
+}
+
 /*
  * The state of type internal to which a row is added.  A row with a NULL key
  * has parameters as well, so it creates the state and is checked.
@@ -138,16 +157,10 @@ get_parameters(FunctionCallInfo fcinfo, BfParams *params)
 static PgBloomAggState *
 get_row_state(FunctionCallInfo fcinfo)
 {
-	MemoryContext context = pgbloom_agg_context(fcinfo);
 	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
-	BfParams	params;
 
 	if (state == NULL)
-	{
-		get_parameters(fcinfo, &params);
-		state = pgbloom_agg_make_state(context, &params);
-		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
-	}
+		state = make_row_state(fcinfo);
 	check_arguments(fcinfo, &pgbloom_agg_batch(state)->builder.params);
 	return state;
 }
@@ -173,20 +186,33 @@ get_row_filter(FunctionCallInfo fcinfo)
 	return state;
 }
 
+/* Hash the first key, and record its type. */
+static uint64
+hash_first_key(FunctionCallInfo fcinfo, BfBuilder *builder)
+{
+	BfKeyType	key_type;
+	uint64		hash;
+
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &key_type);
+	bf_builder_set_key_type(builder, &key_type);
+	return hash;
+}
+
 /* Add the key of this row, unless it is NULL. */
 static void
 add_key(FunctionCallInfo fcinfo, PgBloomBatch *batch)
 {
 	BfBuilder  *builder = &batch->builder;
-	BfKeyType	key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		return;
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&builder->params, &key_type);
 	if (builder->params.key_type.code == BF_KEY_NONE)
-		bf_builder_set_key_type(builder, &key_type);
+		hash = hash_first_key(fcinfo, builder);
+	else
+		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
+								PG_GETARG_DATUM(1), &builder->params, NULL);
 	pgbloom_batch_add(batch, hash);
 }
 

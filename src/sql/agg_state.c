@@ -25,8 +25,6 @@
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 
-#define STATE_MAGIC		0x626C6D66
-
 /* The memory context of the aggregate that calls this function. */
 MemoryContext
 pgbloom_agg_context(FunctionCallInfo fcinfo)
@@ -66,20 +64,13 @@ pgbloom_agg_prepare(FunctionCallInfo fcinfo, BfBuilder *builder,
 		bf_builder_keep_hashes(builder);
 }
 
-/* The state of type internal in an argument, or NULL. */
-PgBloomAggState *
-pgbloom_agg_get_state(FunctionCallInfo fcinfo, int argno)
+/* Reject what is not a state. */
+void
+pgbloom_agg_reject_state(void)
 {
-	PgBloomAggState *state;
-
-	if (PG_ARGISNULL(argno))
-		return NULL;
-	state = (PgBloomAggState *) PG_GETARG_POINTER(argno);
-	if (state->magic != STATE_MAGIC)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("not the state of a Bloom filter aggregate")));
-	return state;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("not the state of a Bloom filter aggregate")));
 }
 
 PgBloomAggState *
@@ -88,7 +79,7 @@ pgbloom_agg_make_state(MemoryContext context, const BfParams *params)
 	PgBloomAggState *state = MemoryContextAllocZero(context, sizeof(*state));
 	BfEnv		env = pgbloom_env(context);
 
-	state->magic = STATE_MAGIC;
+	state->magic = PGBLOOM_AGG_MAGIC;
 	bf_builder_init(&state->batch.builder, &env, params);
 	return state;
 }
@@ -135,7 +126,7 @@ bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 					 VARSIZE_ANY_EXHDR(image),
 					 ERRCODE_INVALID_BINARY_REPRESENTATION, NULL);
 	state = palloc0(sizeof(*state));
-	state->magic = STATE_MAGIC;
+	state->magic = PGBLOOM_AGG_MAGIC;
 	state->image = image;
 	PG_RETURN_POINTER(state);
 }

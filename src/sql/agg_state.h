@@ -10,6 +10,8 @@
 
 #include "pg/pgbloom.h"
 
+#define PGBLOOM_AGG_MAGIC	0x626C6D66
+
 /* A state of type internal. */
 typedef struct PgBloomAggState
 {
@@ -26,8 +28,7 @@ typedef void (*PgBloomAggOperation) (BfBuilder *builder, const BfView *view);
 #endif
 
 extern MemoryContext pgbloom_agg_context(FunctionCallInfo fcinfo);
-extern PgBloomAggState *pgbloom_agg_get_state(FunctionCallInfo fcinfo,
-											  int argno);
+pg_noreturn extern void pgbloom_agg_reject_state(void);
 extern PgBloomAggState *pgbloom_agg_make_state(MemoryContext context,
 											   const BfParams *params);
 extern PgBloomBatch *pgbloom_agg_batch(PgBloomAggState *state);
@@ -43,6 +44,20 @@ extern void pgbloom_agg_merge(BfBuilder *builder, const BfView *view);
 extern BfBuilder *pgbloom_agg_result_builder(FunctionCallInfo fcinfo,
 											 BfBuilder *copy);
 extern Bloom *pgbloom_agg_empty_filter(void);
+
+/* The state of type internal in an argument, or NULL. */
+static inline PgBloomAggState *
+pgbloom_agg_get_state(FunctionCallInfo fcinfo, int argno)
+{
+	PgBloomAggState *state;
+
+	if (PG_ARGISNULL(argno))
+		return NULL;
+	state = (PgBloomAggState *) PG_GETARG_POINTER(argno);
+	if (state->magic != PGBLOOM_AGG_MAGIC)
+		pgbloom_agg_reject_state();
+	return state;
+}
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -167,8 +167,7 @@ rebuild(const BfView *view)
 		added[i] = false;
 		if (status == BF_OK)
 		{
-			bf_builder_prefetch(&b, probes[i]);
-			status = bf_builder_add(&b, probes[i]);
+			status = bf_builder_add_all(&b, &probes[i], 1);
 			added[i] = status == BF_OK;
 		}
 		DEMAND(!added[i] || bf_builder_contains(&b, probes[i]));

@@ -158,7 +158,7 @@ large_rate(double fpp, uint64_t n, uint64_t probes)
 	uint8_t    *blocks;
 	uint64_t	i;
 
-	CHECK(bf_geometry_within(fpp, n, BF_MAX_PAGED_BITS, &geometry) == BF_OK,
+	CHECK(bf_geometry_paged(fpp, n, &geometry) == BF_OK,
 		  "%llu keys", (unsigned long long) n);
 	CHECK(bf_geometry_bits(&geometry) > BF_MAX_BITS, "no larger than an image");
 	span = UINT64_MAX / geometry.nblocks * MADE;
@@ -196,10 +196,8 @@ large_layers(void)
 	large_rate(0.005, UINT64_C(1000000000), scaled(5000000, 500000));
 	large_rate(0.005, UINT64_C(10000000000), scaled(5000000, 500000));
 	large_rate(5e-4, UINT64_C(10000000000), scaled(20000000, 1000000));
-	CHECK(bf_geometry_within(0.005, UINT64_C(90000000000), BF_MAX_PAGED_BITS,
-							 &geometry) == BF_OK, "90 billion keys");
-	CHECK(bf_geometry_within(0.005, UINT64_C(1000000000000), BF_MAX_PAGED_BITS,
-							 &geometry) == BF_TOO_LARGE, "10^12 keys");
+	CHECK(bf_geometry_paged(0.005, UINT64_C(90000000000), &geometry) == BF_OK, "90 billion keys");
+	CHECK(bf_geometry_paged(0.005, UINT64_C(1000000000000), &geometry) == BF_TOO_LARGE, "10^12 keys");
 }
 
 /* An image from a view, layer by layer. */

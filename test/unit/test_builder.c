@@ -53,6 +53,117 @@ image_from(Image *image, double fpp, uint64_t expected,
 	return written;
 }
 
+/*
+ * Adding hashes in batches of any length, through the change to the dense form
+ * and through growth, is adding them one by one.
+ */
+static void
+test_add_all(void)
+{
+	enum
+	{
+		N = 30000
+	};
+	static const uint64_t expected[] = {0, 1, 3000, 29000, 1000000};
+	uint64_t   *hashes = malloc(N * sizeof(uint64_t));
+	uint64_t	random = 5;
+	size_t		i;
+
+	for (i = 0; i < N; i++)
+		hashes[i] = key(i, 3);
+	for (i = 0; i < LENGTH(expected); i++)
+	{
+		TestEnv		env;
+		BfBuilder	b;
+		Image		one_by_one,
+					batches;
+		uint32_t	at = 0;
+
+		if (!image_from(&one_by_one, 0.01, expected[i], hashes, N, false))
+			break;
+		start(&b, &env, 0.01, expected[i]);
+		while (at < N)
+		{
+			uint32_t	n = (uint32_t) (random64(&random) % 300);
+
+			if (n > N - at)
+				n = N - at;
+			if (!CHECK(bf_builder_add_all(&b, hashes + at, n) == BF_OK,
+					   "%u hashes behind %u", n, at))
+				break;
+			at += n;
+		}
+		if (image_write(&batches, &b, false))
+		{
+			CHECK(batches.size == one_by_one.size &&
+				  memcmp(batches.bytes, one_by_one.bytes, batches.size) == 0,
+				  "expected %llu: %d and %d layers",
+				  (unsigned long long) expected[i],
+				  batches.view.nlayers, one_by_one.view.nlayers);
+			free(batches.bytes);
+		}
+		free(one_by_one.bytes);
+		finish(&b, &env);
+	}
+	free(hashes);
+}
+
+/*
+ * A list that looks as if it had no duplicates, and then has many: when it is
+ * full, the bits of its hashes tell that they are too few for a dense filter.
+ */
+static void
+test_late_duplicates(void)
+{
+	const uint64_t distinct = 1400000;
+	uint64_t	i;
+	TestEnv		env;
+	BfBuilder	b;
+	Image		sparse,
+				sorted,
+				unsorted;
+
+	start(&b, &env, 0.01, 10000000);
+	CHECK(distinct < b.max_hashes && 2 * distinct > b.max_hashes / 4 * 5,
+		  "up to %u hashes are sparse", b.max_hashes);
+	for (i = 0; i < 3 * distinct; i++)
+	{
+		if (!CHECK(bf_builder_add(&b, key(i % distinct, 1)) == BF_OK, "add"))
+			break;
+	}
+	if (image_write(&sparse, &b, false))
+	{
+		CHECK(sparse.view.nlayers == 0 && sparse.view.nhashes == distinct,
+			  "%d layers, %u hashes", sparse.view.nlayers,
+			  sparse.view.nhashes);
+		free(sparse.bytes);
+	}
+	CHECK(!b.few_duplicates, "few duplicates");
+
+	finish(&b, &env);
+
+	/* Converted without a sort, and with sorts that drop each second one. */
+	start(&b, &env, 0.01, 10000000);
+	add_keys(&b, 0, 2 * distinct, 1);
+	CHECK(b.nlayers == 1 && b.few_duplicates, "%d layers", b.nlayers);
+	image_write(&unsorted, &b, false);
+	finish(&b, &env);
+	start(&b, &env, 0.01, 10000000);
+	for (i = 0; i < 4 * distinct; i++)
+	{
+		if (!CHECK(bf_builder_add(&b, key(i / 2, 1)) == BF_OK, "add"))
+			break;
+	}
+	CHECK(b.nlayers == 1 && !b.few_duplicates, "%d layers", b.nlayers);
+	image_write(&sorted, &b, false);
+	finish(&b, &env);
+	CHECK(sorted.size == unsorted.size &&
+		  memcmp(sorted.bytes, unsorted.bytes, sorted.size) == 0,
+		  "the bits differ");
+	free(sorted.bytes);
+	free(unsorted.bytes);
+}
+
 /* As many parts as there are bounds less one, merged in a certain order. */
 static bool
 image_of_parts(Image *image, double fpp, uint64_t expected,
@@ -1506,6 +1617,8 @@ int
 main(void)
 {
 	tap_run("the same keys give the same bytes", test_canonical);
+	tap_run("batches of hashes", test_add_all);
+	tap_run("many duplicates after few", test_late_duplicates);
 	tap_run("a sized filter turns dense when bits are smaller",
 			test_sized_limit);
 	tap_run("an unsized filter turns dense beyond 2^22 keys",

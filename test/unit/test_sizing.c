@@ -310,6 +310,55 @@ test_design(void)
 	}
 }
 
+/*
+ * The design for pages has the same blocks, keeps the rate, and takes at most
+ * 8 % more bits, with which one hash function less would miss the rate.
+ */
+static void
+test_paged_design(void)
+{
+	const uint64_t n = 1000000;
+	uint64_t	rounds = scaled(60, 12);
+	uint64_t	fewer = 0;
+	uint64_t	i;
+
+	for (i = 0; i < rounds; i++)
+	{
+		double		fpp = ratio_of(i, rounds, BF_FPP_MAX, BF_FPP_MIN);
+		double		best = bf_bits_per_key(fpp);
+		double		bits,
+					B;
+		BfGeometry	geometry,
+					paged;
+
+		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK &&
+				   bf_geometry_paged(fpp, n, &paged) == BF_OK, "%g", fpp))
+			continue;
+		CHECK(paged.block_log2 == geometry.block_log2 && paged.k <= geometry.k,
+			  "%g: blocks of 2^%d bits and k = %d, not 2^%d and at most %d",
+			  fpp, paged.block_log2, paged.k, geometry.block_log2, geometry.k);
+		fewer += paged.k < geometry.k;
+
+		/* Without the headroom, which grows with the root of n. */
+		bits = (bf_needed_bits_paged(fpp, 4 * n) -
+				2 * bf_needed_bits_paged(fpp, n)) / (2 * (double) n);
+		CHECK(bits >= best - 1e-6 && bits <= 1.08 * best + 1e-6,
+			  "%g: %.6f bits per key, the best is %.6f", fpp, bits, best);
+		B = ldexp(1, paged.block_log2);
+		CHECK(reference_rate(B, paged.k, B / bits, 0, 0) <= fpp * (1 + 1e-6),
+			  "designed for %g", fpp);
+		CHECK(paged.k == 1 ||
+			  reference_rate(B, paged.k - 1, B / (1.08 * best), 0, 0) >
+			  fpp * (1 - 1e-6), "%g: k = %d would do", fpp, paged.k - 1);
+		CHECK(paged.capacity >= n &&
+			  bf_needed_bits_paged(fpp, paged.capacity) <=
+			  (double) bf_geometry_bits(&paged), "%g: capacity %llu", fpp,
+			  (unsigned long long) paged.capacity);
+	}
+	CHECK(fewer > rounds / 2, "fewer hash functions at %llu of %llu rates",
+		  (unsigned long long) fewer, (unsigned long long) rounds);
+}
+
 /* Whatever was computed in between, a rate has one design. */
 static void
 test_remembered(void)
@@ -672,6 +721,31 @@ test_rate_of_content(void)
 	}
 }
 
+/* A layer with the design for pages folds to another one of this design. */
+static void
+test_paged_fold(void)
+{
+	const double few = 30000;
+	BfGeometry	geometry,
+				folded;
+	uint64_t	bits_set;
+
+	CHECK(bf_geometry_paged(0.0005, 1000000, &geometry) == BF_OK, "geometry");
+	bits_set = (uint64_t) reference_bits_set(&geometry, few);
+	if (!CHECK(bf_geometry_fold(&geometry, bits_set, &folded),
+			   "k = %d is not folded", geometry.k))
+		return;
+	CHECK(folded.k == geometry.k && folded.nblocks < geometry.nblocks / 8 &&
+		  geometry.nblocks % folded.nblocks == 0, "%u of %u blocks",
+		  folded.nblocks, geometry.nblocks);
+	CHECK((double) folded.capacity >= few &&
+		  bf_needed_bits_paged(0.0005, folded.capacity) <=
+		  (double) bf_geometry_bits(&folded) &&
+		  bf_needed_bits_paged(0.0005, folded.capacity + 1) >
+		  (double) bf_geometry_bits(&folded), "capacity %llu",
+		  (unsigned long long) folded.capacity);
+}
+
 /* The bits of a layer that is folded to n keys, as a multiple of theirs. */
 static double
 bits_when_folded(BfGeometry geometry, double n)
@@ -860,6 +934,9 @@ main(void)
 	tap_run("the rate of a block, against the exact one", test_second_order);
 	tap_run("bits per key and block size follow the table", test_table);
 	tap_run("the smallest block within 5 %, its best k and bits", test_design);
+	tap_run("on pages, as few hash functions as 8 % more bits allow",
+			test_paged_design);
+	tap_run("a layer of the design for pages can be folded", test_paged_fold);
 	tap_run("a rate has one design, whatever is computed in between",
 			test_remembered);
 	tap_run("a million keys take at most 1.06 times the standard's bits",
