@@ -1,5 +1,7 @@
 """Aggregates over a column: a filter of it, and what else is made of its keys."""
+import collections
 import statistics
+import subprocess
 
 import plots
 from lib import as_bytes, settings_text
@@ -51,12 +53,41 @@ def run(bench, section):
                        profile=(serial, queries['bloom_agg, self-sizing']))
         section.target('parallel', timings['bloom_agg, sized, two processes'], timings['bloom_agg, sized'], 'wall',
                        profile=(two, queries['bloom_agg, sized']))
+        parallel_memory(bench, section, sized)
         section.plan('bloom_agg, two processes', two, queries['bloom_agg, sized'],
                      ['Finalize Aggregate', 'Gather', 'Workers Planned: 1', 'Partial Aggregate'])
+    unite(bench, section)
 
 
 def measuring(session, sql):
     return lambda: session.measure(sql)
+
+
+def parallel_memory(bench, section, aggregate):
+    """A process that collects partial filters has its own one, the one that arrives, and the union."""
+    with bench.session(**TWO_PROCESSES) as session:
+        peaks = session.peak_memories('SELECT %s FROM urls' % aggregate)
+        size = session.value('SELECT bits / 8 FROM bloom_sizing(0.01, %d)' % bench.rows)
+        leader = peaks.pop(session.pid)
+    section.text('With two processes, the one that returns the result takes %s at the most, the other one %s; the '
+                 'filter takes %s.' % (as_bytes(leader), ' and '.join(map(as_bytes, peaks.values())), as_bytes(size)))
+    section.target('parallel memory', [(leader + sum(peaks.values())) / (1 + len(peaks))], [size])
+
+
+def unite(bench, section):
+    program = bench.compile('union')
+    expected, unions = bench.scale(1_000_000, 50_000), bench.scale(1000, 100)
+    output = subprocess.run([program, str(bench.rounds), str(expected), str(unions)], check=True,
+                            stdout=subprocess.PIPE, universal_newlines=True).stdout
+    series = collections.defaultdict(list)
+    for line in output.splitlines():
+        what, _, ns = line.split('\t')
+        series[what].append(float(ns))
+    section.text('Uniting filters for %s keys each, in the core without a server, takes %.0f µs for each; ORing as '
+                 'many words takes %.0f µs.' % ('{:,}'.format(expected),
+                                                *(statistics.median(series[what]) / 1000 for what in ('union', 'or'))))
+    section.code('sh', 'bench/union %d %d %d' % (bench.rounds, expected, unions))
+    section.target('union', series['union'], series['or'])
 
 
 def peak_memory(bench, sql):

@@ -101,13 +101,22 @@ class Session:
 
     def peak_memory(self, sql):
         """What the backend takes for itself while it runs a query, above what it had before."""
-        before = peak = anonymous_memory(self.pid)
+        peaks = self.peak_memories(sql)
+        return None if peaks is None else peaks[self.pid]
+
+    def peak_memories(self, sql):
+        """The same of the backend and of each process that begins meanwhile: {pid: bytes}; None if it was stopped."""
+        before = {self.pid: anonymous_memory(self.pid)}
+        peaks = {self.pid: 0}
+        others = self.server.processes() - {self.pid}
         done = threading.Event()
 
         def watch():
-            nonlocal peak
             while not done.wait(0.002):
-                peak = max(peak, anonymous_memory(self.pid))
+                for pid in self.server.processes() - others:
+                    with contextlib.suppress(OSError, AttributeError):      # it has ended
+                        now = anonymous_memory(pid)
+                        peaks[pid] = max(peaks.get(pid, 0), now - before.setdefault(pid, now))
 
         watcher = threading.Thread(target=watch)
         watcher.start()
@@ -118,7 +127,7 @@ class Session:
         finally:
             done.set()
             watcher.join()
-        return peak - before
+        return peaks
 
 
 class Server:

@@ -456,6 +456,7 @@ extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
 extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
+extern uint8_t *bf_builder_write_in_place(BfBuilder *b, size_t before);
 
 /* merge.c, compact.c and set.c: whole filters */
 extern bool bf_is_neutral(const BfView *view);

@@ -338,3 +338,27 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 	else
 		write_list(content, b->exclusions, b->nexclusions);
 }
+
+/*
+ * Write the image around the bits of a large filter of one layer, so that they
+ * are not copied: returns it, or NULL if that is not possible.  Some bytes
+ * before it, at most 32, are the caller's.  No key may have been added since
+ * bf_builder_plan.  The image is valid until the next one is, or the builder is
+ * freed.
+ */
+uint8_t *
+bf_builder_write_in_place(BfBuilder *b, size_t before)
+{
+	const BfBuildLayer *layer = &b->layers[0];
+	size_t		size = bf_header_size(&b->params, 1);
+	uint8_t    *image;
+	uint8_t    *entry;
+
+	if (b->nlayers != 1 || b->nexclusions > 0 ||
+		(size_t) (layer->bits - (uint8_t *) layer->memory) < before + size)
+		return NULL;
+	image = layer->bits - size;
+	entry = bf_write_header(image, &b->params, 0, 1, 0);
+	bf_write_layer(entry, &layer->geometry, layer->bits_set);
+	return image;
+}

@@ -45,6 +45,14 @@ bf_build_layers_bits(const BfBuilder *b)
 }
 
 /*
+ * Bytes in front of the bits of a large layer: the header of its image fits
+ * there, with the longest name of a key type and some bytes of the caller, so
+ * that the image can be written without a copy of the bits.
+ */
+#define IMAGE_FRONT		384
+#define LARGE_LAYER		((size_t) 1 << 18)
+
+/*
  * Allocate a layer with no bit set.  Blocks of 512 bits are aligned so that
  * each is one cache line.
  */
@@ -53,17 +61,19 @@ bf_build_layer_make(const BfBuilder *b, const BfGeometry *geometry,
 					BfBuildLayer *layer)
 {
 	size_t		size = bf_geometry_size(geometry);
+	size_t		front = size < LARGE_LAYER ? 0 : IMAGE_FRONT;
+	size_t		allocated = front + size + BF_CACHE_LINE - 1;
 
 	layer->geometry = *geometry;
 	layer->bits_set = 0;
 	layer->bits_full = bf_geometry_full(geometry);
-	layer->memory = b->env.alloc(b->env.context, size + BF_CACHE_LINE - 1);
+	layer->memory = b->env.alloc(b->env.context, allocated);
 	if (layer->memory == NULL)
 		return BF_NO_MEMORY;
-	layer->bits = (uint8_t *) (((uintptr_t) layer->memory +
+	memset(layer->memory, 0, allocated);
+	layer->bits = (uint8_t *) (((uintptr_t) layer->memory + front +
 								BF_CACHE_LINE - 1) &
 							   ~(uintptr_t) (BF_CACHE_LINE - 1));
-	memset(layer->bits, 0, size);
 	return BF_OK;
 }
 

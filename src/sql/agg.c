@@ -346,8 +346,8 @@ finish(FunctionCallInfo fcinfo, BfBuilder *builder)
 {
 	Bloom	   *result;
 
-	bf_builder_end_keep(builder);
-	result = pgbloom_result(builder, builder->params.expected == 0);
+	result = pgbloom_agg_result(fcinfo, builder,
+								builder->params.expected == 0);
 	warn_of_growth(fcinfo, result);
 	PG_RETURN_BLOOM_P(result);
 }

@@ -94,6 +94,41 @@ pgbloom_agg_batch(PgBloomAggState *state)
 }
 
 /*
+ * Write a builder as a value that is part of its memory, if that is possible:
+ * it is valid as long as the state is neither changed nor freed.
+ */
+static Bloom *
+get_image(BfBuilder *builder)
+{
+	size_t		size;
+	uint8_t    *image;
+	Bloom	   *value;
+
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	image = bf_builder_write_in_place(builder, VARHDRSZ);
+	if (image == NULL)
+		return pgbloom_result(builder, false);
+	value = (Bloom *) (image - VARHDRSZ);
+	Assert(value == (Bloom *) MAXALIGN(value));
+	SET_VARSIZE(value, VARHDRSZ + size);
+	return value;
+}
+
+/*
+ * The result of a final function.  That of an ordinary aggregate is used before
+ * the state goes away; a window frame may add to the state before that.
+ */
+Bloom *
+pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder, bool compact)
+{
+	bf_builder_end_keep(builder);
+	if (compact ||
+		AggCheckCallContext(fcinfo, NULL) != AGG_CONTEXT_AGGREGATE)
+		return pgbloom_result(builder, compact);
+	return get_image(builder);
+}
+
+/*
  * bloom_agg_serialfn(internal) returns bytea
  *
  * The state is not changed, because it may be serialized again: by another
@@ -107,8 +142,7 @@ bloom_agg_serialfn(PG_FUNCTION_ARGS)
 
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
-	PG_RETURN_BYTEA_P(pgbloom_result(pgbloom_batch_builder(pgbloom_agg_batch(state)),
-									 false));
+	PG_RETURN_BYTEA_P(get_image(pgbloom_batch_builder(pgbloom_agg_batch(state))));
 }
 
 /*

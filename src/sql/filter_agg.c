@@ -86,8 +86,7 @@ bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 
 	if (builder == NULL)
 		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	bf_builder_end_keep(builder);
-	result = pgbloom_result(builder, false);
+	result = pgbloom_agg_result(fcinfo, builder, false);
 	warn_of_rate(fcinfo, result);
 	PG_RETURN_BLOOM_P(result);
 }

@@ -11,6 +11,7 @@
 
 #include "support.h"
 #include "bits.h"
+#include "builder.h"
 #include "list.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
@@ -162,6 +163,70 @@ test_late_duplicates(void)
 		  "the bits differ");
 	free(sorted.bytes);
 	free(unsorted.bytes);
+}
+
+/* The image around the bits of a builder is the one that is written. */
+static void
+check_in_place(BfBuilder *b, const char *what)
+{
+	size_t		size;
+	uint8_t    *in_place,
+			   *written;
+
+	if (!CHECK(bf_builder_plan(b, &size) == BF_OK, "%s", what))
+		return;
+	written = malloc(size);
+	bf_builder_write(b, written);
+	in_place = bf_builder_write_in_place(b, 32);
+	CHECK(in_place != NULL && in_place >= (uint8_t *) b->layers[0].memory + 32,
+		  "%s: not in place", what);
+	CHECK(in_place == NULL || memcmp(in_place, written, size) == 0,
+		  "%s: the images differ", what);
+	free(written);
+}
+
+static void
+test_write_in_place(void)
+{
+	TestEnv		env;
+	BfBuilder	b;
+	BfParams	params = params_of(0.01, 1000000);
+	size_t		size;
+
+	/* With the longest name of a key type, and again after more keys. */
+	params.key_type.code = BF_KEY_OPCLASS;
+	params.key_type.byte_order = BF_LITTLE_ENDIAN;
+	params.key_type.namelen = BF_MAX_KEY_TYPE_NAME;
+	memset(params.key_type.name, 'x', BF_MAX_KEY_TYPE_NAME);
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
+	add_keys(&b, 0, 100000, 1);
+	CHECK(bf_builder_plan(&b, &size) == BF_OK && b.nlayers == 0 &&
+		  bf_builder_write_in_place(&b, 32) == NULL, "a list in place");
+	add_keys(&b, 100000, 500000, 1);
+	check_in_place(&b, "600,000 keys");
+	add_keys(&b, 600000, 300000, 1);
+	check_in_place(&b, "900,000 keys");
+
+	/* Neither exclusions nor a second layer would be part of it. */
+	CHECK(bf_builder_exclude(&b, key(0, 1)) == BF_OK && b.nexclusions == 1 &&
+		  bf_builder_plan(&b, &size) == BF_OK &&
+		  bf_builder_write_in_place(&b, 32) == NULL,
+		  "a filter with an exclusion in place");
+	add_keys(&b, 900000, 300000, 1);
+	bf_exclusions_remove(&b, key(0, 1));
+	CHECK(b.nlayers == 2 && b.nexclusions == 0 &&
+		  bf_builder_plan(&b, &size) == BF_OK &&
+		  bf_builder_write_in_place(&b, 32) == NULL, "%d layers in place",
+		  b.nlayers);
+	finish(&b, &env);
+
+	/* A small filter has no room for it. */
+	start(&b, &env, 0.01, 1000);
+	add_keys(&b, 0, 900, 1);
+	CHECK(b.nlayers == 1 && bf_builder_write_in_place(&b, 4) == NULL,
+		  "a small filter in place");
+	finish(&b, &env);
 }
 
 /* As many parts as there are bounds less one, merged in a certain order. */
@@ -1617,6 +1682,7 @@ int
 main(void)
 {
 	tap_run("the same keys give the same bytes", test_canonical);
+	tap_run("an image around the bits", test_write_in_place);
 	tap_run("batches of hashes", test_add_all);
 	tap_run("many duplicates after few", test_late_duplicates);
 	tap_run("a sized filter turns dense when bits are smaller",
