@@ -54,7 +54,7 @@
  * place.  So they get the fewest hash functions with which the bits per key
  * stay within this factor over the best number.
  */
-#define PAGED_COST		1.08
+#define PAGED_COST		1.15
 
 /* Designs that are remembered in each thread. */
 #define NCACHED			8

@@ -86,17 +86,16 @@ typedef struct Group
 static bool
 add_to_page(Page page, const BfiLayer *layer, Group *group)
 {
-	BfiPageOpaque *opaque = BfiPageGetOpaque(page);
-	uint64		bits_set = opaque->bits_set;
+	uint64		before = bfi_page_bits_set(page, layer);
+	uint64		bits_set = before;
 	unsigned	k = layer->geometry.k;
 
 	while (group->n > 0 && bits_set + k <= group->full)
 		group->n = add_some(page, layer, (group->full - bits_set) / k,
 							group->hashes, group->n, &bits_set);
-	if (bits_set == opaque->bits_set)
+	if (bits_set == before)
 		return false;
-	opaque->bits_set = (uint32) bits_set;
-	bfi_set_in_use(page, layer);
+	bfi_record_bits_set(page, layer, bits_set);
 	return true;
 }
 

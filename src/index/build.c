@@ -192,10 +192,7 @@ write_pages(Relation index, Build *build, bool more, uint64 hash)
 			more = next_hash(build, &hash, false);
 		}
 		if (bits_set > 0)
-		{
-			BfiPageGetOpaque(page)->bits_set = (uint32) bits_set;
-			bfi_set_in_use(page, layer);
-		}
+			bfi_record_bits_set(page, layer, bits_set);
 		finish_page(index, MAIN_FORKNUM, buffer);
 	}
 }

@@ -46,7 +46,7 @@ check_page(const BfiIndex *index, int number, BlockNumber i, Page page)
 	size_t		room = ((PageHeader) page)->pd_special -
 		MAXALIGN(SizeOfPageHeaderData);
 
-	if (bf_blocks_bits_set(blocks, size) != BfiPageGetOpaque(page)->bits_set)
+	if (!bfi_page_bits_match(page, layer))
 		bfi_report_damage(index->relation, layer->first + i,
 						  "The number of set bits of the page does not match its bits.");
 	while (size < room)

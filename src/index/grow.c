@@ -54,12 +54,12 @@ check_size(double fpp, uint64 n)
 
 /*
  * The first layer, for so many keys that are known.  Without "expected", it
- * leaves room for as many again.
+ * leaves room for half as many again.
  */
 void
 bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 {
-	uint64		n = Max(2 * keys, MIN_KEYS);
+	uint64		n = Max(keys + keys / 2, MIN_KEYS);
 
 	if (meta->expected > 0)
 		n = Max(keys, meta->expected);
@@ -101,7 +101,7 @@ bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
 		CHECK_FOR_INTERRUPTS();
 		buffer = bfi_read_page(index, meta, layer, number, BUFFER_LOCK_SHARE,
 							   NULL);
-		bits_set += BfiPageGetOpaque(BufferGetPage(buffer))->bits_set;
+		bits_set += bfi_page_bits_set(BufferGetPage(buffer), of);
 		nblocks += bfi_page_nblocks(of, number);
 		UnlockReleaseBuffer(buffer);
 	}

@@ -49,7 +49,7 @@ typedef struct BfiMeta
 /* At the end of each page of a layer. */
 typedef struct BfiPageOpaque
 {
-	uint32		bits_set;
+	uint32		bits_set;		/* in units of BFI_BITS_UNIT, rounded up */
 	BlockNumber number;			/* of the page in its layer */
 	uint16		layer;
 	uint16		unused;
@@ -58,6 +58,12 @@ typedef struct BfiPageOpaque
 } BfiPageOpaque;
 
 #define BFI_PAGE_ID			0xFF8B
+
+/*
+ * The number of set bits of a page is for checks.  It is recorded in this unit
+ * because most changes of a page then need not log it.
+ */
+#define BFI_BITS_UNIT		128
 
 #define BfiPageGetOpaque(page) \
 	((BfiPageOpaque *) PageGetSpecialPointer(page))
@@ -94,7 +100,10 @@ pg_noreturn extern void bfi_report_damage(Relation index, BlockNumber block,
 extern void bfi_set_layer(BfiLayer *layer, BlockNumber first);
 extern uint32 bfi_page_nblocks(const BfiLayer *layer, BlockNumber number);
 extern void bfi_init_page(Page page, int layer, BlockNumber number);
-extern void bfi_set_in_use(Page page, const BfiLayer *layer);
+extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
+								uint64 bits_set);
+extern uint64 bfi_page_bits_set(Page page, const BfiLayer *layer);
+extern bool bfi_page_bits_match(Page page, const BfiLayer *layer);
 extern Buffer bfi_read_page(Relation index, const BfiMeta *meta, int layer,
 							BlockNumber number, int lock_mode,
 							BufferAccessStrategy strategy);

@@ -101,7 +101,7 @@ copy_blocks(const BfiIndex *index, int number, uint8 *to)
 		buffer = bfi_read_page(index->relation, &index->meta, number, i,
 							   BUFFER_LOCK_SHARE, strategy);
 		memcpy(to, BfiPageGetBlocks(BufferGetPage(buffer)), size);
-		bits_set += BfiPageGetOpaque(BufferGetPage(buffer))->bits_set;
+		bits_set += bfi_page_bits_set(BufferGetPage(buffer), layer);
 		UnlockReleaseBuffer(buffer);
 		to += size;
 	}

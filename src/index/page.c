@@ -73,11 +73,35 @@ bfi_init_page(Page page, int layer, BlockNumber number)
 	opaque->page_id = BFI_PAGE_ID;
 }
 
-/* Mark that there are keys on a page. */
+static inline uint32
+bits_in_units(uint64 bits_set)
+{
+	return (uint32) ((bits_set + BFI_BITS_UNIT - 1) / BFI_BITS_UNIT);
+}
+
+/* Record the number of set bits of a page with keys. */
 void
-bfi_set_in_use(Page page, const BfiLayer *layer)
+bfi_record_bits_set(Page page, const BfiLayer *layer, uint64 bits_set)
 {
 	((PageHeader) page)->pd_lower = used_lower(layer);
+	BfiPageGetOpaque(page)->bits_set = bits_in_units(bits_set);
+}
+
+/* The number of set bits of a page. */
+uint64
+bfi_page_bits_set(Page page, const BfiLayer *layer)
+{
+	return bf_blocks_bits_set(BfiPageGetBlocks(page),
+							  bf_blocks_size(&layer->geometry,
+											 layer->page_blocks));
+}
+
+/* Does the recorded number match the bits? */
+bool
+bfi_page_bits_match(Page page, const BfiLayer *layer)
+{
+	return BfiPageGetOpaque(page)->bits_set ==
+		bits_in_units(bfi_page_bits_set(page, layer));
 }
 
 /* Does a page lack what every page of a layer has?  If so, returns why. */
@@ -104,8 +128,8 @@ check_page(Page page, const BfiLayer *layer, int layer_number,
 	if (header->pd_lower != (opaque->bits_set > 0 ? used_lower(layer) :
 							 SizeOfPageHeaderData))
 		return "The page has a wrong structure.";
-	if (opaque->bits_set > (uint64) bfi_page_nblocks(layer, number) <<
-		layer->geometry.block_log2)
+	if (opaque->bits_set > bits_in_units(8 * bf_blocks_size(&layer->geometry,
+															bfi_page_nblocks(layer, number))))
 		return "The number of set bits of the page is out of range.";
 	return NULL;
 }

@@ -312,7 +312,7 @@ test_design(void)
 
 /*
  * The design for pages has the same blocks, keeps the rate, and takes at most
- * 8 % more bits, with which one hash function less would miss the rate.
+ * 15 % more bits, with which one hash function less would miss the rate.
  */
 static void
 test_paged_design(void)
@@ -342,13 +342,13 @@ test_paged_design(void)
 		/* Without the headroom, which grows with the root of n. */
 		bits = (bf_needed_bits_paged(fpp, 4 * n) -
 				2 * bf_needed_bits_paged(fpp, n)) / (2 * (double) n);
-		CHECK(bits >= best - 1e-6 && bits <= 1.08 * best + 1e-6,
+		CHECK(bits >= best - 1e-6 && bits <= 1.15 * best + 1e-6,
 			  "%g: %.6f bits per key, the best is %.6f", fpp, bits, best);
 		B = ldexp(1, paged.block_log2);
 		CHECK(reference_rate(B, paged.k, B / bits, 0, 0) <= fpp * (1 + 1e-6),
 			  "designed for %g", fpp);
 		CHECK(paged.k == 1 ||
-			  reference_rate(B, paged.k - 1, B / (1.08 * best), 0, 0) >
+			  reference_rate(B, paged.k - 1, B / (1.15 * best), 0, 0) >
 			  fpp * (1 - 1e-6), "%g: k = %d would do", fpp, paged.k - 1);
 		CHECK(paged.capacity >= n &&
 			  bf_needed_bits_paged(fpp, paged.capacity) <=
@@ -934,7 +934,7 @@ main(void)
 	tap_run("the rate of a block, against the exact one", test_second_order);
 	tap_run("bits per key and block size follow the table", test_table);
 	tap_run("the smallest block within 5 %, its best k and bits", test_design);
-	tap_run("on pages, as few hash functions as 8 % more bits allow",
+	tap_run("on pages, as few hash functions as 15 % more bits allow",
 			test_paged_design);
 	tap_run("a layer of the design for pages can be folded", test_paged_fold);
 	tap_run("a rate has one design, whatever is computed in between",
