@@ -290,20 +290,23 @@ may_stay_unsorted(const BfBuilder *b)
 /*
  * If n more hashes would exceed the pending limit, convert the list without
  * sorting it, provided that the bits tell that there are more than max_hashes
- * distinct ones: each sets at most k bits.  Without memory, or if there are too
- * many duplicates, nothing is changed.
+ * distinct ones: each sets at most k bits.
  */
-static void
+static BfStatus
 convert_unsorted(BfBuilder *b, uint32_t n)
 {
 	BfGeometry	geometry;
 	BfBuildLayer *layer;
+	BfStatus	status;
 
-	if (!b->few_duplicates || !bf_builder_must_convert(b, n) ||
-		first_geometry(b, &geometry) != BF_OK ||
-		geometry.capacity < b->nhashes ||
-		bf_build_layers_append(b, &geometry) != BF_OK)
-		return;
+	if (!b->few_duplicates || !bf_builder_must_convert(b, n))
+		return BF_OK;
+	status = first_geometry(b, &geometry);
+	if (status != BF_OK || geometry.capacity < b->nhashes)
+		return status;
+	status = bf_build_layers_append(b, &geometry);
+	if (status != BF_OK)
+		return status;
 
 	layer = &b->layers[0];
 	layer->bits_set = bf_bits_add_all(&b->env.interrupts, &geometry,
@@ -312,6 +315,7 @@ convert_unsorted(BfBuilder *b, uint32_t n)
 		bf_builder_free_hashes(b);
 	else
 		bf_build_layers_pop(b);
+	return BF_OK;
 }
 
 /*
@@ -327,9 +331,9 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 		return BF_OK;
 	if (may_stay_unsorted(b))
 		return enlarge(b, next_room(b, n));
-	convert_unsorted(b, n);
-	if (b->nlayers > 0)
-		return BF_OK;
+	status = convert_unsorted(b, n);
+	if (status != BF_OK || b->nlayers > 0)
+		return status;
 	status = bf_builder_sort_and_convert(b);
 	if (status != BF_OK || b->nlayers > 0)
 		return status;
