@@ -196,8 +196,10 @@ large_layers(void)
 	large_rate(0.005, UINT64_C(1000000000), scaled(5000000, 500000));
 	large_rate(0.005, UINT64_C(10000000000), scaled(5000000, 500000));
 	large_rate(5e-4, UINT64_C(10000000000), scaled(20000000, 1000000));
-	CHECK(bf_geometry_paged(0.005, UINT64_C(90000000000), &geometry) == BF_OK, "90 billion keys");
-	CHECK(bf_geometry_paged(0.005, UINT64_C(1000000000000), &geometry) == BF_TOO_LARGE, "10^12 keys");
+	CHECK(bf_geometry_paged(0.005, UINT64_C(90000000000), &geometry) == BF_OK,
+		  "90 billion keys");
+	CHECK(bf_geometry_paged(0.005, UINT64_C(1000000000000),
+							&geometry) == BF_TOO_LARGE, "10^12 keys");
 }
 
 /* An image from a view, layer by layer. */
