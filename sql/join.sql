@@ -202,6 +202,58 @@ SELECT probes('SELECT fact.id FROM (fact JOIN other ON fact.id = other.k) JOIN d
 SELECT compare('SELECT id FROM (SELECT * FROM fact WHERE k <> 0 OFFSET 0) f JOIN dim ON 1000 / f.k = dim.k');
 
 --
+-- The rows of a page are probed at once
+--
+-- Short, long, compressed and external keys, NULLs, dead rows, a column that was added later.
+CREATE TABLE paged (id int, t text) WITH (autovacuum_enabled = off);
+ALTER TABLE paged ALTER t SET STORAGE EXTERNAL;
+INSERT INTO paged SELECT i, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'k' || i % 1000 WHEN 2 THEN repeat('k' || i % 1000, 100)
+    ELSE repeat('k' || i % 1000, 1000) END FROM generate_series(1, 1000) i;
+ALTER TABLE paged ALTER t SET STORAGE MAIN;
+INSERT INTO paged SELECT i, repeat('k' || i % 1000, 1000) FROM generate_series(1001, 2000) i;
+DELETE FROM paged WHERE id % 7 = 0;
+UPDATE paged SET id = id WHERE id % 11 = 0;
+ALTER TABLE paged ADD k bigint DEFAULT 101, ADD l text DEFAULT 'k101';
+INSERT INTO paged SELECT i, 'k' || i, i, 'k' || i FROM generate_series(1, 500) i;
+CREATE TABLE few (t text, k int, l text) WITH (autovacuum_enabled = off);
+INSERT INTO few SELECT t, k, l FROM paged WHERE id % 50 = 1;
+INSERT INTO few VALUES ('none', 101, 'none'), ('k7', 7, 'k7'), (NULL, NULL, NULL);
+ANALYZE paged, few;
+SELECT compare('SELECT id FROM paged JOIN few USING (t)');
+SELECT (SELECT count(*) FROM paged) - checked AS unchecked, removed > 1000 AS removed
+  FROM counts('SELECT id FROM paged JOIN few USING (t)');
+SELECT compare('SELECT id FROM paged JOIN few USING (t, k, l)');
+SELECT compare('SELECT id FROM paged JOIN few ON paged.l = few.l AND paged.k = few.k');
+-- The second filter is asked of rows that the first one lets through, whatever it knows of them.
+SELECT probes('SELECT id FROM paged JOIN (SELECT DISTINCT k FROM few) a USING (k) JOIN (SELECT DISTINCT t FROM few) b USING (t)');
+SELECT compare('SELECT id FROM paged JOIN (SELECT DISTINCT k FROM few) a USING (k) JOIN (SELECT DISTINCT t FROM few) b USING (t)');
+SELECT compare('SELECT id FROM paged JOIN (SELECT DISTINCT t FROM few) a USING (t) JOIN (SELECT DISTINCT k FROM few) b USING (k) JOIN (SELECT DISTINCT l FROM few) c USING (l)');
+-- A hash function that may fail is called for no row that the query does not come to.
+CREATE FUNCTION lucky_hash(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+  $$BEGIN IF $1 = 13 THEN RAISE EXCEPTION 'unlucky'; END IF; RETURN hashint4($1); END$$;
+CREATE FUNCTION lucky_equal(int, int) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int4eq';
+CREATE OPERATOR ==== (LEFTARG = int, RIGHTARG = int, FUNCTION = lucky_equal, COMMUTATOR = ====, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+CREATE OPERATOR CLASS lucky FOR TYPE int USING hash AS OPERATOR 1 ====, FUNCTION 1 lucky_hash(int);
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10 LIMIT 3');
+SET bloomfilter.join_filters = force;
+SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10 LIMIT 3;
+SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10 LIMIT 10;
+RESET bloomfilter.join_filters;
+-- Nor are the values of such rows read from other pages.
+CREATE FUNCTION blocks(query text, mode text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  PERFORM set_config('bloomfilter.join_filters', mode, true);
+  EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+  SET LOCAL bloomfilter.join_filters = off;
+  RETURN (plan #>> '{0,Plan,Shared Hit Blocks}')::int + (plan #>> '{0,Plan,Shared Read Blocks}')::int;
+END $$;
+SELECT checked FROM counts('SELECT id FROM paged JOIN (VALUES (''k1''), (''k6'')) v (t) USING (t) LIMIT 2');
+SELECT blocks(query, 'force') < blocks(query, 'off') + 20 AS few
+  FROM (SELECT 'SELECT id FROM paged JOIN (VALUES (''k1''), (''k6'')) v (t) USING (t) LIMIT 2' AS query) q;
+
+--
 -- Where filters go
 --
 -- Below other joins, on either side, several on one scan.

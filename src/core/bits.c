@@ -104,7 +104,8 @@ bf_bits_add_all(const BfInterrupts *interrupts, const BfGeometry *geometry,
 	{
 		bf_check_interrupts_at(interrupts, i);
 		if (i + BF_PREFETCH_DISTANCE < n)
-			bf_bits_prefetch(&copy, bits, hashes[i + BF_PREFETCH_DISTANCE]);
+			bf_bits_prefetch(&copy, bits, hashes[i + BF_PREFETCH_DISTANCE],
+							 true);
 		added += add(&copy, bits, hashes[i]);
 	}
 	return added;

@@ -59,9 +59,9 @@ bf_block_at(const BfGeometry *geometry, uint64_t hash)
 }
 
 /*
- * Prefetch the block of a key that is going to be added.  Of a large block,
- * only the beginning: a processor serves only a few requests at a time, and
- * more of them would delay those that are needed first.
+ * Prefetch the block of a key, for writing if that is going to be added.  Of a
+ * large block, only the beginning: a processor serves only a few requests at a
+ * time, and more of them would delay those that are needed first.
  *
  * It must be inlined early: gcc takes a function that does nothing but
  * prefetch for one without effect, and removes calls of it.
@@ -71,7 +71,7 @@ __attribute__((always_inline))
 #endif
 static inline void
 bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
-				 uint64_t hash)
+				 uint64_t hash, bool write)
 {
 #ifdef __GNUC__
 	const uint8_t *block = bits + bf_block_at(geometry, hash);
@@ -79,11 +79,17 @@ bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
 	size_t		i;
 
 	for (i = 0; i < size && i < BF_MAX_PREFETCH; i += BF_CACHE_LINE)
-		__builtin_prefetch(block + i, 1);
+	{
+		if (write)
+			__builtin_prefetch(block + i, 1);
+		else
+			__builtin_prefetch(block + i, 0);
+	}
 #else
 	(void) geometry;
 	(void) bits;
 	(void) hash;
+	(void) write;
 #endif
 }
 

@@ -161,7 +161,7 @@ bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 		layer = &b->layers[b->nlayers - 1];
 		if (i + BF_PREFETCH_DISTANCE < n)
 			bf_bits_prefetch(&layer->geometry, layer->bits,
-							 hashes[i + BF_PREFETCH_DISTANCE]);
+							 hashes[i + BF_PREFETCH_DISTANCE], true);
 		status = bf_build_layers_add(b, hashes[i], n - i);
 		if (status != BF_OK)
 			return status;

@@ -7,7 +7,8 @@
  * filter lets all rows pass: the interpreter's steps take longer than the
  * probe.  So where a qual has nothing but probes of columns, its evaluation
  * function is replaced, like those of very simple expressions are by
- * PostgreSQL itself.  Other quals are evaluated as usual.
+ * PostgreSQL itself.  Other quals are evaluated as usual.  In sequential scans,
+ * the rows of a page are probed ahead, see page.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,44 +17,58 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 
-typedef struct Probe
-{
-	PgBloomJoinFilter *filter;
-	int			nkeys;
-	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
-} Probe;
-
 /* The probes of a qual. */
 typedef struct DirectQual
 {
+	ScanState  *pages;			/* the scan, if it knows the rows of a page */
 	int			n;
-	Probe		probes[FLEXIBLE_ARRAY_MEMBER];
+	PgBloomJoinProbe probes[FLEXIBLE_ARRAY_MEMBER];
 } DirectQual;
 
 static ExecutorStart_hook_type previous_start;
+
+/* Probe the columns of the row in the slot. */
+static bool
+probe_slot(PgBloomJoinProbe *probe, TupleTableSlot *slot)
+{
+	NullableDatum keys[PGBLOOM_MAX_JOIN_KEYS];
+	int			i;
+
+	for (i = 0; i < probe->nkeys; i++)
+		keys[i].value = slot_getattr(slot, probe->columns[i],
+									 &keys[i].isnull);
+	return pgbloom_join_contains(probe->filter, keys);
+}
 
 static Datum
 eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 {
 	DirectQual *qual = state->evalfunc_private;
-	int			i,
-				j;
+	TupleTableSlot *slot = econtext->ecxt_scantuple;
+	PgBloomJoinProbe *previous = NULL;
+	int			i;
 
 	*isnull = false;
 	for (i = 0; i < qual->n; i++)
 	{
-		Probe	   *probe = &qual->probes[i];
-		NullableDatum keys[PGBLOOM_MAX_JOIN_KEYS];
+		PgBloomJoinProbe *probe = &qual->probes[i];
+		PgBloomJoinFilter *filter = probe->filter;
+		PgBloomJoinRow row = PGBLOOM_JOIN_UNKNOWN;
+		bool		found;
 
-		if (probe->filter->skip > 0)
+		if (filter->skip > 0)
 		{
-			probe->filter->skip--;
+			filter->skip--;
 			continue;
 		}
-		for (j = 0; j < probe->nkeys; j++)
-			keys[j].value = slot_getattr(econtext->ecxt_scantuple,
-										 probe->columns[j], &keys[j].isnull);
-		if (!pgbloom_join_contains(probe->filter, keys))
+		if (qual->pages != NULL && filter->bits != NULL && !filter->sampling)
+		{
+			row = pgbloom_join_probe_ahead(probe, previous, qual->pages, slot);
+			previous = probe;
+		}
+		found = row == PGBLOOM_JOIN_UNKNOWN ? probe_slot(probe, slot) :
+			pgbloom_join_count_row(filter, row == PGBLOOM_JOIN_FOUND);
+		if (!found)
 			return BoolGetDatum(false);
 	}
 	return BoolGetDatum(true);
@@ -61,11 +76,12 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 
 /* Fill in a probe from its call; returns false if the qual is another one. */
 static bool
-init_probe(Probe *probe, Node *qual, MemoryContext query)
+init_probe(PgBloomJoinProbe *probe, Node *qual, MemoryContext query)
 {
 	FuncExpr   *call = (FuncExpr *) qual;
 	ListCell   *lc;
 
+	probe->block = InvalidBlockNumber;
 	probe->filter = pgbloom_join_find(query, qual);
 	if (!OidIsValid(probe->filter->function))
 		return false;
@@ -92,7 +108,9 @@ replace_evaluation(PlanState *state, void *context)
 	if (quals != NIL && state->qual != NULL)
 	{
 		direct = palloc0(offsetof(DirectQual, probes) +
-						 sizeof(Probe) * list_length(quals));
+						 sizeof(PgBloomJoinProbe) * list_length(quals));
+		if (pgbloom_join_has_pages(state))
+			direct->pages = (ScanState *) state;
 		foreach(lc, quals)
 		{
 			if (!init_probe(&direct->probes[direct->n++], lfirst(lc),

@@ -385,6 +385,19 @@ start(PgBloomJoinFilter *filter)
 	return true;
 }
 
+/* Account a row that was probed, and pass on whether it was found. */
+bool
+pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
+{
+	if (!found)
+		filter->removed++;
+	if (++filter->checked == (filter->sampling ? SAMPLE_WINDOW : WINDOW))
+		end_window(filter);
+	if (filter->sampling)
+		filter->skip = SAMPLE - 1;
+	return found;
+}
+
 /*
  * Can a row with these keys have a match in the inner side?  A row with a
  * NULL has none, because the operators are strict.
@@ -406,12 +419,5 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 	}
 	if (found)
 		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
-
-	if (!found)
-		filter->removed++;
-	if (++filter->checked == (filter->sampling ? SAMPLE_WINDOW : WINDOW))
-		end_window(filter);
-	if (filter->sampling)
-		filter->skip = SAMPLE - 1;
-	return found;
+	return pgbloom_join_count_row(filter, found);
 }

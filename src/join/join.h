@@ -5,7 +5,7 @@
  *
  * README.md in this folder describes join filters.  Code of planning:
  * planner.c, target.c, repeatable.c.  Code of execution: build.c, filter.c,
- * shared.c, keys.c, probe.c, explain.c.
+ * shared.c, keys.c, probe.c, direct.c, page.c, explain.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
@@ -119,6 +120,27 @@ typedef struct PgBloomJoinFilter
 	PgBloomJoinCounts local_counts;
 } PgBloomJoinFilter;
 
+/* What is known of a row whose page has been probed. */
+typedef enum PgBloomJoinRow
+{
+	PGBLOOM_JOIN_UNKNOWN,
+	PGBLOOM_JOIN_REMOVED,
+	PGBLOOM_JOIN_FOUND
+} PgBloomJoinRow;
+
+/* A probe of columns of a scan. */
+typedef struct PgBloomJoinProbe
+{
+	PgBloomJoinFilter *filter;
+	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
+	int			nkeys;
+
+	/* the rows of a heap page that have been probed ahead, see page.c */
+	BlockNumber block;
+	const uint8 *bits;			/* that they were probed with */
+	uint8		rows[MaxHeapTuplesPerPage + 1]; /* by offset number */
+} PgBloomJoinProbe;
+
 /* The node that builds filters, below the Hash node of a join. */
 typedef struct PgBloomJoinBuild
 {
@@ -189,8 +211,16 @@ extern void pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
 extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
 extern void pgbloom_join_count(PgBloomJoinFilter *filter);
+extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 								  NullableDatum *keys);
+
+/* page.c */
+extern bool pgbloom_join_has_pages(PlanState *state);
+extern PgBloomJoinRow pgbloom_join_probe_ahead(PgBloomJoinProbe *probe,
+											   PgBloomJoinProbe *previous,
+											   ScanState *scan,
+											   TupleTableSlot *slot);
 
 /* direct.c */
 extern void pgbloom_join_install_executor(void);
