@@ -37,7 +37,8 @@ def fill(bench):
 def run(bench, section):
     fill(bench)
     section.text('''**{} analytic queries** over {:.2g} GB, the data of `bench/analytic_data.sql` and the queries of
-        `bench/analytic_queries.sql`; {}. Filters are those in the plan.'''.format(
+        `bench/analytic_queries.sql`; {}. Filters are those in the plan. Without one, both variants run the same
+        plan, so the ratio tells only how quiet the machine was; the worst query is one with a filter.'''.format(
             len(queries(bench)), size(bench) / 1e9, settings_text(**SETTINGS)))
     measured, filters = {}, {}
     with filter_session(bench, SETTINGS) as session:
@@ -48,7 +49,8 @@ def run(bench, section):
             filters[name] = session.explain(sql).count('(Bloom Filter)')
         report(section, measured, filters)
         for name, sql in queries(bench).items():
-            if is_complete(measured[name]) and ratio(measured[name])[0] > TARGETS['auto worst'].at_most:
+            if (filters[name] > 0 and is_complete(measured[name]) and
+                    ratio(measured[name])[0] > TARGETS['auto worst'].at_most):
                 keep_analysis(section, 'auto worst', session, {'off': (OFF, sql), 'on': (ON, sql)}, 'on', name)
         session.execute('DROP SCHEMA analytic CASCADE')
 
@@ -87,7 +89,7 @@ def report(section, measured, filters):
     missing = [name for name in filters if name not in measured]
     if missing:
         section.text('Stopped by statement_timeout: ' + ', '.join(missing))
-    worst = max(measured.values(), key=ratio)
+    worst = max((timings for name, timings in measured.items() if filters[name] > 0), key=ratio)
     section.target('auto analytic', *((None,) if missing else sums[name] for name in ('on', 'off')))
     section.target('auto worst', *((None,) if missing else worst[name] for name in ('on', 'off')))
 
