@@ -10,7 +10,7 @@ CREATE UNLOGGED TABLE large_keys AS
 SELECT i * 2654435761::bigint AS k FROM (SELECT generate_series(1, 200000000) AS i) n;
 SELECT temp_bytes AS before FROM pg_stat_database WHERE datname = current_database() \gset
 \timing on
-\echo building, with room for as many keys again, then with room for these keys
+\echo building, with room for half as many keys again, then with room for these keys
 CREATE INDEX large_keys_filter ON large_keys USING bloomfilter (k) WITH (fpp = 0.001);
 CREATE INDEX large_keys_sized ON large_keys USING bloomfilter (k) WITH (fpp = 0.001, expected = 200000000);
 \timing off
