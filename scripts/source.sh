@@ -20,11 +20,12 @@ download_source() {   # MAJOR
 	die "the source of PostgreSQL $1 cannot be downloaded"
 }
 
-# The regression suite, and the C functions that its tests call, in the current directory.
+# The regression suite, and the C functions that its tests call, in the current directory. Where the source of a new
+# major is not there yet, it is the suite of the major before: results are compared with those of the same server.
 fetch_suite() {   # MAJOR
 	mkdir -p download source libraries
-	(cd download && download_source "$1") || return
-	tar -x -C source --strip-components=1 --wildcards -f download/postgresql-"$1"_*.orig.tar.* '*/src/test/regress' || return
+	(cd download && { (download_source "$1") || download_source "$(($1 - 1))"; }) || return
+	tar -x -C source --strip-components=1 --wildcards -f download/postgresql-*.orig.tar.* '*/src/test/regress' || return
 	gcc -O2 -shared -fPIC -w -I"$("$pg_config" --includedir-server)" -Isource/src/test/regress -o libraries/regress.so \
 		source/src/test/regress/regress.c || return
 	ln -s "$("$pg_config" --pkglibdir)"/{refint,autoinc}.so libraries
@@ -39,7 +40,7 @@ group_pgregress() {
 		return
 	fi
 	if ! command -v apt-get >/dev/null || ! fetch_suite "$major" >"$log" 2>&1; then
-		skip "the source of PostgreSQL $major cannot be downloaded"
+		skip "the source of PostgreSQL $major cannot be downloaded, nor that of the major before"
 		return
 	fi
 	check_tap suite as_server env PYTHONPYCACHEPREFIX="$work/run/cache" "$(find_python pass)" \
