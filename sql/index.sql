@@ -56,6 +56,9 @@ INSERT INTO growing SELECT generate_series(30901, 200000);
 SELECT missing('growing_id', 'SELECT id FROM growing') AS missing;
 SELECT count(*) < 1000 AS rate FROM generate_series(1000001, 1100000) i WHERE bloom_index_contains('growing_id', i);
 SELECT layers, over_capacity FROM bloom_info(bloom_index_filter('growing_id'));
+-- Each layer has positions of its own: its generation, at offset 6 of its entry in the directory.
+SELECT array_agg(get_byte(f, 44 + 32 * i + 6) ORDER BY i) AS generations
+  FROM (SELECT bloom_index_filter('growing_id')::bytea AS f) x, generate_series(0, get_byte(f, 7) - 1) i;
 SELECT cardinality BETWEEN 198000 AND 202000 AS cardinality FROM bloom_index_info('growing_id');
 SELECT bloom_cardinality(bloom_index_filter('growing_id')) BETWEEN 198000 AND 202000 AS cardinality;
 SELECT bloom_index_check('growing_id');
