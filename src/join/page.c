@@ -107,6 +107,10 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
  * What a probe of the row's page knows of the row in the slot.  The first row
  * of a page has it probed.  The previous probe, or NULL, has done so with this
  * row.
+ *
+ * The rows of a page stay valid if the bits are made again at their address: a
+ * join that is executed repeatedly has the same keys each time, which is rule 6
+ * of the README.
  */
 PgBloomJoinRow
 pgbloom_join_probe_ahead(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
