@@ -99,6 +99,26 @@ DROP TABLE parted, half;
 DROP SERVER regress_server;
 DROP FOREIGN DATA WRAPPER regress_wrapper;
 
+-- A composite type that is changed.
+CREATE TYPE pair AS (x int);
+CREATE TABLE pairs (p pair);
+CREATE INDEX pairs_p ON pairs USING bloomfilter (p);
+INSERT INTO pairs VALUES (ROW(1));
+SELECT bloom_index_contains('pairs_p', ROW(1)::pair), bloom_index_contains('pairs_p', ROW(2)::pair);
+ALTER TYPE pair RENAME TO couple;
+SELECT bloom_index_contains('pairs_p', ROW(1)::couple), bloom_index_contains('pairs_p', ROW(2)::couple);
+ALTER TYPE couple ADD ATTRIBUTE y int;
+SELECT bloom_index_contains('pairs_p', p) FROM pairs;
+SELECT bloom_index_contains_each('pairs_p', ARRAY[p]) FROM pairs;
+SELECT bloom_index_check('pairs_p');
+SELECT bloom_index_filter('pairs_p');
+INSERT INTO pairs VALUES (ROW(2, 2));
+REINDEX INDEX pairs_p;
+INSERT INTO pairs VALUES (ROW(2, 2));
+SELECT p, bloom_index_contains('pairs_p', p) FROM pairs;
+DROP TABLE pairs;
+DROP TYPE couple;
+
 -- An index that failed to be built is not probed.
 CREATE TABLE failing (id int);
 INSERT INTO failing VALUES (0), (1);

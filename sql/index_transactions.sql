@@ -31,6 +31,97 @@ COMMIT;
 SELECT bloom_index_contains_each('visited', ARRAY['before', 'released', 'after', 'never']);
 SELECT bloom_index_check('visited');
 
+-- What gives the index another file, in a subtransaction that is rolled back,
+-- does not lose keys that are written meanwhile.
+CREATE TABLE again (id int);
+CREATE INDEX again_id ON again USING bloomfilter (id);
+CREATE INDEX again_other ON again USING bloomfilter (id);
+-- Writes the pending keys.
+CREATE FUNCTION write_keys() RETURNS void LANGUAGE sql AS $$
+SELECT bloom_index_filter('again_other')
+$$;
+BEGIN;
+INSERT INTO again VALUES (1);
+SAVEPOINT s;
+TRUNCATE again;
+SELECT write_keys();
+ROLLBACK TO s;
+SAVEPOINT s2;
+DROP INDEX again_id;
+SELECT write_keys();
+ROLLBACK TO s2;
+INSERT INTO again VALUES (2);
+SAVEPOINT s3;
+REINDEX INDEX again_id;
+INSERT INTO again VALUES (3);
+SELECT write_keys();
+ROLLBACK TO s3;
+INSERT INTO again VALUES (4);
+DO $$
+BEGIN
+  ALTER TABLE again ADD n float8 DEFAULT random();
+  PERFORM write_keys();
+  RAISE EXCEPTION 'undone';
+EXCEPTION WHEN raise_exception THEN
+END
+$$;
+SELECT count(*) AS rows, count(*) FILTER (WHERE NOT bloom_index_contains('again_id', id)) AS missing FROM again;
+COMMIT;
+SELECT count(*) AS rows, count(*) FILTER (WHERE NOT bloom_index_contains('again_id', id)) AS missing FROM again;
+SELECT bloom_index_check('again_id');
+-- Also twice, and if the last one stays.
+BEGIN;
+INSERT INTO again VALUES (11);
+SAVEPOINT s;
+REINDEX INDEX again_id;
+INSERT INTO again VALUES (12);
+SAVEPOINT s2;
+REINDEX INDEX again_id;
+INSERT INTO again VALUES (13);
+SELECT write_keys();
+ROLLBACK TO s2;
+INSERT INTO again VALUES (14);
+SELECT write_keys();
+RELEASE s;
+REINDEX INDEX again_id;
+INSERT INTO again VALUES (15);
+COMMIT;
+SELECT count(*) AS rows, count(*) FILTER (WHERE NOT bloom_index_contains('again_id', id)) AS missing FROM again;
+SELECT bloom_index_check('again_id');
+
+-- A copy of the file in another tablespace lacks keys that were pending.
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE regress_bloom_space LOCATION '';
+BEGIN;
+INSERT INTO again VALUES (21);
+ALTER INDEX again_id SET TABLESPACE regress_bloom_space;
+SAVEPOINT s;
+INSERT INTO again VALUES (22);
+ALTER INDEX again_id SET TABLESPACE pg_default;
+SELECT write_keys();
+ROLLBACK TO s;
+INSERT INTO again VALUES (23);
+COMMIT;
+SELECT count(*) AS rows, count(*) FILTER (WHERE NOT bloom_index_contains('again_id', id)) AS missing FROM again;
+SELECT bloom_index_check('again_id');
+
+-- Keys are not written to an index that is just being built.
+CREATE FUNCTION writing(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  PERFORM write_keys();
+  RETURN n;
+END
+$$;
+CREATE TABLE writing_keys (n int);
+CREATE INDEX writing_keys_n ON writing_keys USING bloomfilter (writing(n));
+BEGIN;
+INSERT INTO writing_keys VALUES (1), (2);
+REINDEX INDEX writing_keys_n;
+INSERT INTO writing_keys VALUES (3);
+COMMIT;
+SELECT bloom_index_contains_each('writing_keys_n', ARRAY[1, 2, 3, 4]);
+SELECT bloom_index_check('writing_keys_n');
+
 -- A statement sees keys of rows that it inserted before.
 INSERT INTO visits SELECT url, 2 FROM (VALUES ('twice'), ('twice'), ('once')) v (url)
 WHERE NOT bloom_index_contains('visited', url);
@@ -208,6 +299,11 @@ CREATE INDEX temporary_target_id ON temporary_target USING bloomfilter (id);
 INSERT INTO temporary_target SELECT id FROM big;
 SET parallel_leader_participation = off;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
+-- An index that has been replaced contains every key for them, too.
+SELECT 'target_id'::regclass::oid AS replaced \gset
+SELECT bloom_index_contains(:replaced, 0) AS before;
+REINDEX INDEX CONCURRENTLY target_id;
+SELECT count(*) FROM big WHERE bloom_index_contains(:replaced, -id);
 SET max_parallel_workers_per_gather = 0;
 RESET parallel_leader_participation;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
@@ -220,4 +316,6 @@ RESET max_parallel_workers_per_gather;
 SELECT pg_stat_force_next_flush();
 SELECT idx_scan > 0 AS counted FROM pg_stat_user_indexes WHERE indexrelname = 'unlogged_id';
 
-DROP TABLE visits, new_table, temporary, unlogged, big, target;
+DROP TABLE visits, new_table, temporary, unlogged, big, target, again, writing_keys;
+DROP FUNCTION writing, write_keys;
+DROP TABLESPACE regress_bloom_space;

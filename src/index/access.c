@@ -45,7 +45,21 @@ bfi_key_info(Relation index, MemoryContext context)
 	return info;
 }
 
-/* An index may have been built by a version that hashed its keys otherwise. */
+/*
+ * An index records what decides how its keys are hashed.  Other than a value,
+ * it cannot be used in another database, and its type may be renamed.
+ */
+void
+bfi_set_key_type(BfiMeta *meta, const BfKeyType *key_type)
+{
+	meta->key_type = key_type->code;
+	meta->definition = pgbloom_key_type_definition(key_type);
+}
+
+/*
+ * An index may have been built by a version that hashed its keys otherwise, or
+ * over a composite type that has changed since.
+ */
 void
 bfi_check_key_type(Relation index, const BfiMeta *meta,
 				   const BfKeyType *key_type)
@@ -57,6 +71,14 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 						RelationGetRelationName(index)),
 				 errdetail("The code of its key type is %d, that of the column is %d.",
 						   meta->key_type, key_type->code),
+				 errhint("Rebuild the index by REINDEX.")));
+	if (meta->definition != pgbloom_key_type_definition(key_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" was built for keys that are hashed differently",
+						RelationGetRelationName(index)),
+				 errdetail("Type %s has been changed since.",
+						   format_type_be(bfi_key_sql_type(index))),
 				 errhint("Rebuild the index by REINDEX.")));
 }
 
@@ -115,22 +137,22 @@ standby_snapshot_sees_build(Relation index)
 }
 
 /*
- * Indexes that this session has opened, the last one first.  A plan names an
- * index by its OID, and nothing makes it a new plan if REINDEX CONCURRENTLY
- * replaces the index after the transaction has begun.
+ * Indexes that this session has opened by OID.  A plan names an index so, and
+ * nothing makes it a new plan if REINDEX CONCURRENTLY replaces the index after
+ * the transaction has begun.  Parallel workers execute such plans as well, and
+ * do not know what the session has opened.
  */
 static List *known_indexes = NIL;
 
-static void
-remember_index(Oid oid)
+void
+bfi_remember(Oid oid)
 {
 	MemoryContext old_context;
 
-	if (known_indexes != NIL && linitial_oid(known_indexes) == oid)
+	if (list_member_oid(known_indexes, oid))
 		return;
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	known_indexes = list_delete_oid(known_indexes, oid);
-	known_indexes = lcons_oid(oid, known_indexes);
+	known_indexes = lappend_oid(known_indexes, oid);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -145,7 +167,7 @@ check_was_index(Oid oid)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
 						name)));
-	if (!list_member_oid(known_indexes, oid))
+	if (!IsParallelWorker() && !list_member_oid(known_indexes, oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
@@ -206,7 +228,6 @@ bfi_open(BfiIndex *index, Oid oid)
 		check_was_index(oid);
 		return false;
 	}
-	remember_index(oid);
 	index->partitioned =
 		index->relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
 	check_is_readable(index->relation);

@@ -235,7 +235,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 			 RelationGetRelationName(index));
 	bfi_get_options(index, &build->meta);
 	build->key_info = bfi_key_info(index, CurrentMemoryContext);
-	build->meta.key_type = build->key_info->key_type.code;
+	bfi_set_key_type(&build->meta, &build->key_info->key_type);
 	build->key_context = AllocSetContextCreate(CurrentMemoryContext,
 											   "key of a Bloom filter index",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -271,6 +271,7 @@ bfi_build_empty(Relation index)
 	BfiMeta		meta;
 
 	bfi_get_options(index, &meta);
-	meta.key_type = bfi_key_info(index, CurrentMemoryContext)->key_type.code;
+	bfi_set_key_type(&meta, &bfi_key_info(index,
+										  CurrentMemoryContext)->key_type);
 	write_meta(index, INIT_FORKNUM, &meta);
 }

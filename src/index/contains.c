@@ -144,6 +144,7 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
 
 	if (index.relation == NULL)
 		return true;
+	bfi_remember(PG_GETARG_OID(0));
 	bfi_check_privileges(index.relation);
 	key_type = key_type_of(fcinfo, &index, key_info);
 	if (!done && !index.partitioned)

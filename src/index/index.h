@@ -41,6 +41,7 @@ typedef struct BfiMeta
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the index was built */
 	uint64		complete_from;	/* for snapshots from this transaction on */
+	uint64		definition;		/* pgbloom_key_type_definition of the keys */
 	uint8		key_type;		/* BfKeyTypeCode */
 	int			nlayers;
 	BfiLayer	layers[BF_MAX_LAYERS];
@@ -145,8 +146,10 @@ extern char *bfi_build_phase_name(int64 phase);
 /* access.c */
 extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
+extern void bfi_set_key_type(BfiMeta *meta, const BfKeyType *key_type);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const BfKeyType *key_type);
+extern void bfi_remember(Oid oid);
 extern bool bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_open_plain(BfiIndex *index, Oid oid);

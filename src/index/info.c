@@ -155,6 +155,7 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	bfi_flush();
 	bfi_open_plain(&index, PG_GETARG_OID(0));
 	set_view(&index, &view);
+	bfi_check_key_type(index.relation, &index.meta, &view.params.key_type);
 	if (view.nlayers == 0)
 	{
 		bfi_close(&index);

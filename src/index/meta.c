@@ -41,6 +41,7 @@ typedef struct DiskMeta
 	uint64		seed;
 	uint64		keys_built;
 	uint64		complete_from;
+	uint64		definition;
 	DiskLayer	layers[BF_MAX_LAYERS];
 } DiskMeta;
 
@@ -93,6 +94,7 @@ bfi_init_meta(Page page, const BfiMeta *meta)
 	to->seed = meta->seed;
 	to->keys_built = meta->keys_built;
 	to->complete_from = meta->complete_from;
+	to->definition = meta->definition;
 	for (i = 0; i < meta->nlayers; i++)
 		write_layer(&to->layers[i], &meta->layers[i]);
 	((PageHeader) page)->pd_lower = META_LOWER;
@@ -172,6 +174,7 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 		meta->seed = from->seed;
 		meta->keys_built = from->keys_built;
 		meta->complete_from = from->complete_from;
+		meta->definition = from->definition;
 		meta->key_type = from->key_type;
 		meta->nlayers = 0;
 		for (i = 0; i < from->nlayers && reason == NULL; i++)

@@ -12,12 +12,18 @@
  * After an abort of the transaction the hashes are forgotten.  Those of an
  * aborted subtransaction are written, which does no harm.
  *
+ * A subtransaction may give an index another file, by TRUNCATE or REINDEX, or
+ * drop it, and be rolled back.  Then the index has its previous file again,
+ * which lacks what has been written meanwhile.  So hashes are kept until they
+ * are in the file that the index had when they were inserted.
+ *
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -41,11 +47,14 @@ typedef struct PendingHash
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* The pending hashes of one index. */
+/* The pending hashes of one index that were inserted while it had one file. */
 typedef struct PendingIndex
 {
 	Oid			oid;
+	RelFileLocator file;
+	RelFileLocator written;		/* another file that has the hashes */
 	pending_hash *hashes;
+	size_t		nwaiting;		/* since the last attempt to write */
 	struct PendingIndex *next;
 } PendingIndex;
 
@@ -54,7 +63,7 @@ typedef struct PendingIndex
 
 /* Of this transaction, in its memory. */
 static PendingIndex *pending_indexes = NULL;
-static size_t npending = 0;
+static size_t nwaiting = 0;
 
 /* The commit has begun: what comes now must be written at once. */
 static bool committing = false;
@@ -62,14 +71,15 @@ static bool committing = false;
 static ExecutorStart_hook_type previous_ExecutorStart = NULL;
 
 static PendingIndex *
-find_index(Oid oid)
+find_index(Relation index)
 {
-	PendingIndex *index;
+	PendingIndex *pending;
 
-	for (index = pending_indexes; index != NULL; index = index->next)
+	for (pending = pending_indexes; pending != NULL; pending = pending->next)
 	{
-		if (index->oid == oid)
-			return index;
+		if (pending->oid == RelationGetRelid(index) &&
+			RelFileLocatorEquals(pending->file, index->rd_locator))
+			return pending;
 	}
 	return NULL;
 }
@@ -89,38 +99,57 @@ compare_hashes(uint64 a, uint64 b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Write pending hashes to the file that the index has. */
+static void
+write_hashes(Relation index, pending_hash * pending)
+{
+	uint64	   *hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+												pending->members *
+												sizeof(uint64));
+	PendingHash *entry;
+	pending_iterator iterator;
+	int			n = 0;
+
+	pending_start_iterate(pending, &iterator);
+	while ((entry = pending_iterate(pending, &iterator)) != NULL)
+		hashes[n++] = entry->hash;
+	sort_hashes(hashes, n);
+	bfi_add(index, hashes, n);
+	pfree(hashes);
+}
+
 /*
- * Write the pending hashes of an index, which may have been dropped by now.
- * They are removed only after that, because writing them may fail in a
+ * Write the pending hashes of an index.  It may have been dropped, and while
+ * it is rebuilt it has no pages yet; the build finds the rows in the table.
+ *
+ * Hashes are removed only after that, because writing them may fail in a
  * subtransaction.
  */
 static void
 flush_index(PendingIndex *pending)
 {
 	Relation	index;
-	uint64	   *hashes;
-	PendingHash *entry;
-	pending_iterator iterator;
-	int			n = 0;
 
-	if (pending->hashes->members == 0)
+	if (pending->hashes->members == 0 ||
+		ReindexIsProcessingIndex(pending->oid))
 		return;
 	index = try_relation_open(pending->oid, RowExclusiveLock);
 	if (index != NULL)
 	{
-		hashes = MemoryContextAllocHuge(CurrentMemoryContext,
-										pending->hashes->members *
-										sizeof(uint64));
-		pending_start_iterate(pending->hashes, &iterator);
-		while ((entry = pending_iterate(pending->hashes, &iterator)) != NULL)
-			hashes[n++] = entry->hash;
-		sort_hashes(hashes, n);
-		bfi_add(index, hashes, n);
-		pfree(hashes);
+		bool		same = RelFileLocatorEquals(pending->file,
+												index->rd_locator);
+
+		if (same ||
+			!RelFileLocatorEquals(pending->written, index->rd_locator))
+			write_hashes(index, pending->hashes);
+		if (same)
+			pending_reset(pending->hashes);
+		else
+			pending->written = index->rd_locator;
 		relation_close(index, RowExclusiveLock);
 	}
-	npending -= pending->hashes->members;
-	pending_reset(pending->hashes);
+	nwaiting -= pending->nwaiting;
+	pending->nwaiting = 0;
 }
 
 /* Write all pending hashes of the transaction. */
@@ -129,8 +158,7 @@ bfi_flush(void)
 {
 	PendingIndex *index;
 
-	for (index = pending_indexes; index != NULL && npending > 0;
-		 index = index->next)
+	for (index = pending_indexes; index != NULL; index = index->next)
 		flush_index(index);
 }
 
@@ -149,7 +177,7 @@ at_transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_ABORT:
 			pending_indexes = NULL;
-			npending = 0;
+			nwaiting = 0;
 			committing = false;
 			break;
 		default:
@@ -161,7 +189,7 @@ at_transaction_event(XactEvent event, void *arg)
 static void
 at_executor_start(QueryDesc *query, int eflags)
 {
-	if (npending > 0 && query->plannedstmt->parallelModeNeeded)
+	if (query->plannedstmt->parallelModeNeeded)
 		bfi_flush();
 	if (previous_ExecutorStart != NULL)
 		previous_ExecutorStart(query, eflags);
@@ -184,17 +212,42 @@ install_callbacks(void)
 }
 
 static PendingIndex *
-make_index(Oid oid)
+make_index(Relation index)
 {
-	PendingIndex *index;
+	PendingIndex *pending;
 
 	install_callbacks();
-	index = MemoryContextAlloc(TopTransactionContext, sizeof(*index));
-	index->oid = oid;
-	index->hashes = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
-	index->next = pending_indexes;
-	pending_indexes = index;
-	return index;
+	pending = MemoryContextAllocZero(TopTransactionContext, sizeof(*pending));
+	pending->oid = RelationGetRelid(index);
+	pending->file = index->rd_locator;
+	pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
+	pending->next = pending_indexes;
+	pending_indexes = pending;
+	return pending;
+}
+
+/*
+ * Insert a hash; returns false if it was there.  The hash table enters its new
+ * size before it gets the memory, so it must be restored if there is none: a
+ * subtransaction may end with that error, and the transaction go on.
+ */
+static bool
+insert_hash(pending_hash * hashes, uint64 hash)
+{
+	pending_hash before = *hashes;
+	bool		found;
+
+	PG_TRY();
+	{
+		pending_insert(hashes, hash, &found);
+	}
+	PG_CATCH();
+	{
+		*hashes = before;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return !found;
 }
 
 /* Let a hash wait until the commit, or until there are too many. */
@@ -202,7 +255,6 @@ void
 bfi_pend(Relation index, uint64 hash)
 {
 	PendingIndex *pending;
-	bool		found;
 
 	if (committing || IsInParallelMode())
 	{
@@ -210,14 +262,16 @@ bfi_pend(Relation index, uint64 hash)
 		return;
 	}
 
-	pending = pending_indexes;
-	if (pending == NULL || pending->oid != RelationGetRelid(index))
-		pending = find_index(RelationGetRelid(index));
+	pending = find_index(index);
 	if (pending == NULL)
-		pending = make_index(RelationGetRelid(index));
-	pending_insert(pending->hashes, hash, &found);
-	npending += !found;
-	if (npending * sizeof(PendingHash) > (size_t) work_mem * 1024)
+		pending = make_index(index);
+	if (insert_hash(pending->hashes, hash))
+	{
+		pending->nwaiting++;
+		nwaiting++;
+	}
+	if (nwaiting * sizeof(PendingHash) >
+		Min((size_t) work_mem * 1024, MaxAllocSize))
 		bfi_flush();
 }
 
@@ -225,7 +279,13 @@ bfi_pend(Relation index, uint64 hash)
 bool
 bfi_is_pending(Oid index, uint64 hash)
 {
-	PendingIndex *pending = npending > 0 ? find_index(index) : NULL;
+	PendingIndex *pending;
 
-	return pending != NULL && pending_lookup(pending->hashes, hash) != NULL;
+	for (pending = pending_indexes; pending != NULL; pending = pending->next)
+	{
+		if (pending->oid == index &&
+			pending_lookup(pending->hashes, hash) != NULL)
+			return true;
+	}
+	return false;
 }

@@ -115,6 +115,13 @@
 	} while (0)
 #endif
 
+/* 16 renamed what tells which file a relation has. */
+#if PG_VERSION_NUM < 160000
+#define RelFileLocator			RelFileNode
+#define RelFileLocatorEquals	RelFileNodeEquals
+#define rd_locator				rd_node
+#endif
+
 /*
  * Extend a relation by a page, which is locked.  Before 16 this takes a caller
  * who is the only one that extends it.
@@ -152,6 +159,5 @@
 #if PG_VERSION_NUM < 170000
 #define RestrictSearchPath() ((void) 0)
 #endif
-
 
 #endif							/* PGBLOOM_COMPAT_H */

@@ -275,6 +275,7 @@ extern bool pgbloom_set_opclass_name(BfKeyType *key_type,
 									 const StringInfoData *definition,
 									 bool array, bool by_locale,
 									 bool noerror);
+extern uint64 pgbloom_key_type_definition(const BfKeyType *key_type);
 pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
 												  const BfKeyType *other);
 extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);

@@ -1,6 +1,6 @@
 # Damaged pages of an index raise an error that names the index and the block;
-# the check finds what lookups cannot notice; a full disk leaves the index as
-# it was.
+# the check finds what lookups cannot notice; a full disk or a lack of memory
+# leaves the index as it was.
 
 use strict;
 use warnings;
@@ -56,9 +56,9 @@ is(length $good, $pages * $size, 'the file has the pages');
 
 # Offsets: pd_lower 12, pd_upper 14, pd_special 16, pd_pagesize_version 18;
 # content 24, on the meta page: magic, version 28, scheme 29, key type 30,
-# layers 31, fpp 32, expected, seed, keys built 56, complete from 64, first layer
-# 72 (capacity, fpp 80, first block 88, number of blocks 92, block size 96, k 97,
-# generation 98); at the end 8176: bits set, number, layer 8184, version 8188, id 8190.
+# layers 31, fpp 32, expected, seed, keys built 56, complete from 64, definition,
+# first layer 80 (capacity, fpp 88, first block 96, number of blocks 100, block
+# size 104, k 105, generation 106); at the end 8176: bits set, number, layer 8184, version 8188, id 8190.
 my @damages = (
 	[ 'meta page of zeros', 0, 0, "\0" x $size, 'contains|info|filter|check|insert' ],
 	[ 'magic', 0, 24, "\1\2\3\4", 'contains|info|filter|check|insert' ],
@@ -68,14 +68,14 @@ my @damages = (
 	[ 'more layers than are there', 0, 31, "\3", 'contains|insert' ],
 	[ 'rate', 0, 32, pack('d', 0.75), 'contains|insert' ],
 	[ 'rate that is not a number', 0, 32, "\xff" x 8, 'contains|insert' ],
-	[ 'capacity', 0, 72, "\xff" x 8, 'contains|insert' ],
-	[ 'first block', 0, 88, pack('L', 2), 'contains|insert' ],
-	[ 'number of blocks', 0, 92, pack('L', 0), 'contains|insert' ],
-	[ 'other number of blocks', 0, 92, pack('L', 7), 'contains|insert' ],
-	[ 'huge number of blocks', 0, 92, pack('L', 0xffffffff), 'contains|insert' ],
-	[ 'block size', 0, 96, "\x40", 'contains|insert' ],
-	[ 'hash functions', 0, 97, "\0", 'contains|insert' ],
-	[ 'generation', 0, 98, "\x7f", 'contains|insert' ],
+	[ 'capacity', 0, 80, "\xff" x 8, 'contains|insert' ],
+	[ 'first block', 0, 96, pack('L', 2), 'contains|insert' ],
+	[ 'number of blocks', 0, 100, pack('L', 0), 'contains|insert' ],
+	[ 'other number of blocks', 0, 100, pack('L', 7), 'contains|insert' ],
+	[ 'huge number of blocks', 0, 100, pack('L', 0xffffffff), 'contains|insert' ],
+	[ 'block size', 0, 104, "\x40", 'contains|insert' ],
+	[ 'hash functions', 0, 105, "\0", 'contains|insert' ],
+	[ 'generation', 0, 106, "\x7f", 'contains|insert' ],
 	[ 'page of zeros', 1, 0, "\0" x $size, 'all|check' ],
 	[ 'page of another number', 1, 8180, pack('L', 1), 'all|check' ],
 	[ 'page of another layer', 1, 8184, "\1", 'all|check' ],
@@ -166,12 +166,13 @@ my $start = sub {
 		  . $node->logfile
 		  . "' start >/dev/null 2>&1");
 };
+my $error;
 SKIP:
 {
 	skip 'the size of files cannot be limited', 4 if $start->($limit) != 0;
 	$node->_update_pid(1);
 	my $loads = 0;
-	my $error = '';
+	$error = '';
 	while ($error eq '' && $loads++ < 30)
 	{
 		(undef, undef, $error) = $node->psql('postgres', qq{
@@ -191,6 +192,43 @@ INSERT INTO f SELECT generate_series($loads * 1000000, $loads * 1000000 + 200000
 	cmp_ok(
 		$node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('f_id')}),
 		'>', 1, 'the index has grown');
+}
+
+# No memory for the keys of a subtransaction: those of the transaction are
+# found, and written.
+SKIP:
+{
+	my $session = BloomTest::Session->new($node, 'postgres');
+	my $set_limit = sub {
+		return system('prlimit', '--pid', $session->pid, "--as=$_[0]:");
+	};
+
+	skip 'the memory of a process cannot be limited', 4
+	  if $set_limit->('unlimited') != 0;
+	$session->query(q{
+SET work_mem = '1GB';
+CREATE TABLE m (id int);
+CREATE INDEX m_id ON m USING bloomfilter (id);
+BEGIN;
+INSERT INTO m SELECT generate_series(1, 200000);
+SAVEPOINT s});
+	my ($size) =
+	  PostgreSQL::Test::Utils::slurp_file('/proc/' . $session->pid . '/status')
+	  =~ /^VmSize:\s+(\d+) kB/m;
+	$set_limit->(1024 * ($size + 50 * 1024));
+	(undef, $error) =
+	  $session->query('INSERT INTO m SELECT generate_series(500001, 3000000)');
+	like($error, qr/53200/, 'there is no memory for so many keys');
+	($out) = $session->query(q{
+ROLLBACK TO s;
+SELECT count(*) FROM m WHERE NOT bloom_index_contains('m_id', id)});
+	is($out, 0, 'the keys of the transaction are found');
+	$set_limit->('unlimited');
+	$session->query(q{INSERT INTO m VALUES (-1); COMMIT});
+	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('m_id')}),
+		'', 'the check passes after the commit');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM m'),
+		200001, 'all rows of it are there');
 }
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
