@@ -42,6 +42,15 @@ BEGIN
   SET LOCAL bloomfilter.join_filters = off;
 END $$;
 
+-- The nodes of its plan, from the top.
+CREATE FUNCTION nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+  RETURN (SELECT string_agg(node #>> '{}', ', ') FROM jsonb_path_query(plan, 'strict $.**."Node Type"') node);
+END $$;
+
 -- The numbers of all filters of a query after its execution.
 CREATE FUNCTION counts(query text, mode text DEFAULT 'force')
 RETURNS TABLE (number int, keys int, memory int, checked int, removed int, state text)
@@ -238,6 +247,19 @@ SELECT probes('SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BET
 SET bloomfilter.join_filters = force;
 SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10 LIMIT 3;
 SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10 LIMIT 10;
+-- Below another join, it would be called for rows that this one drops.
+SELECT probes('SELECT fact.id FROM (fact JOIN (VALUES (5), (6)) v (id) ON fact.id = v.id) JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10');
+SELECT fact.id FROM (fact JOIN (VALUES (5), (6)) v (id) ON fact.id = v.id) JOIN dim ON fact.k ==== dim.k WHERE dim.k BETWEEN 5 AND 10;
+-- As that of a second key, it would be called for rows of which the first one is NULL.
+CREATE OPERATOR @=@ (LEFTARG = int, RIGHTARG = int, FUNCTION = lucky_equal, COMMUTATOR = @=@, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
+CREATE OPERATOR CLASS hash_only FOR TYPE int USING hash AS OPERATOR 1 @=@, FUNCTION 1 hashint4(int);
+CREATE TABLE nulls (a int, b int) WITH (autovacuum_enabled = off);
+INSERT INTO nulls VALUES (5, 5), (NULL, 13), (15, 5);
+ANALYZE nulls;
+SELECT probes('SELECT f.id FROM fact f JOIN nulls ON f.id @=@ nulls.a AND f.k ==== nulls.b WHERE f.k <> 13');
+SELECT f.id FROM fact f JOIN nulls ON f.id @=@ nulls.a AND f.k ==== nulls.b WHERE f.k <> 13;
+SELECT DISTINCT f.id FROM (SELECT fact.id, other.g FROM fact JOIN other ON fact.id = other.k + 10 WHERE other.g <> 13) f
+  JOIN nulls ON f.id @=@ nulls.a AND f.g ==== nulls.b;
 RESET bloomfilter.join_filters;
 -- Nor are the values of such rows read from other pages.
 CREATE FUNCTION blocks(query text, mode text) RETURNS int LANGUAGE plpgsql AS $$
@@ -339,6 +361,34 @@ SELECT probes($$SELECT * FROM (SELECT id, k FROM fact OFFSET 0) f JOIN dim USING
 SET join_collapse_limit = 1;
 SELECT probes($$SELECT * FROM (fact JOIN (SELECT k, nextval('calls') FROM other OFFSET 0) o ON fact.id = o.k) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
 SELECT probes($$SELECT * FROM ((SELECT id, nextval('calls') FROM fact OFFSET 0) f JOIN other ON f.id = other.k) JOIN dim ON other.g = dim.k WHERE c = 1$$);
+-- Nor where a join in between may stop the scan, in LIMIT, or in a subquery that is executed once.
+SELECT probes($$SELECT * FROM (fact JOIN other ON fact.id = other.k AND fact.g + nextval('calls') > 0) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
+SELECT probes($$SELECT * FROM (fact JOIN (SELECT k FROM other LIMIT nextval('calls')) o ON fact.id = o.k) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
+SELECT probes($$SELECT * FROM (fact JOIN (SELECT k FROM other WHERE g > (SELECT nextval('calls')) - 100000 OFFSET 0) o ON fact.id = o.k) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
+SELECT probes($$SELECT * FROM (fact JOIN (SELECT k FROM other WHERE g > (SELECT -1) OFFSET 0) o ON fact.id = o.k) JOIN dim ON fact.k = dim.k WHERE c = 1$$);
+
+-- Where a node may stop before it has read all rows, a scan that drops all of them would read on: a merge join of
+-- which the other side has ended, MergeAppend and IncrementalSort below a join that does so.
+BEGIN;
+CREATE INDEX ON other (k);
+SET LOCAL enable_mergejoin = on;
+SET LOCAL enable_sort = off;
+SET LOCAL enable_seqscan = off;
+SELECT probes('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT nodes('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT id, k FROM fact ORDER BY id, k OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+SELECT nodes('SELECT * FROM (SELECT id, k FROM fact ORDER BY id, k OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT id, k FROM fact UNION ALL SELECT id, k FROM fact ORDER BY id OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+SELECT nodes('SELECT * FROM (SELECT id, k FROM fact UNION ALL SELECT id, k FROM fact ORDER BY id OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+-- Sorts read all rows.
+CREATE OPERATOR =#= (LEFTARG = int, RIGHTARG = int, FUNCTION = lucky_equal, COMMUTATOR = =#=, RESTRICT = eqsel, JOIN = eqjoinsel, MERGES);
+CREATE OPERATOR CLASS merge_only FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 3 =#=, FUNCTION 1 btint4cmp(int, int);
+SET LOCAL enable_sort = on;
+SET LOCAL enable_seqscan = on;
+SELECT probes('SELECT * FROM (fact JOIN other ON fact.id =#= other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT compare('SELECT * FROM (fact JOIN other ON fact.id =#= other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+SELECT nodes('SELECT * FROM (fact JOIN other ON fact.id =#= other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+ROLLBACK;
 RESET join_collapse_limit;
 
 --

@@ -194,6 +194,7 @@ extern bool pgbloom_is_repeatable(PlannedStmt *stmt, Plan *plan,
 
 /* keys.c */
 extern Oid	pgbloom_join_hash_family(Oid operator);
+extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
 

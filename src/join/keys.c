@@ -18,6 +18,8 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_language_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "join/hash.h"
@@ -79,6 +81,38 @@ pgbloom_join_hash_family(Oid operator)
 	}
 	ReleaseSysCacheList(members);
 	return family;
+}
+
+/* Is this a function in C? */
+static bool
+is_in_c(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			language;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+	ReleaseSysCache(tuple);
+	return language == INTERNALlanguageId || language == ClanguageId;
+}
+
+/*
+ * Could it raise an error to hash a key of this type for this operator?
+ * Functions in C are taken not to.  Arrays and the like, which have operators
+ * of PostgreSQL's own, call the functions of what they consist of.
+ */
+bool
+pgbloom_join_hash_may_fail(Oid operator, Oid type)
+{
+	Oid			left,
+				right;
+
+	if (operator < FirstNormalObjectId)
+		return type == RECORDOID || type == RECORDARRAYOID ||
+			(type >= FirstNormalObjectId && !type_is_enum(type));
+	return !get_op_hash_functions(operator, &left, &right) ||
+		!is_in_c(left) || !is_in_c(right);
 }
 
 static bool

@@ -135,9 +135,9 @@ drops_outer_rows(JoinType type)
 
 /*
  * The hash operator family of each key of the join, or InvalidOid for a key
- * that no filter can use.  The join evaluates a key only if those before it
- * are not NULL, so after the first one, a key must not be able to fail.  A
- * key is never volatile, because PostgreSQL does not hash those.
+ * that no filter can use.  The join evaluates and hashes a key only if those
+ * before it are not NULL, so after the first one, a key must not be able to
+ * fail.  A key is never volatile, because PostgreSQL does not hash those.
  */
 static Oid *
 key_families(HashJoin *join)
@@ -152,7 +152,9 @@ key_families(HashJoin *join)
 		Oid			operator = list_nth_oid(join->hashoperators, i);
 
 		families[i] = op_strict(operator) &&
-			(i == 0 || !pgbloom_join_may_fail((Expr *) key)) &&
+			(i == 0 ||
+			 (!pgbloom_join_may_fail((Expr *) key) &&
+			  !pgbloom_join_hash_may_fail(operator, exprType(key)))) &&
 			!contain_subplans(key) ?
 			pgbloom_join_hash_family(operator) : InvalidOid;
 	}
@@ -464,6 +466,16 @@ add_filters(PlannedStmt *stmt)
 	Surroundings top = {0};
 	ListCell   *lc;
 
+	/*
+	 * Where the results of subplans are used, parameters stand for them.  It
+	 * may depend on the rows whether they are executed.
+	 */
+	foreach(lc, stmt->subplans)
+	{
+		if (lfirst(lc) != NULL &&
+			pgbloom_has_volatile_subtree(stmt, lfirst(lc)))
+			return;
+	}
 	visit(&planning, stmt->planTree, &top);
 	top.rescanned = true;
 	foreach(lc, stmt->subplans)

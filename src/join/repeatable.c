@@ -179,7 +179,9 @@ is_bad_node(Plan *plan, Check *check)
 		case T_CteScan:
 			return is_bad_scan(plan, check);
 		case T_Limit:
-			return check->repeatable;
+			return check->repeatable ||
+				is_bad(((Limit *) plan)->limitOffset, check) ||
+				is_bad(((Limit *) plan)->limitCount, check);
 		case T_Result:
 			return is_bad(((Result *) plan)->resconstantqual, check);
 		case T_WindowAgg:

@@ -161,14 +161,19 @@ may_fail(Expr *key, Plan *scan)
 	return true;
 }
 
-/* Let the scan probe the filter. */
+/*
+ * Let the scan probe the filter.  A scan that drops rows goes on to others and
+ * evaluates its conditions for them, where a node above may have stopped with
+ * the first one, such as a join whose other side is empty.
+ */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
 {
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (pgbloom_is_volatile(search->stmt, scan->targetlist))
+	if (pgbloom_is_volatile(search->stmt, scan->targetlist) ||
+		(keys->reduced && pgbloom_is_volatile(search->stmt, scan->qual)))
 		return false;
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
@@ -176,9 +181,16 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
 	for (i = 0; i < keys->n; i++)
 	{
-		if (may_fail(keys->exprs[i], scan))
+		Expr	   *key = keys->exprs[i];
+		Oid			operator = list_nth_oid(search->join->hashoperators,
+											keys->numbers[i]);
+
+		/* The join must evaluate and hash it for each row of the scan, too. */
+		if (keys->reduced &&
+			pgbloom_join_hash_may_fail(operator, exprType((Node *) key)))
+			continue;
+		if (may_fail(key, scan))
 		{
-			/* The join must evaluate it for each row of the scan, too. */
 			if (keys->reduced || keys->numbers[i] != 0)
 				continue;
 			target->guarded = true;
@@ -329,6 +341,18 @@ pass_grouping(Search *search, Plan *plan, Keys *keys)
 }
 
 /*
+ * Does the side of a merge join read all of its input?  The join stops when
+ * the other side ends; a scan that drops all rows would go on.
+ */
+static bool
+is_read_whole(Join *join, Plan *side)
+{
+	if (IsA(side, Material))
+		side = outerPlan(side);
+	return !IsA(join, MergeJoin) || IsA(side, Sort);
+}
+
+/*
  * Of a join below, the sides whose rows can be dropped: those that come with
  * NULLs instead of a match for the other side's rows cannot.  Rows that are
  * dropped on one side may keep the other from being executed.
@@ -348,9 +372,11 @@ descend_join(Search *search, Join *join, Keys keys)
 
 	keys.reduced = true;
 	keys.rows = 0;
-	if (outer && !pgbloom_has_volatile_subtree(search->stmt, inner_plan))
+	if (outer && is_read_whole(join, outer_plan) &&
+		!pgbloom_has_volatile_subtree(search->stmt, inner_plan))
 		found |= descend(search, outer_plan, keys, OUTER_VAR);
-	if (inner && !pgbloom_has_volatile_subtree(search->stmt, outer_plan))
+	if (inner && is_read_whole(join, inner_plan) &&
+		!pgbloom_has_volatile_subtree(search->stmt, outer_plan))
 		found |= descend(search, inner_plan, keys, INNER_VAR);
 	return found;
 }
@@ -382,7 +408,11 @@ descend_children(Search *search, List *children, Keys keys)
 	return false;
 }
 
-/* Nodes between the join and a scan; keys are in terms of their children. */
+/*
+ * Nodes between the join and a scan; keys are in terms of their children.
+ * MergeAppend and IncrementalSort are not among them: they may not have to read
+ * all of their input, and a scan that drops all rows would.
+ */
 static bool
 pass(Search *search, Plan *plan, Keys keys)
 {
@@ -392,7 +422,6 @@ pass(Search *search, Plan *plan, Keys keys)
 	{
 		case T_Material:
 		case T_Sort:
-		case T_IncrementalSort:
 		case T_Hash:
 			/* These keep rows that an earlier filter has reduced. */
 			if (search->rescanned)
@@ -400,8 +429,6 @@ pass(Search *search, Plan *plan, Keys keys)
 			keys.reduced = true;
 			break;
 		case T_Append:
-		case T_MergeAppend:
-			keys.reduced |= IsA(plan, MergeAppend);
 			if (keys.rows == 0)
 				keys.rows = plan->plan_rows;
 			break;
