@@ -38,7 +38,7 @@ CREATE INDEX again_id ON again USING bloomfilter (id);
 CREATE INDEX again_other ON again USING bloomfilter (id);
 -- Writes the pending keys.
 CREATE FUNCTION write_keys() RETURNS void LANGUAGE sql AS $$
-SELECT bloom_index_filter('again_other')
+SELECT bloom_index_filter('public.again_other')
 $$;
 BEGIN;
 INSERT INTO again VALUES (1);
@@ -108,7 +108,7 @@ SELECT bloom_index_check('again_id');
 -- Keys are not written to an index that is just being built.
 CREATE FUNCTION writing(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  PERFORM write_keys();
+  PERFORM public.write_keys();
   RETURN n;
 END
 $$;

@@ -78,7 +78,7 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 				 errmsg("index \"%s\" was built for keys that are hashed differently",
 						RelationGetRelationName(index)),
 				 errdetail("Type %s has been changed since.",
-						   format_type_be(bfi_key_sql_type(index))),
+						   format_type_be_qualified(bfi_key_sql_type(index))),
 				 errhint("Rebuild the index by REINDEX.")));
 }
 
@@ -167,7 +167,8 @@ check_was_index(Oid oid)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
 						name)));
-	if (!IsParallelWorker() && !list_member_oid(known_indexes, oid))
+	if (!OidIsValid(oid) ||
+		(!IsParallelWorker() && !list_member_oid(known_indexes, oid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
