@@ -404,5 +404,22 @@ GROUP BY o ORDER BY o;
 COMMIT;
 DROP TABLE ranges;
 
+--
+-- Aggregates of users.  None takes rows out of a filter; the keys of a state
+-- are counted once, also while they wait in it.
+--
+CREATE FUNCTION take_out(bloom, bigint) RETURNS bloom LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE AGGREGATE moving(bigint) (SFUNC = bloom_agg_hash_transfn, STYPE = bloom,
+  MSFUNC = bloom_agg_hash_transfn, MINVFUNC = take_out, MSTYPE = bloom);
+SELECT moving(i) OVER (ORDER BY i ROWS 1 PRECEDING) IS NULL FROM generate_series(1, 9) i;
+SELECT bloom_cardinality(moving(i)) FROM generate_series(1, 9) i;
+SELECT i, bloom_cardinality(moving(i) OVER (ORDER BY i)) AS n FROM generate_series(1, 3) i;
+DROP AGGREGATE moving(bigint);
+DROP FUNCTION take_out;
+CREATE AGGREGATE count_keys(bigint) (SFUNC = bloom_agg_hash_transfn, STYPE = bloom, FINALFUNC = bloom_cardinality);
+SELECT count_keys(bloom_hash(i % 3)) FROM generate_series(1, 30) i;
+SELECT i, count_keys(bloom_hash(i % 2)) OVER (ORDER BY i) AS n FROM generate_series(1, 4) i;
+DROP AGGREGATE count_keys(bigint);
+
 DROP FUNCTION images, plan_has;
 DROP TABLE items, few, grouped, parted;

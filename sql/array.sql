@@ -53,6 +53,11 @@ SELECT bloom_new_keys(f, ARRAY[5, 1, 4, 5, NULL, 2, 4, 6]) AS new,
 	pg_typeof(bloom_new_keys(f, ARRAY[5]::bigint[])) AS type
   FROM bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]) f;
 SELECT bloom_new_keys(bloom_add(bloom_empty(), 'a'::text), ARRAY['a', 'b', 'b', 'c']);
+-- Keys without a type are compared as what they are read as.
+SELECT bloom_new_keys(bloom_empty(key_type => 'int'), '{5,05,+5,6}') AS int,
+	bloom_new_keys(bloom_empty(key_type => 'numeric'), '{1.0,1.00,2}') AS numeric,
+	bloom_new_keys(bloom_empty(key_type => 'jsonb'), '{"{\"a\": 1}","{\"a\":1}",1}') AS jsonb,
+	bloom_new_keys(bloom_empty(), '{5,05,5}') AS text;
 
 -- The loop of a crawler: only certainly new keys are counted, each once.
 SELECT count(*) AS rounds, sum(cardinality(new)) >= 970 AS most, sum(cardinality(new)) <= 1000 AS none_twice

@@ -37,8 +37,8 @@ CREATE TABLE again (id int);
 CREATE INDEX again_id ON again USING bloomfilter (id);
 CREATE INDEX again_other ON again USING bloomfilter (id);
 -- Writes the pending keys.
-CREATE FUNCTION write_keys() RETURNS void LANGUAGE sql AS $$
-SELECT bloom_index_filter('public.again_other')
+CREATE FUNCTION write_keys() RETURNS void LANGUAGE sql SET search_path = public AS $$
+SELECT bloom_index_filter('again_other')
 $$;
 BEGIN;
 INSERT INTO again VALUES (1);

@@ -266,6 +266,41 @@ SELECT :'f'::bloom @> 'w1' AS found, is_estimated(:'f') AS estimated;
 DEALLOCATE probe;
 DROP SCHEMA elsewhere;
 
+-- A composite type that is changed while a function or a cursor goes on is another key type from then on.
+CREATE TYPE changing AS (a int);
+DO $$
+DECLARE
+  f bloom := bloom_agg(ROW(1)::changing);
+  r changing;
+BEGIN
+  r := ROW(1);
+  FOR i IN 1 .. 2 LOOP
+    RAISE INFO '%: found %, %', i, f @> r, f @> ROW(1)::changing;
+    IF i = 1 THEN
+      EXECUTE 'ALTER TYPE changing ADD ATTRIBUTE b int';
+    END IF;
+  END LOOP;
+END $$;
+SELECT bloom_agg(ROW(1)::changing) AS changing \gset
+BEGIN;
+DECLARE c CURSOR FOR SELECT :'changing'::bloom @> ROW(1 + 0 * i)::changing AS found FROM generate_series(1, 3) i;
+FETCH c;
+ALTER TYPE changing ADD ATTRIBUTE b int;
+FETCH c;
+ROLLBACK;
+-- Also if keys are added, and in arrays.
+DO $$
+DECLARE
+  f bloom := bloom_agg(ROW(1)::changing);
+BEGIN
+  FOR i IN 1 .. 2 LOOP
+    f := bloom_add_all(f, ARRAY[ROW(i)]::changing[]);
+    RAISE INFO '%', bloom_cardinality(f);
+    EXECUTE 'ALTER TYPE changing ADD ATTRIBUTE b int';
+  END LOOP;
+END $$;
+DROP TYPE changing;
+
 -- It is dropped and created again.
 DROP FUNCTION recorded;
 DROP EXTENSION bloomfilter;

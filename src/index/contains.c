@@ -41,7 +41,7 @@ key_type_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 											   ALLOCSET_SMALL_SIZES);
 		fn_cache->index_cache = cache;
 	}
-	if (cache->oid != oid)
+	if (cache->oid != oid || pgbloom_is_stale(cache->key_info))
 	{
 		cache->oid = InvalidOid;
 		given->resolved = NULL;

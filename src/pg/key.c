@@ -65,7 +65,10 @@ get_key_collation(FunctionCallInfo fcinfo)
 	return collation;
 }
 
-/* Look up a type once for all calls from one place in a query. */
+/*
+ * Look up a type once for all calls from one place in a query, or again after
+ * it may have changed.
+ */
 static PgBloomKeyInfo *
 lookup_once(FunctionCallInfo fcinfo, Oid type)
 {
@@ -98,7 +101,7 @@ pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
 	Oid			array;
 
-	if (fn_cache->key_info != NULL)
+	if (!pgbloom_is_stale(fn_cache->key_info))
 		return fn_cache->key_info;
 	array = get_argument_type(fcinfo, argno);
 	if (OidIsValid(array) &&

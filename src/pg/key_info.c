@@ -16,6 +16,7 @@
 
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -32,6 +33,33 @@ pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 	hash = FunctionCall2Coll(&info->extended_hash, info->collation, value,
 							 UInt64GetDatum(seed));
 	return bf_hash_u64(DatumGetUInt64(hash), seed);
+}
+
+uint64		pgbloom_type_changes = 1;
+
+static void
+note_type_change(Datum arg, Oid relation)
+{
+	(void) arg;
+	(void) relation;
+	pgbloom_type_changes++;
+}
+
+/*
+ * A composite type is a relation, of which attributes may be added or dropped
+ * while a query or a PL/pgSQL function goes on.  Then it is another key type.
+ */
+static void
+watch_type(PgBloomKeyInfo *info)
+{
+	static bool registered = false;
+
+	if (pgbloom_key_type_definition(&info->key_type) == 0)
+		return;
+	if (!registered)
+		CacheRegisterRelcacheCallback(note_type_change, (Datum) 0);
+	registered = true;
+	info->changes = pgbloom_type_changes;
 }
 
 /* Hash values by the function of the type's default hash operator class. */
@@ -54,8 +82,11 @@ set_opclass_hash(PgBloomKeyInfo *info, Oid type, bool noerror)
 	}
 	fmgr_info_cxt(entry->hash_extended_proc, &info->extended_hash,
 				  info->context);
-	return pgbloom_opclass_key_type(&info->key_type, type, info->collation,
-									noerror);
+	if (!pgbloom_opclass_key_type(&info->key_type, type, info->collation,
+								  noerror))
+		return false;
+	watch_type(info);
+	return true;
 }
 
 /*

@@ -44,6 +44,8 @@ typedef struct PgBloomKeyInfo
 {
 	BfKeyType	key_type;
 	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
+	uint64		changes;		/* pgbloom_type_changes when it was looked up,
+								 * or 0 if the type cannot change */
 	FmgrInfo	extended_hash;	/* of opclass-hashed types */
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
@@ -52,6 +54,7 @@ typedef struct PgBloomKeyInfo
 	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
 	bool		from_text;		/* convert text by the input function */
 	bool		exact;			/* the type is known, not only the key type */
+	Oid			input_type;		/* what text is converted to */
 	FmgrInfo	input;
 	Oid			ioparam;
 } PgBloomKeyInfo;
@@ -217,13 +220,25 @@ extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 							   const BfParams *params, BfKeyType *key_type);
 
+/* Counts events that may have changed a composite type, from 1 on. */
+extern uint64 pgbloom_type_changes;
+
+/* Must the type be looked up, again if it has been before? */
+static inline bool
+pgbloom_is_stale(const PgBloomKeyInfo *info)
+{
+	return info == NULL ||
+		(info->changes != 0 && info->changes != pgbloom_type_changes);
+}
+
 /* How to hash the key in an argument. */
 static inline PgBloomKeyInfo *
 pgbloom_key_info(FunctionCallInfo fcinfo, int argno)
 {
 	PgBloomKeyInfo *info = pgbloom_fn_cache(fcinfo)->key_info;
 
-	return info != NULL ? info : pgbloom_lookup_key_info(fcinfo, argno);
+	return pgbloom_is_stale(info) ? pgbloom_lookup_key_info(fcinfo, argno) :
+		info;
 }
 
 /* untyped.c */

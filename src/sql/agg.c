@@ -332,7 +332,7 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
 			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
 					rint(bf_cardinality(&view)),
 					(long long) view.params.expected),
-			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g instead of %g.",
+			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %g was requested.",
 					   view.nlayers, bf_current_fpp(&view), view.params.fpp),
 			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
 }

@@ -25,7 +25,24 @@
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
 
-/* The memory context of the aggregate that calls this function. */
+/*
+ * Does an inverse transition function take rows out of the state?  Then it has
+ * a memory context of its own.
+ */
+static bool
+is_moving(FunctionCallInfo fcinfo)
+{
+	WindowAggState *window = (WindowAggState *) fcinfo->context;
+
+	return IsA(window, WindowAggState) &&
+		window->curaggcontext != window->aggcontext;
+}
+
+/*
+ * The memory context of the aggregate that calls this function.  There is no
+ * inverse transition function for a filter.  What another one returns may be
+ * the state itself, in a context that PostgreSQL resets.
+ */
 MemoryContext
 pgbloom_agg_context(FunctionCallInfo fcinfo)
 {
@@ -36,6 +53,11 @@ pgbloom_agg_context(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
 				 errhint("Use bloom_agg, bloom_agg_hash, bloom_union_agg or bloom_intersection_agg.")));
+	if (is_moving(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("support function of a Bloom filter aggregate called in moving-aggregate mode"),
+				 errhint("Define the aggregate without MSFUNC and MINVFUNC.")));
 	return context;
 }
 

@@ -23,14 +23,19 @@ PG_FUNCTION_INFO_V1(bloom_sizing);
 
 /*
  * The cardinality is likely to be read in a PL/pgSQL loop that adds keys, so
- * it is computed from an expanded filter without flattening it.
+ * it is computed from an expanded filter without flattening it.  If it is the
+ * state of an aggregate, of which this is the final function, keys wait in it
+ * that may be there several times.
  */
 Datum
 bloom_cardinality(PG_FUNCTION_ARGS)
 {
 	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
 	BfView		view;
+	size_t		size;
 
+	if (builder != NULL && AggCheckCallContext(fcinfo, NULL))
+		pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	if (builder != NULL)
 		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
 	pgbloom_open_info(PG_GETARG_DATUM(0), &view);

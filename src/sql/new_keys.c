@@ -16,19 +16,49 @@
 
 PG_FUNCTION_INFO_V1(bloom_new_keys);
 
+/* How to compare keys. */
+typedef struct Comparison
+{
+	PgBloomKeyInfo *input;		/* what reads them from text, or NULL */
+	TypeCacheEntry *type;
+	Oid			collation;
+}			Comparison;
+
+static void
+init_comparison(Comparison * comparison, FunctionCallInfo fcinfo,
+				const PgBloomKeyArray *keys)
+{
+	PgBloomKeyInfo *input = pgbloom_element_info(fcinfo, 1)->resolved;
+
+	comparison->input = input != NULL && input->from_text ? input : NULL;
+	comparison->type = lookup_type_cache(comparison->input != NULL ?
+										 input->input_type :
+										 getBaseType(keys->type),
+										 TYPECACHE_EQ_OPR_FINFO);
+	comparison->collation = PG_GET_COLLATION();
+}
+
 /*
  * Are two keys with the same hash equal?  A type without an equality
- * operator, which is only bloom_key, is compared by its bytes.
+ * operator is compared by its bytes.
  */
 static bool
-keys_equal(TypeCacheEntry *type, const PgBloomKeyArray *keys, int a, int b,
-		   Oid collation)
+keys_equal(Comparison * comparison, const PgBloomKeyArray *keys, int a, int b)
 {
-	if (!OidIsValid(type->eq_opr_finfo.fn_oid))
-		return datum_image_eq(keys->values[a], keys->values[b],
-							  keys->typbyval, keys->typlen);
-	return DatumGetBool(FunctionCall2Coll(&type->eq_opr_finfo, collation,
-										  keys->values[a], keys->values[b]));
+	FmgrInfo   *function = &comparison->type->eq_opr_finfo;
+	Datum		x = keys->values[a];
+	Datum		y = keys->values[b];
+
+	if (comparison->input != NULL)
+	{
+		x = pgbloom_read_untyped(comparison->input, x);
+		y = pgbloom_read_untyped(comparison->input, y);
+	}
+	if (!OidIsValid(function->fn_oid))
+		return datum_image_eq(x, y, comparison->type->typbyval,
+							  comparison->type->typlen);
+	return DatumGetBool(FunctionCall2Coll(function, comparison->collation,
+										  x, y));
 }
 
 /*
@@ -41,10 +71,8 @@ keys_equal(TypeCacheEntry *type, const PgBloomKeyArray *keys, int a, int b,
  */
 static void
 find_new_keys(PgBloomProbe *probe, const PgBloomKeyArray *keys,
-			  PgBloomHashedKey *hashed, Oid collation, bool *is_new)
+			  PgBloomHashedKey *hashed, Comparison * comparison, bool *is_new)
 {
-	TypeCacheEntry *type = lookup_type_cache(getBaseType(keys->type),
-											 TYPECACHE_EQ_OPR_FINFO);
 	bool		found = false;
 	int			start = 0;
 	int			end = 0;
@@ -65,8 +93,8 @@ find_new_keys(PgBloomProbe *probe, const PgBloomKeyArray *keys,
 		for (j = start; j < end; j++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (keys_equal(type, keys, hashed[j].index, hashed[i].index,
-						   collation))
+			if (keys_equal(comparison, keys, hashed[j].index,
+						   hashed[i].index))
 				break;
 		}
 		if (j == end)
@@ -87,6 +115,7 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
 	PgBloomHashedKey *hashed;
+	Comparison	comparison;
 	bool	   *is_new;
 	int			nnew = 0;
 	int			i;
@@ -96,7 +125,8 @@ bloom_new_keys(PG_FUNCTION_ARGS)
 	hashed = pgbloom_hash_key_array(fcinfo, 1, &keys, probe.params);
 	pgbloom_probe_batch(&probe, keys.nkeys);
 	is_new = palloc0(keys.nkeys);
-	find_new_keys(&probe, &keys, hashed, PG_GET_COLLATION(), is_new);
+	init_comparison(&comparison, fcinfo, &keys);
+	find_new_keys(&probe, &keys, hashed, &comparison, is_new);
 	pgbloom_probe_close(&probe);
 
 	for (i = 0; i < keys.nkeys; i++)
