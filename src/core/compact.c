@@ -136,7 +136,8 @@ bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
 		bf_builder_free(smaller);
 	else if (b->params.expected > 0 && b->nlayers == 0)
 		smaller->params.expected = b->nhashes;
-	else if (b->params.expected > 0 && b->nlayers == 1)
+	else if (b->params.expected > 0 && b->nlayers == 1 &&
+			 b->layers[0].geometry.fpp == b->params.fpp)
 		smaller->params.expected = smaller->layers[0].geometry.capacity;
 	return status;
 }

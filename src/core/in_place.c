@@ -16,7 +16,8 @@
  * Add a hash to an image, which is the one that view shows or a copy of it;
  * afterwards the view is out of date.  BF_NO_ROOM if a builder is needed,
  * because the image would have to grow or to lose an exclusion; then nothing
- * has changed.  The result is the image that a builder would write.
+ * has changed.  The result is the image that a builder would write, apart from
+ * what it would merge or correct in an image of others.
  */
 BfStatus
 bf_add_in_place(uint8_t *image, const BfView *view, uint64_t hash)

@@ -4,11 +4,11 @@
  *	  Merging two layers of a builder that has too many.
  *
  * A filter has at most BF_MAX_LAYERS layers.  Growth alone stays below that,
- * as capacities double; combining filters of different parameters may not.  Two layers of one
- * generation have the same bit positions up to the number of their bits, so
- * they can be ORed into one that holds all their keys.  The rate of the
- * result is above the sum of theirs, so the pair is chosen that costs the
- * least.
+ * as capacities double; combining filters of different parameters may not.
+ * Two layers of one generation have the same bit positions up to the number of
+ * their bits, so they can be ORed into one that holds all their keys.  The
+ * rate of the result is above the sum of theirs, so the pair is chosen that
+ * costs the least.
  *
  *-------------------------------------------------------------------------
  */

@@ -45,6 +45,7 @@ BfStatus
 bf_builder_join_params(BfBuilder *b, const BfParams *params)
 {
 	BfParams	joined;
+	uint64_t	max_keys;
 	BfStatus	status;
 
 	if (b->params.seed != params->seed)
@@ -55,15 +56,21 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 	if (b->params.fpp <= params->fpp && b->params.expected >= params->expected)
 		return BF_OK;
 
-	bf_builder_end_keep(b);
-	status = bf_builder_sort_and_convert(b);
-	if (status != BF_OK)
-		return status;
 	joined = b->params;
 	if (joined.fpp > params->fpp)
 		joined.fpp = params->fpp;
 	if (joined.expected < params->expected)
 		joined.expected = params->expected;
+	max_keys = bf_max_keys(joined.fpp);
+	if (joined.expected > max_keys)
+		joined.expected = max_keys;
+	if (joined.fpp == b->params.fpp && joined.expected == b->params.expected)
+		return BF_OK;
+
+	bf_builder_end_keep(b);
+	status = bf_builder_sort_and_convert(b);
+	if (status != BF_OK)
+		return status;
 	bf_builder_set_params(b, &joined);
 	return BF_OK;
 }
@@ -100,7 +107,8 @@ merge_exclusions(BfBuilder *b, const BfView *view)
 /*
  * Take in the layers of a dense filter, and add the hashes of the builder to
  * them, if it has some.  If it has no layers, those of the other filter keep
- * their order, so that the image that is written is the one that came.
+ * their order, so that an image that is loaded and written stays as it was, if
+ * no two of its layers could have been one.
  */
 static BfStatus
 merge_layers(BfBuilder *b, const BfView *view)

@@ -118,16 +118,18 @@ intersect_hashes(BfBuilder *b, const BfView *x, const BfView *y)
 static BfStatus
 intersect_layers(BfBuilder *b, const BfView *x, const BfView *y)
 {
-	BfStatus	status = bf_builder_merge(b, x);
-	BfBuildLayer *layer = b->layers;
-	size_t		size;
+	const BfGeometry *geometry = &x->layers[0].geometry;
+	BfStatus	status = bf_build_layers_take_in(b, geometry,
+												 x->layers[0].bits,
+												 x->layers[0].bits_set);
+	BfBuildLayer *layer;
+	size_t		size = bf_geometry_size(geometry);
 
 	if (status != BF_OK)
 		return status;
-	size = bf_geometry_size(&layer->geometry);
+	layer = &b->layers[0];
 	bf_bitmap_and(&b->env.interrupts, layer->bits, y->layers[0].bits, size);
 	layer->bits_set = bf_bitmap_count(layer->bits, size);
-	b->nexclusions = 0;
 	status = keep_exclusions(b, x);
 	return status == BF_OK ? keep_exclusions(b, y) : status;
 }

@@ -779,6 +779,94 @@ test_intersection_bits(void)
 	image_free(&y);
 }
 
+/*
+ * The rate of an intersection is the lower one of both, also if the other
+ * parameters are the default ones.
+ */
+static void
+test_intersection_params(void)
+{
+	TestEnv		env;
+	BfBuilder	b;
+	BfParams	params = {.fpp = 0.02};
+	const double fpp = BF_FPP_DEFAULT;
+	Image		x,
+				y;
+	uint64_t	i;
+	int			order;
+
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &params);
+	for (i = 0; i < 2000; i++)
+		CHECK(bf_builder_add(&b, key(i, 1)) == BF_OK, "key");
+	image_write(&x, &b, true);
+	image_write(&y, &b, true);
+	finish(&b, &env);
+	memcpy(y.bytes + 28, &fpp, sizeof(fpp));
+	CHECK(x.view.nlayers == 1 && image_open(&y), "two dense filters");
+	for (order = 0; order < 2; order++)
+	{
+		Image		xy;
+
+		if (!CHECK(try_intersection(&xy, order ? &x : &y,
+									order ? &y : &x) == BF_OK, "intersection"))
+			continue;
+		CHECK(xy.view.params.fpp == fpp, "rate %g", xy.view.params.fpp);
+		image_free(&xy);
+	}
+	image_free(&x);
+	image_free(&y);
+}
+
+/*
+ * The expected keys of a union are at most what its rate allows.  Where that
+ * was the case before, merging another filter does not change the builder.
+ */
+static void
+test_joined_params(void)
+{
+	TestEnv		env;
+	BfBuilder	b;
+	Image		other;
+	uint64_t	max_keys = bf_max_keys(1e-9);
+
+	image_build(&other, 0.5, 1000000000, 0, 20, 1, false);
+	start(&b, &env, 1e-9, 1000);
+	CHECK(bf_builder_merge(&b, &other.view) == BF_OK &&
+		  b.params.expected == max_keys && b.params.fpp == 1e-9,
+		  "expected %llu", (unsigned long long) b.params.expected);
+	bf_builder_keep_hashes(&b);
+	CHECK(bf_builder_merge(&b, &other.view) == BF_OK && b.keeps_hashes,
+		  "the parameters are joined again");
+	finish(&b, &env);
+	image_free(&other);
+}
+
+/* A layer of another rate does not tell how many keys the filter can hold. */
+static void
+test_compact_params(void)
+{
+	TestEnv		env;
+	BfBuilder	b;
+	Image		x,
+				y,
+				result;
+
+	image_build(&x, 0.5, 80000, 0, 25000, 1, false);
+	image_build(&y, 1e-9, 10, 0, 1, 1, false);
+	env_init(&env, SIZE_MAX);
+	CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "union");
+	image_write(&result, &b, true);
+	CHECK(result.size < x.size && result.view.nlayers == 1 &&
+		  result.view.params.expected == 80000,
+		  "%zu bytes, expected %llu", result.size,
+		  (unsigned long long) result.view.params.expected);
+	finish(&b, &env);
+	image_free(&x);
+	image_free(&y);
+	image_free(&result);
+}
+
 static double
 common(const Image *x, const Image *y)
 {
@@ -979,6 +1067,9 @@ main(void)
 	tap_run("intersection holds every common key", test_intersection);
 	tap_run("intersection of layers is that of their bits",
 			test_intersection_bits);
+	tap_run("parameters of an intersection", test_intersection_params);
+	tap_run("parameters of a union", test_joined_params);
+	tap_run("parameters of a compact union", test_compact_params);
 	tap_run("cardinality of an intersection", test_intersection_cardinality);
 	tap_run("intersection: other seeds, key types, and no memory",
 			test_intersection_rejected);
