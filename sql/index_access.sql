@@ -116,6 +116,12 @@ INSERT INTO pairs VALUES (ROW(2, 2));
 REINDEX INDEX pairs_p;
 INSERT INTO pairs VALUES (ROW(2, 2));
 SELECT p, bloom_index_contains('pairs_p', p) FROM pairs;
+-- Another attribute of the same name and type; the rows have NULL in it.
+ALTER TYPE couple DROP ATTRIBUTE y;
+ALTER TYPE couple ADD ATTRIBUTE y int;
+SELECT bloom_index_contains('pairs_p', p) FROM pairs;
+REINDEX INDEX pairs_p;
+SELECT p, bloom_index_contains('pairs_p', p) FROM pairs;
 DROP TABLE pairs;
 DROP TYPE couple;
 

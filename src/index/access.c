@@ -50,10 +50,10 @@ bfi_key_info(Relation index, MemoryContext context)
  * it cannot be used in another database, and its type may be renamed.
  */
 void
-bfi_set_key_type(BfiMeta *meta, const BfKeyType *key_type)
+bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info)
 {
-	meta->key_type = key_type->code;
-	meta->definition = pgbloom_key_type_definition(key_type);
+	meta->key_type = info->key_type.code;
+	meta->definition = info->definition;
 }
 
 /*
@@ -62,17 +62,17 @@ bfi_set_key_type(BfiMeta *meta, const BfKeyType *key_type)
  */
 void
 bfi_check_key_type(Relation index, const BfiMeta *meta,
-				   const BfKeyType *key_type)
+				   const PgBloomKeyInfo *info)
 {
-	if (meta->key_type != key_type->code)
+	if (meta->key_type != info->key_type.code)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" was built for keys that are hashed differently",
 						RelationGetRelationName(index)),
 				 errdetail("The code of its key type is %d, that of the column is %d.",
-						   meta->key_type, key_type->code),
+						   meta->key_type, info->key_type.code),
 				 errhint("Rebuild the index by REINDEX.")));
-	if (meta->definition != pgbloom_key_type_definition(key_type))
+	if (meta->definition != info->definition)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" was built for keys that are hashed differently",
@@ -147,13 +147,15 @@ static List *known_indexes = NIL;
 void
 bfi_remember(Oid oid)
 {
+	static Oid	last = InvalidOid;
 	MemoryContext old_context;
 
-	if (list_member_oid(known_indexes, oid))
+	if (oid == last)
 		return;
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	known_indexes = lappend_oid(known_indexes, oid);
+	known_indexes = list_append_unique_oid(known_indexes, oid);
 	MemoryContextSwitchTo(old_context);
+	last = oid;
 }
 
 /* Raise an error unless this was an index, which has been replaced. */

@@ -235,7 +235,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 			 RelationGetRelationName(index));
 	bfi_get_options(index, &build->meta);
 	build->key_info = bfi_key_info(index, CurrentMemoryContext);
-	bfi_set_key_type(&build->meta, &build->key_info->key_type);
+	bfi_set_key_type(&build->meta, build->key_info);
 	build->key_context = AllocSetContextCreate(CurrentMemoryContext,
 											   "key of a Bloom filter index",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -258,6 +258,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 			U64FromFullTransactionId(ReadNextFullTransactionId());
 	write_index(index, build);
 	tuplesort_end(build->sort);
+	bfi_note_build(index);
 	return result;
 }
 
@@ -271,7 +272,6 @@ bfi_build_empty(Relation index)
 	BfiMeta		meta;
 
 	bfi_get_options(index, &meta);
-	bfi_set_key_type(&meta, &bfi_key_info(index,
-										  CurrentMemoryContext)->key_type);
+	bfi_set_key_type(&meta, bfi_key_info(index, CurrentMemoryContext));
 	write_meta(index, INIT_FORKNUM, &meta);
 }

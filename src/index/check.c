@@ -147,8 +147,7 @@ check_rows(BfiIndex *index, Relation table)
 
 	check.index = index;
 	check.key_info = bfi_key_info(index->relation, CurrentMemoryContext);
-	bfi_check_key_type(index->relation, &index->meta,
-					   &check.key_info->key_type);
+	bfi_check_key_type(index->relation, &index->meta, check.key_info);
 	check.key_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "key of a Bloom filter index",
 											  ALLOCSET_DEFAULT_SIZES);

@@ -24,8 +24,8 @@ PG_FUNCTION_INFO_V1(bloom_index_contains_each);
  * How to hash the keys of an index, looked up once for all calls from this
  * place.  Keys without a type are read as the type of the indexed column.
  */
-static const BfKeyType *
-key_type_of(FunctionCallInfo fcinfo, const BfiIndex *index,
+static const PgBloomKeyInfo *
+key_info_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 			PgBloomKeyInfo *given)
 {
 	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
@@ -57,18 +57,18 @@ key_type_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 	}
 	if (given->untyped)
 		given->resolved = cache->key_info;
-	return &cache->key_info->key_type;
+	return cache->key_info;
 }
 
 /* The parameters with which the keys of an index are hashed. */
 static void
-get_params(const BfiIndex *index, const BfKeyType *key_type, BfParams *params)
+get_params(const BfiIndex *index, const PgBloomKeyInfo *info, BfParams *params)
 {
-	bfi_check_key_type(index->relation, &index->meta, key_type);
+	bfi_check_key_type(index->relation, &index->meta, info);
 	params->fpp = index->meta.fpp;
 	params->expected = index->meta.expected;
 	params->seed = index->meta.seed;
-	params->key_type = *key_type;
+	params->key_type = info->key_type;
 }
 
 /* Looks into an index that is open, complete and not partitioned. */
@@ -139,17 +139,17 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
 	BfiIndex	partition;
 	bool		done = !bfi_open(&index, PG_GETARG_OID(0));
 	BfParams	params;
-	const BfKeyType *key_type;
+	const PgBloomKeyInfo *info;
 	ListCell   *cell;
 
 	if (index.relation == NULL)
 		return true;
 	bfi_remember(PG_GETARG_OID(0));
 	bfi_check_privileges(index.relation);
-	key_type = key_type_of(fcinfo, &index, key_info);
+	info = key_info_of(fcinfo, &index, key_info);
 	if (!done && !index.partitioned)
 	{
-		get_params(&index, key_type, &params);
+		get_params(&index, info, &params);
 		done = look_up(fcinfo, &index, &params, state);
 	}
 	else if (!done)
@@ -159,7 +159,7 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
 			done = done || !bfi_open(&partition, lfirst_oid(cell));
 			if (!done)
 			{
-				get_params(&partition, key_type, &params);
+				get_params(&partition, info, &params);
 				done = look_up(fcinfo, &partition, &params, state);
 			}
 			bfi_close(&partition);

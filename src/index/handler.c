@@ -37,7 +37,7 @@ insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	(void) index_unchanged;
 	if (isnull[0])
 		return false;
-	if (state == NULL)
+	if (state == NULL || pgbloom_is_stale(state->key_info))
 	{
 		BfiMeta		meta;
 
@@ -45,7 +45,7 @@ insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		state = MemoryContextAlloc(info->ii_Context, sizeof(*state));
 		state->key_info = bfi_key_info(index, info->ii_Context);
 		state->seed = meta.seed;
-		bfi_check_key_type(index, &meta, &state->key_info->key_type);
+		bfi_check_key_type(index, &meta, state->key_info);
 		info->ii_AmCache = state;
 	}
 	bfi_pend(index, pgbloom_hash_value(state->key_info, values[0],

@@ -41,7 +41,7 @@ typedef struct BfiMeta
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the index was built */
 	uint64		complete_from;	/* for snapshots from this transaction on */
-	uint64		definition;		/* pgbloom_key_type_definition of the keys */
+	uint64		definition;		/* of the type of the keys: PgBloomKeyInfo */
 	uint8		key_type;		/* BfKeyTypeCode */
 	int			nlayers;
 	BfiLayer	layers[BF_MAX_LAYERS];
@@ -134,6 +134,7 @@ extern bool bfi_grow(Relation index, const BfiMeta *meta, uint64 keys);
 extern void bfi_pend(Relation index, uint64 hash);
 extern bool bfi_is_pending(Oid index, uint64 hash);
 extern void bfi_flush(void);
+extern void bfi_note_build(Relation index);
 
 /* build.c */
 struct IndexInfo;
@@ -146,9 +147,9 @@ extern char *bfi_build_phase_name(int64 phase);
 /* access.c */
 extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
-extern void bfi_set_key_type(BfiMeta *meta, const BfKeyType *key_type);
+extern void bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
-							   const BfKeyType *key_type);
+							   const PgBloomKeyInfo *info);
 extern void bfi_remember(Oid oid);
 extern bool bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_close(BfiIndex *index);

@@ -19,7 +19,7 @@ PG_FUNCTION_INFO_V1(bloom_index_filter);
 
 /* The view of a filter with the parameters and layers of an index. */
 static void
-set_view(const BfiIndex *index, BfView *view)
+set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
 {
 	int			i;
 
@@ -27,8 +27,7 @@ set_view(const BfiIndex *index, BfView *view)
 	view->params.fpp = index->meta.fpp;
 	view->params.expected = Min(index->meta.expected, BF_MAX_BITS);
 	view->params.seed = index->meta.seed;
-	view->params.key_type = bfi_key_info(index->relation,
-										 CurrentMemoryContext)->key_type;
+	view->params.key_type = info->key_type;
 	view->nlayers = index->meta.nlayers;
 	for (i = 0; i < view->nlayers; i++)
 		view->layers[i].geometry = index->meta.layers[i].geometry;
@@ -56,7 +55,8 @@ bloom_index_info(PG_FUNCTION_ARGS)
 	int			i;
 
 	bfi_open_plain(&index, PG_GETARG_OID(0));
-	set_view(&index, &view);
+	set_view(&index, bfi_key_info(index.relation, CurrentMemoryContext),
+			 &view);
 	for (i = 0; i < view.nlayers; i++)
 		view.layers[i].bits_set = bfi_bits_set(index.relation, &index.meta, i);
 	keys = rint(bf_cardinality(&view));
@@ -145,6 +145,7 @@ Datum
 bloom_index_filter(PG_FUNCTION_ARGS)
 {
 	BfiIndex	index;
+	PgBloomKeyInfo *info;
 	BfView		view;
 	size_t		size;
 	struct varlena *result;
@@ -154,8 +155,9 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 
 	bfi_flush();
 	bfi_open_plain(&index, PG_GETARG_OID(0));
-	set_view(&index, &view);
-	bfi_check_key_type(index.relation, &index.meta, &view.params.key_type);
+	info = bfi_key_info(index.relation, CurrentMemoryContext);
+	bfi_check_key_type(index.relation, &index.meta, info);
+	set_view(&index, info, &view);
 	if (view.nlayers == 0)
 	{
 		bfi_close(&index);

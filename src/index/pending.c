@@ -15,7 +15,8 @@
  * A subtransaction may give an index another file, by TRUNCATE or REINDEX, or
  * drop it, and be rolled back.  Then the index has its previous file again,
  * which lacks what has been written meanwhile.  So hashes are kept until they
- * are in the file that the index had when they were inserted.
+ * are in the file that the index had when they were inserted, or until the
+ * rows could only be rolled back together with the new file.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,6 +54,8 @@ typedef struct PendingIndex
 	Oid			oid;
 	RelFileLocator file;
 	RelFileLocator written;		/* another file that has the hashes */
+	SubTransactionId inserted;	/* the outermost one that inserted hashes */
+	SubTransactionId replaced;	/* that gave the index a new file, or invalid */
 	pending_hash *hashes;
 	size_t		nwaiting;		/* since the last attempt to write */
 	struct PendingIndex *next;
@@ -119,35 +122,36 @@ write_hashes(Relation index, pending_hash * pending)
 }
 
 /*
- * Write the pending hashes of an index.  It may have been dropped, and while
- * it is rebuilt it has no pages yet; the build finds the rows in the table.
+ * Write the pending hashes of an index, which may have been dropped.
  *
  * Hashes are removed only after that, because writing them may fail in a
  * subtransaction.
  */
 static void
+write_pending(PendingIndex *pending)
+{
+	Relation	index = try_relation_open(pending->oid, RowExclusiveLock);
+	bool		same;
+
+	if (index == NULL)
+		return;
+	same = RelFileLocatorEquals(pending->file, index->rd_locator);
+	if (same || !RelFileLocatorEquals(pending->written, index->rd_locator))
+		write_hashes(index, pending->hashes);
+	if (same)
+		pending_reset(pending->hashes);
+	else
+		pending->written = index->rd_locator;
+	relation_close(index, RowExclusiveLock);
+}
+
+/* While an index is rebuilt, it has no pages yet. */
+static void
 flush_index(PendingIndex *pending)
 {
-	Relation	index;
-
-	if (pending->hashes->members == 0 ||
-		ReindexIsProcessingIndex(pending->oid))
-		return;
-	index = try_relation_open(pending->oid, RowExclusiveLock);
-	if (index != NULL)
-	{
-		bool		same = RelFileLocatorEquals(pending->file,
-												index->rd_locator);
-
-		if (same ||
-			!RelFileLocatorEquals(pending->written, index->rd_locator))
-			write_hashes(index, pending->hashes);
-		if (same)
-			pending_reset(pending->hashes);
-		else
-			pending->written = index->rd_locator;
-		relation_close(index, RowExclusiveLock);
-	}
+	if (pending->hashes->members > 0 &&
+		!ReindexIsProcessingIndex(pending->oid))
+		write_pending(pending);
 	nwaiting -= pending->nwaiting;
 	pending->nwaiting = 0;
 }
@@ -185,6 +189,65 @@ at_transaction_event(XactEvent event, void *arg)
 	}
 }
 
+/* Forget hashes whose file cannot come back unless their rows are gone. */
+static void
+discard_replaced(void)
+{
+	PendingIndex **link = &pending_indexes;
+	PendingIndex *pending;
+
+	while ((pending = *link) != NULL)
+	{
+		if (pending->replaced != pending->inserted)
+		{
+			link = &pending->next;
+			continue;
+		}
+		*link = pending->next;
+		nwaiting -= pending->nwaiting;
+		pending_destroy(pending->hashes);
+		pfree(pending);
+	}
+}
+
+static void
+at_subtransaction_event(SubXactEvent event, SubTransactionId id,
+						SubTransactionId parent, void *arg)
+{
+	PendingIndex *pending;
+
+	(void) arg;
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	for (pending = pending_indexes; pending != NULL; pending = pending->next)
+	{
+		if (pending->inserted == id)
+			pending->inserted = parent;
+		if (pending->replaced == id)
+			pending->replaced = event == SUBXACT_EVENT_COMMIT_SUB ? parent :
+				InvalidSubTransactionId;
+	}
+	discard_replaced();
+}
+
+/* A file of the index has been built, from all rows of the table. */
+void
+bfi_note_build(Relation index)
+{
+	PendingIndex *pending;
+
+	for (pending = pending_indexes; pending != NULL; pending = pending->next)
+	{
+		if (pending->oid != RelationGetRelid(index) ||
+			RelFileLocatorEquals(pending->file, index->rd_locator))
+			continue;
+		pending->written = index->rd_locator;
+		if (pending->replaced == InvalidSubTransactionId)
+			pending->replaced = GetCurrentSubTransactionId();
+	}
+	discard_replaced();
+}
+
 /* Parallel workers see the rows of the transaction. */
 static void
 at_executor_start(QueryDesc *query, int eflags)
@@ -206,6 +269,7 @@ install_callbacks(void)
 	if (installed)
 		return;
 	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterSubXactCallback(at_subtransaction_event, NULL);
 	previous_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = at_executor_start;
 	installed = true;
@@ -265,6 +329,8 @@ bfi_pend(Relation index, uint64 hash)
 	pending = find_index(index);
 	if (pending == NULL)
 		pending = make_index(index);
+	if (pending->hashes->members == 0)
+		pending->inserted = GetCurrentSubTransactionId();
 	if (insert_hash(pending->hashes, hash))
 	{
 		pending->nwaiting++;

@@ -63,6 +63,8 @@ typedef struct Planning
 	int			last_node_id;
 	int			last_number;
 	List	   *consumers;
+	bool		checked;		/* the next one is set */
+	bool		volatile_subplans;
 } Planning;
 
 static planner_hook_type previous_planner;
@@ -335,6 +337,27 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 	outerPlan(hash) = plan;
 }
 
+/*
+ * Where the results of subplans are used, parameters stand for them.  It may
+ * depend on the rows whether they are executed.
+ */
+static bool
+has_volatile_subplans(Planning *planning)
+{
+	ListCell   *lc;
+
+	if (planning->checked)
+		return planning->volatile_subplans;
+	planning->checked = true;
+	foreach(lc, planning->stmt->subplans)
+	{
+		if (lfirst(lc) != NULL &&
+			pgbloom_has_volatile_subtree(planning->stmt, lfirst(lc)))
+			planning->volatile_subplans = true;
+	}
+	return planning->volatile_subplans;
+}
+
 static void
 consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 {
@@ -352,7 +375,7 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
 
-		if (!is_worthwhile(join, target))
+		if (!is_worthwhile(join, target) || has_volatile_subplans(planning))
 			continue;
 		if (!OidIsValid(planning->function))
 			planning->function = find_probe_function();
@@ -466,16 +489,6 @@ add_filters(PlannedStmt *stmt)
 	Surroundings top = {0};
 	ListCell   *lc;
 
-	/*
-	 * Where the results of subplans are used, parameters stand for them.  It
-	 * may depend on the rows whether they are executed.
-	 */
-	foreach(lc, stmt->subplans)
-	{
-		if (lfirst(lc) != NULL &&
-			pgbloom_has_volatile_subtree(stmt, lfirst(lc)))
-			return;
-	}
 	visit(&planning, stmt->planTree, &top);
 	top.rescanned = true;
 	foreach(lc, stmt->subplans)

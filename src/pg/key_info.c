@@ -50,12 +50,10 @@ note_type_change(Datum arg, Oid relation)
  * while a query or a PL/pgSQL function goes on.  Then it is another key type.
  */
 static void
-watch_type(PgBloomKeyInfo *info)
+watch_types(PgBloomKeyInfo *info)
 {
 	static bool registered = false;
 
-	if (pgbloom_key_type_definition(&info->key_type) == 0)
-		return;
 	if (!registered)
 		CacheRegisterRelcacheCallback(note_type_change, (Datum) 0);
 	registered = true;
@@ -82,11 +80,8 @@ set_opclass_hash(PgBloomKeyInfo *info, Oid type, bool noerror)
 	}
 	fmgr_info_cxt(entry->hash_extended_proc, &info->extended_hash,
 				  info->context);
-	if (!pgbloom_opclass_key_type(&info->key_type, type, info->collation,
-								  noerror))
-		return false;
-	watch_type(info);
-	return true;
+	watch_types(info);
+	return pgbloom_opclass_key_type(info, type, noerror);
 }
 
 /*

@@ -82,6 +82,7 @@ typedef struct Walk
 	bool		by_locale;		/* some part may hash by the locale */
 	bool		composed;		/* it consists of other types */
 	StringInfoData parts;		/* its definition, unambiguous */
+	StringInfoData numbers;		/* of attributes, by which they are stored */
 	bool		noerror;
 } Walk;
 
@@ -210,8 +211,11 @@ check_attributes(Walk *walk, TupleDesc descriptor)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(descriptor, i);
 
-		if (!attribute->attisdropped &&
-			!check_opclass_type(walk, attribute->atttypid,
+		if (attribute->attisdropped)
+			continue;
+		appendBinaryStringInfo(&walk->numbers, (char *) &attribute->attnum,
+							   sizeof(attribute->attnum));
+		if (!check_opclass_type(walk, attribute->atttypid,
 								attribute->attcollation))
 			return false;
 	}
@@ -315,11 +319,15 @@ pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
 	return pgbloom_set_key_type_name(key_type, type_name(type), noerror);
 }
 
-/* Set the key type of a type that is hashed by its operator class. */
+/*
+ * Set the key type of a type that is hashed by its operator class.  It does not
+ * depend on the numbers of attributes, which are not the same everywhere; the
+ * definition does.
+ */
 bool
-pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation,
-						 bool noerror)
+pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
 {
+	BfKeyType  *key_type = &info->key_type;
 	Oid			element = element_type(type);
 	bool		array = OidIsValid(element);
 	Walk		walk;
@@ -329,8 +337,13 @@ pgbloom_opclass_key_type(BfKeyType *key_type, Oid type, Oid collation,
 	walk.composed = false;
 	walk.noerror = noerror;
 	initStringInfo(&walk.parts);
-	if (!check_opclass_type(&walk, type, collation))
+	initStringInfo(&walk.numbers);
+	if (!check_opclass_type(&walk, type, info->collation))
 		return false;
+	if (walk.numbers.len > 0)
+		info->definition = bf_hash_bytes(walk.numbers.data, walk.numbers.len,
+										 bf_hash_bytes(walk.parts.data,
+													   walk.parts.len, 0)) | 1;
 
 	key_type->code = BF_KEY_OPCLASS;
 #ifdef WORDS_BIGENDIAN

@@ -198,18 +198,6 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 	pfree(name);
 }
 
-/* The hash of the definition of a type that consists of others; 0 if not. */
-uint64
-pgbloom_key_type_definition(const BfKeyType *key_type)
-{
-	KeyTypeName name;
-
-	if (key_type->code != BF_KEY_OPCLASS)
-		return 0;
-	split_key_type_name(key_type, &name);
-	return strtoull(name.definition, NULL, 16);
-}
-
 /*
  * Name of the keys' SQL type in the encoding of the database, for users to
  * read.  NULL if the filter has no key type yet.

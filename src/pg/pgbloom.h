@@ -44,8 +44,9 @@ typedef struct PgBloomKeyInfo
 {
 	BfKeyType	key_type;
 	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
-	uint64		changes;		/* pgbloom_type_changes when it was looked up,
+	uint64		definition;		/* hash of the attributes of a composite type,
 								 * or 0 if the type cannot change */
+	uint64		changes;		/* pgbloom_type_changes when it was looked up */
 	FmgrInfo	extended_hash;	/* of opclass-hashed types */
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
@@ -228,7 +229,7 @@ static inline bool
 pgbloom_is_stale(const PgBloomKeyInfo *info)
 {
 	return info == NULL ||
-		(info->changes != 0 && info->changes != pgbloom_type_changes);
+		(info->definition != 0 && info->changes != pgbloom_type_changes);
 }
 
 /* How to hash the key in an argument. */
@@ -278,8 +279,8 @@ extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 extern bool pgbloom_check_collation(Oid collation, bool noerror);
 extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type,
 								  bool noerror);
-extern bool pgbloom_opclass_key_type(BfKeyType *key_type, Oid type,
-									 Oid collation, bool noerror);
+extern bool pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type,
+									 bool noerror);
 
 /* key_type_name.c */
 extern char *pgbloom_key_type_name(const BfKeyType *key_type);
@@ -290,7 +291,6 @@ extern bool pgbloom_set_opclass_name(BfKeyType *key_type,
 									 const StringInfoData *definition,
 									 bool array, bool by_locale,
 									 bool noerror);
-extern uint64 pgbloom_key_type_definition(const BfKeyType *key_type);
 pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
 												  const BfKeyType *other);
 extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);

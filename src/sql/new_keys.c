@@ -22,10 +22,10 @@ typedef struct Comparison
 	PgBloomKeyInfo *input;		/* what reads them from text, or NULL */
 	TypeCacheEntry *type;
 	Oid			collation;
-}			Comparison;
+} Comparison;
 
 static void
-init_comparison(Comparison * comparison, FunctionCallInfo fcinfo,
+init_comparison(Comparison *comparison, FunctionCallInfo fcinfo,
 				const PgBloomKeyArray *keys)
 {
 	PgBloomKeyInfo *input = pgbloom_element_info(fcinfo, 1)->resolved;
@@ -43,7 +43,7 @@ init_comparison(Comparison * comparison, FunctionCallInfo fcinfo,
  * operator is compared by its bytes.
  */
 static bool
-keys_equal(Comparison * comparison, const PgBloomKeyArray *keys, int a, int b)
+keys_equal(Comparison *comparison, const PgBloomKeyArray *keys, int a, int b)
 {
 	FmgrInfo   *function = &comparison->type->eq_opr_finfo;
 	Datum		x = keys->values[a];
@@ -71,7 +71,7 @@ keys_equal(Comparison * comparison, const PgBloomKeyArray *keys, int a, int b)
  */
 static void
 find_new_keys(PgBloomProbe *probe, const PgBloomKeyArray *keys,
-			  PgBloomHashedKey *hashed, Comparison * comparison, bool *is_new)
+			  PgBloomHashedKey *hashed, Comparison *comparison, bool *is_new)
 {
 	bool		found = false;
 	int			start = 0;

@@ -207,6 +207,7 @@ SKIP:
 	  if $set_limit->('unlimited') != 0;
 	$session->query(q{
 SET work_mem = '1GB';
+SET max_parallel_workers_per_gather = 0;
 CREATE TABLE m (id int);
 CREATE INDEX m_id ON m USING bloomfilter (id);
 BEGIN;

@@ -1,0 +1,132 @@
+# Random transactions that give an index another file, in subtransactions that
+# are rolled back or not, and insert keys meanwhile: every row that a
+# transaction sees is found in it, and by others after it.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $seed = $ENV{BF_SEED} // 1;
+my $transactions = 150;
+srand $seed;
+
+my $node = new_node('main');
+$node->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+fsync = off
+allow_in_place_tablespaces = on
+client_min_messages = error
+});
+$node->start;
+$node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE t (id int, filler int) WITH (fillfactor = 50);
+CREATE INDEX t_id ON t USING bloomfilter (id);
+CREATE INDEX t_order ON t (id);
+CREATE TABLE u (id int);
+CREATE INDEX u_id ON u USING bloomfilter (id);
+-- An error, unless every row is found.
+CREATE FUNCTION look_up(moment text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  missing int[];
+BEGIN
+  SELECT array_agg(id) INTO missing FROM t WHERE NOT bloom_index_contains('t_id', id);
+  IF missing IS NOT NULL THEN
+    RAISE EXCEPTION '%: % are missing', moment, missing;
+  END IF;
+END $$;
+});
+
+my $key = 0;
+
+# A statement and whether it is about savepoints is up to the caller.
+sub statement
+{
+	my $first = $key + 1;
+	my $n = (1, 3, 20, 3000)[ int rand 4 ];
+	my @statements = (
+		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
+		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
+		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
+		sub { 'UPDATE t SET filler = 1 WHERE id % 3 = 0' },
+		sub { 'UPDATE t SET id = id + 10000000 WHERE id % 7 = 0' },
+		sub { 'DELETE FROM t WHERE id % 5 = 0' },
+		sub { 'TRUNCATE t' },
+		sub { 'REINDEX INDEX t_id' },
+		sub { 'ALTER TABLE t ALTER filler TYPE ' . (int rand 2 ? 'int' : 'bigint') },
+		sub { 'ALTER INDEX t_id SET TABLESPACE ' . (int rand 2 ? 'elsewhere' : 'pg_default') },
+		sub { 'ALTER TABLE t SET ' . (int rand 2 ? 'LOGGED' : 'UNLOGGED') },
+		sub { 'CLUSTER t USING t_order' },
+		sub { q{SELECT bloom_index_check('u_id')} },     # writes the keys
+		sub { 'SET LOCAL work_mem = ' . (64, 4096)[ int rand 2 ] },
+		sub { q{SELECT look_up('within')} });
+
+	return $statements[ int rand @statements ]->();
+}
+
+sub transaction
+{
+	my @script = ('BEGIN');
+	my @savepoints;
+
+	foreach my $i (1 .. 4 + int rand 14)
+	{
+		my $choice = rand;
+
+		if ($choice < 0.2)
+		{
+			push @savepoints, "s$i";
+			push @script, "SAVEPOINT s$i";
+		}
+		elsif ($choice < 0.35 && @savepoints)
+		{
+			my $which = int rand @savepoints;
+
+			push @script,
+			  ($choice < 0.28 ? 'ROLLBACK TO ' : 'RELEASE ') . $savepoints[$which];
+			$#savepoints = $choice < 0.28 ? $which : $which - 1;
+			push @script, q{SELECT look_up('after a savepoint')};
+		}
+		else
+		{
+			push @script, statement();
+		}
+	}
+	push @script, q{SELECT look_up('at the end')},
+	  rand() < 0.85 ? 'COMMIT' : 'ROLLBACK';
+	push @script, q{SELECT look_up('afterwards')},
+	  q{SELECT bloom_index_check('t_id')};
+	return @script;
+}
+
+my $failed = '';
+my $rolled_back = 0;
+foreach my $i (1 .. $transactions)
+{
+	my @script = transaction();
+	my ($status, $out, $err) =
+	  $node->psql('postgres', join(";\n", @script) . ';', on_error_stop => 1);
+
+	$rolled_back += grep { /^ROLLBACK TO/ } @script;
+	if ($status != 0)
+	{
+		$failed = "seed $seed, transaction $i: $err\n" . join(";\n", @script);
+		last;
+	}
+}
+is($failed, '', "every row is found in $transactions transactions");
+cmp_ok($rolled_back, '>', $transactions / 3, 'savepoints were rolled back');
+is(find_crashes($node), '', 'nothing crashed');
+$node->stop;
+
+done_testing();
