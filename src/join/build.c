@@ -67,15 +67,9 @@ init_keys(PgBloomJoinBuild *build, List *keys)
 	build->columns = palloc0(sizeof(AttrNumber) * build->nkeys);
 	foreach(lc, keys)
 	{
-		Expr	   *key = lfirst(lc);
-		Expr	   *bare = key;
-
-		while (IsA(bare, RelabelType))
-			bare = ((RelabelType *) bare)->arg;
-		if (IsA(bare, Var) && ((Var *) bare)->varattno > 0)
-			build->columns[i] = ((Var *) bare)->varattno;
-		else
-			build->keys[i] = ExecInitExpr(key, &build->css.ss.ps);
+		build->columns[i] = pgbloom_join_column(lfirst(lc));
+		if (build->columns[i] == 0)
+			build->keys[i] = ExecInitExpr(lfirst(lc), &build->css.ss.ps);
 		i++;
 	}
 }

@@ -87,13 +87,11 @@ init_probe(PgBloomJoinProbe *probe, Node *qual, MemoryContext query)
 		return false;
 	for_each_from(lc, call->args, 1)
 	{
-		Expr	   *key = lfirst(lc);
+		AttrNumber	column = pgbloom_join_column(lfirst(lc));
 
-		while (IsA(key, RelabelType))
-			key = ((RelabelType *) key)->arg;
-		if (!IsA(key, Var) || ((Var *) key)->varattno <= 0)
+		if (column == 0)
 			return false;
-		probe->columns[probe->nkeys++] = ((Var *) key)->varattno;
+		probe->columns[probe->nkeys++] = column;
 	}
 	return true;
 }

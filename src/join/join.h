@@ -193,6 +193,8 @@ extern bool pgbloom_is_repeatable(PlannedStmt *stmt, Plan *plan,
 								  Bitmapset *gathers);
 
 /* keys.c */
+extern Expr *pgbloom_join_strip_relabel(Expr *key);
+extern AttrNumber pgbloom_join_column(Expr *key);
 extern Oid	pgbloom_join_hash_family(Oid operator);
 extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,

@@ -50,6 +50,24 @@ static const struct
 	{F_UUID_HASH, PGBLOOM_JOIN_UUID}
 };
 
+/* A key without changes of type that leave its value as it is. */
+Expr *
+pgbloom_join_strip_relabel(Expr *key)
+{
+	while (IsA(key, RelabelType))
+		key = ((RelabelType *) key)->arg;
+	return key;
+}
+
+/* The column that the key is, or 0 if it is another expression. */
+AttrNumber
+pgbloom_join_column(Expr *key)
+{
+	Var		   *var = (Var *) pgbloom_join_strip_relabel(key);
+
+	return IsA(var, Var) && var->varattno > 0 ? var->varattno : 0;
+}
+
 /*
  * The hash operator family by which an equality operator is hashed, or
  * InvalidOid if there is none.

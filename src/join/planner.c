@@ -395,6 +395,7 @@ static Surroundings
 above_child(Plan *plan, Plan *child, const Surroundings *above)
 {
 	Surroundings result = *above;
+	int			gather = -1;
 
 	switch (nodeTag(plan))
 	{
@@ -409,19 +410,17 @@ above_child(Plan *plan, Plan *child, const Surroundings *above)
 			break;
 		case T_Gather:
 			result.parallel = true;
-			if (((Gather *) plan)->rescan_param >= 0)
-				result.gathers = bms_add_member(bms_copy(above->gathers),
-												((Gather *) plan)->rescan_param);
+			gather = ((Gather *) plan)->rescan_param;
 			break;
 		case T_GatherMerge:
 			result.parallel = true;
-			if (((GatherMerge *) plan)->rescan_param >= 0)
-				result.gathers = bms_add_member(bms_copy(above->gathers),
-												((GatherMerge *) plan)->rescan_param);
+			gather = ((GatherMerge *) plan)->rescan_param;
 			break;
 		default:
 			break;
 	}
+	if (gather >= 0)
+		result.gathers = bms_add_member(bms_copy(above->gathers), gather);
 	return result;
 }
 

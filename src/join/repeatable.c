@@ -99,28 +99,22 @@ is_bad(void *expressions, Check *check)
 		is_bad_walker(expressions, check);
 }
 
+/* Is this node bad, apart from its children? */
 static bool
-is_bad_join(Join *join, Check *check)
+is_bad_node(Plan *plan, Check *check)
 {
-	if (is_bad(join->joinqual, check))
+	if (is_bad(plan->targetlist, check) || is_bad(plan->qual, check))
 		return true;
-	switch (nodeTag(join))
-	{
-		case T_MergeJoin:
-			return is_bad(((MergeJoin *) join)->mergeclauses, check);
-		case T_HashJoin:
-			return is_bad(((HashJoin *) join)->hashclauses, check);
-		default:
-			return false;		/* NestLoop */
-	}
-}
-
-/* Expressions that only one kind of scan has. */
-static bool
-is_bad_scan(Plan *plan, Check *check)
-{
 	switch (nodeTag(plan))
 	{
+		case T_NestLoop:
+			return is_bad(((Join *) plan)->joinqual, check);
+		case T_MergeJoin:
+			return is_bad(((Join *) plan)->joinqual, check) ||
+				is_bad(((MergeJoin *) plan)->mergeclauses, check);
+		case T_HashJoin:
+			return is_bad(((Join *) plan)->joinqual, check) ||
+				is_bad(((HashJoin *) plan)->hashclauses, check);
 		case T_SampleScan:
 			return check->repeatable ||
 				is_bad(((SampleScan *) plan)->tablesample, check);
@@ -149,35 +143,6 @@ is_bad_scan(Plan *plan, Check *check)
 			return is_bad_subtree(list_nth(check->stmt->subplans,
 										   ((CteScan *) plan)->ctePlanId - 1),
 								  check);
-		default:
-			return false;
-	}
-}
-
-/* Is this node bad, apart from its children? */
-static bool
-is_bad_node(Plan *plan, Check *check)
-{
-	if (is_bad(plan->targetlist, check) || is_bad(plan->qual, check))
-		return true;
-	switch (nodeTag(plan))
-	{
-		case T_NestLoop:
-		case T_MergeJoin:
-		case T_HashJoin:
-			return is_bad_join((Join *) plan, check);
-		case T_SampleScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapIndexScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-		case T_FunctionScan:
-		case T_ValuesScan:
-		case T_TableFuncScan:
-		case T_ForeignScan:
-		case T_CteScan:
-			return is_bad_scan(plan, check);
 		case T_Limit:
 			return check->repeatable ||
 				is_bad(((Limit *) plan)->limitOffset, check) ||

@@ -52,19 +52,11 @@ typedef struct Translation
 
 static bool descend(Search *search, Plan *plan, Keys keys, int varno);
 
-static Expr *
-strip_relabel(Expr *expr)
-{
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	return expr;
-}
-
 /* Could the evaluation of this key raise an error? */
 bool
 pgbloom_join_may_fail(Expr *key)
 {
-	return !IsA(strip_relabel(key), Var) && contain_leaked_vars((Node *) key);
+	return !IsA(pgbloom_join_strip_relabel(key), Var) && contain_leaked_vars((Node *) key);
 }
 
 static Node *
@@ -132,7 +124,7 @@ translate(Keys *keys, int varno, List *targetlist)
 		expr = translate_mutator((Node *) keys->exprs[i], &translation);
 		if (translation.failed || !translation.found)
 			continue;
-		if (!IsA(strip_relabel((Expr *) expr), Var) &&
+		if (!IsA(pgbloom_join_strip_relabel((Expr *) expr), Var) &&
 			(is_fixed_walker(expr, NULL) || expression_returns_set(expr) ||
 			 contain_mutable_functions(expr)))
 			continue;
@@ -221,7 +213,7 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 	for (i = 0; i < keys->n; i++)
 	{
 		int			number = keys->numbers[i];
-		Expr	   *key = strip_relabel(keys->exprs[i]);
+		Expr	   *key = pgbloom_join_strip_relabel(keys->exprs[i]);
 
 		if (!IsA(key, Var))
 			continue;
