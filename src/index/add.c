@@ -11,22 +11,6 @@
 
 #include "index/wal.h"
 
-/* The block of a hash on its page. */
-static inline uint8 *
-block_on_page(Page page, const BfiLayer *layer, uint64 hash)
-{
-	uint32		block = bf_block_number(&layer->geometry, hash);
-
-	return BfiPageGetBlocks(page) +
-		bf_blocks_size(&layer->geometry, block % layer->page_blocks);
-}
-
-static inline BlockNumber
-page_number(const BfiLayer *layer, uint64 hash)
-{
-	return bf_block_number(&layer->geometry, hash) / layer->page_blocks;
-}
-
 /*
  * Remove those hashes that are on a page already; returns how many are left.
  */
@@ -39,7 +23,7 @@ remove_present(Page page, const BfiLayer *layer, uint64 *hashes, int n)
 	for (i = 0; i < n; i++)
 	{
 		if (!bf_block_contains(&layer->geometry,
-							   block_on_page(page, layer, hashes[i]),
+							   bfi_block_on_page(page, layer, hashes[i]),
 							   hashes[i]))
 			hashes[left++] = hashes[i];
 	}
@@ -62,7 +46,7 @@ add_some(Page page, const BfiLayer *layer, uint64 some, uint64 *hashes, int n,
 	{
 		if (some >= (uint64) n || (i + 1) * some / n > i * some / n)
 			*bits_set += bf_block_add(&layer->geometry,
-									  block_on_page(page, layer, hashes[i]),
+									  bfi_block_on_page(page, layer, hashes[i]),
 									  hashes[i]);
 		else
 			hashes[left++] = hashes[i];
@@ -136,10 +120,10 @@ make_group(Relation index, const BfiMeta *meta, int layer, uint64 *hashes,
 		   int n, Group *group)
 {
 	const BfiLayer *to = &meta->layers[layer];
-	BlockNumber number = page_number(to, hashes[0]);
+	BlockNumber number = bfi_page_number(to, hashes[0]);
 	int			end = 1;
 
-	while (end < n && page_number(to, hashes[end]) == number)
+	while (end < n && bfi_page_number(to, hashes[end]) == number)
 		end++;
 	CHECK_FOR_INTERRUPTS();
 	group->buffer = bfi_read_page(index, meta, layer, number,
@@ -179,7 +163,7 @@ add_to_layer(Relation index, const BfiMeta *meta, int layer, bool limited,
 		while (ngroups < BFI_MAX_CHANGES && next < n)
 		{
 			Group	   *group = &groups[ngroups];
-			bool		last = page_number(to, hashes[next]) == to->npages - 1;
+			bool		last = bfi_page_number(to, hashes[next]) == to->npages - 1;
 
 			group->full = limited ? full[last ? 0 : 1] : BFI_NO_LIMIT;
 			next += make_group(index, meta, layer, hashes + next, n - next,

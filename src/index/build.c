@@ -179,15 +179,10 @@ write_pages(Relation index, Build *build, bool more, uint64 hash)
 						  build->strategy);
 		page = BufferGetPage(buffer);
 		bfi_init_page(page, 0, number);
-		while (more)
+		while (more && bfi_page_number(layer, hash) == number)
 		{
-			uint32		block = bf_block_number(&layer->geometry, hash);
-
-			if (block / layer->page_blocks != number)
-				break;
-			bits_set += bf_block_add(&layer->geometry, BfiPageGetBlocks(page) +
-									 bf_blocks_size(&layer->geometry,
-													block % layer->page_blocks),
+			bits_set += bf_block_add(&layer->geometry,
+									 bfi_block_on_page(page, layer, hash),
 									 hash);
 			more = next_hash(build, &hash, false);
 		}

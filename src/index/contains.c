@@ -156,7 +156,7 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
 	{
 		foreach(cell, bfi_partitions(&index))
 		{
-			done = done || !bfi_open(&partition, lfirst_oid(cell));
+			done = !bfi_open(&partition, lfirst_oid(cell));
 			if (!done)
 			{
 				get_params(&partition, info, &params);

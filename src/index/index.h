@@ -70,6 +70,23 @@ typedef struct BfiPageOpaque
 	((BfiPageOpaque *) PageGetSpecialPointer(page))
 #define BfiPageGetBlocks(page)	((uint8 *) PageGetContents(page))
 
+/* The page of a hash in its layer. */
+static inline BlockNumber
+bfi_page_number(const BfiLayer *layer, uint64 hash)
+{
+	return bf_block_number(&layer->geometry, hash) / layer->page_blocks;
+}
+
+/* The block of a hash on its page. */
+static inline uint8 *
+bfi_block_on_page(Page page, const BfiLayer *layer, uint64 hash)
+{
+	uint32		block = bf_block_number(&layer->geometry, hash);
+
+	return BfiPageGetBlocks(page) +
+		bf_blocks_size(&layer->geometry, block % layer->page_blocks);
+}
+
 /* Reloptions of an index. */
 typedef struct BfiOptions
 {

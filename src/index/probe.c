@@ -26,24 +26,21 @@ probe_layer(Relation index, const BfiMeta *meta, int layer,
 
 	for (i = 0; i < n; i++)
 	{
-		uint32		block = bf_block_number(&of->geometry, hashes[i]);
-		const uint8 *blocks;
-
 		if (found[i])
 			continue;
-		if (buffer == InvalidBuffer || number != block / of->page_blocks)
+		if (buffer == InvalidBuffer ||
+			number != bfi_page_number(of, hashes[i]))
 		{
 			if (buffer != InvalidBuffer)
 				UnlockReleaseBuffer(buffer);
 			CHECK_FOR_INTERRUPTS();
-			number = block / of->page_blocks;
+			number = bfi_page_number(of, hashes[i]);
 			buffer = bfi_read_page(index, meta, layer, number,
 								   BUFFER_LOCK_SHARE, NULL);
 		}
-		blocks = BfiPageGetBlocks(BufferGetPage(buffer));
-		found[i] = bf_block_contains(&of->geometry, blocks +
-									 bf_blocks_size(&of->geometry,
-													block % of->page_blocks),
+		found[i] = bf_block_contains(&of->geometry,
+									 bfi_block_on_page(BufferGetPage(buffer),
+													   of, hashes[i]),
 									 hashes[i]);
 		count += found[i];
 	}
