@@ -14,9 +14,10 @@
  *
  * A subtransaction may give an index another file, by TRUNCATE or REINDEX, or
  * drop it, and be rolled back.  Then the index has its previous file again,
- * which lacks what has been written meanwhile.  So hashes are kept until they
- * are in the file that the index had when they were inserted, or until the
- * rows could only be rolled back together with the new file.
+ * which lacks the hashes that were written to the new one.  So hashes stay
+ * pending until they are in the file that the index had when they were
+ * inserted, or until that file can only return in a rollback that removes
+ * their rows, too.
  *
  *-------------------------------------------------------------------------
  */

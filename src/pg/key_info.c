@@ -35,7 +35,7 @@ pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 	return bf_hash_u64(DatumGetUInt64(hash), seed);
 }
 
-uint64		pgbloom_type_changes = 1;
+uint64		pgbloom_type_changes = 0;
 
 static void
 note_type_change(Datum arg, Oid relation)

@@ -340,6 +340,7 @@ pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
 	initStringInfo(&walk.numbers);
 	if (!check_opclass_type(&walk, type, info->collation))
 		return false;
+	/* The last bit is set, because 0 stands for types that cannot change. */
 	if (walk.numbers.len > 0)
 		info->definition = bf_hash_bytes(walk.numbers.data, walk.numbers.len,
 										 bf_hash_bytes(walk.parts.data,

@@ -221,7 +221,7 @@ extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 							   const BfParams *params, BfKeyType *key_type);
 
-/* Counts events that may have changed a composite type, from 1 on. */
+/* Counts events that may have changed a composite type. */
 extern uint64 pgbloom_type_changes;
 
 /* Must the type be looked up, again if it has been before? */
