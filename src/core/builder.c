@@ -57,7 +57,8 @@ max_hashes(const BfBuilder *b)
 		return BF_MAX_UNSIZED_HASHES;
 	max = (uint32_t) ((bf_dense_size(params, &geometry) -
 					   bf_sparse_size(params, 0)) / 8);
-	return b->keeps_hashes && max < BF_MAX_UNSIZED_HASHES ?
+	return b->keeps_hashes && max < BF_MAX_UNSIZED_HASHES &&
+		params->expected <= BF_MAX_UNSIZED_HASHES ?
 		BF_MAX_UNSIZED_HASHES : max;
 }
 
@@ -122,7 +123,8 @@ bf_builder_compact_at_end(BfBuilder *b)
  * process is going to merge.  If all of them keep hashes, the result is what
  * one process would have built, also if all keys together are more than
  * expected; layers of several processes would each add to its rate.  They keep
- * as many as a filter without expected keys.
+ * as many as a filter without expected keys, unless more are expected: then
+ * the hashes would take several times the memory of the filter.
  */
 void
 bf_builder_keep_hashes(BfBuilder *b)

@@ -1678,6 +1678,49 @@ test_poll(void)
 	finish(&b, &env);
 }
 
+/*
+ * One of several partial filters keeps hashes beyond what makes others dense,
+ * unless so many keys are expected that they would outweigh the filter.  It
+ * never keeps fewer than others do.
+ */
+static void
+test_keep_hashes(void)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		bool		keeps;
+	}			cases[] =
+	{
+		{0.01, 1, true},
+		{0.01, 1000000, true},
+		{0.01, BF_MAX_UNSIZED_HASHES, true},
+		{0.01, BF_MAX_UNSIZED_HASHES + 1, false},
+		{0.01, 10000000, false},
+		{1e-15, BF_MAX_UNSIZED_HASHES, false},
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(cases); i++)
+	{
+		TestEnv		env;
+		BfBuilder	b;
+		uint32_t	otherwise;
+
+		start(&b, &env, cases[i].fpp, cases[i].expected);
+		otherwise = b.max_hashes;
+		bf_builder_keep_hashes(&b);
+		CHECK(b.max_hashes == (cases[i].keeps ? BF_MAX_UNSIZED_HASHES :
+							   otherwise),
+			  "%u hashes, otherwise %u", b.max_hashes, otherwise);
+		CHECK(b.max_hashes >= otherwise, "case %zu", i);
+		bf_builder_end_keep(&b);
+		CHECK(b.max_hashes == otherwise, "%u hashes", b.max_hashes);
+		finish(&b, &env);
+	}
+}
+
 int
 main(void)
 {
@@ -1690,6 +1733,7 @@ main(void)
 	tap_run("an unsized filter turns dense beyond 2^22 keys",
 			test_unsized_limit);
 	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
+	tap_run("a partial filter keeps hashes", test_keep_hashes);
 	tap_run("a filter that is going to be made compact", test_compact_at_end);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
