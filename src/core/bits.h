@@ -113,8 +113,11 @@ extern uint64_t bf_bitmap_count_or(const BfInterrupts *interrupts,
 								   const uint8_t *x, const uint8_t *y,
 								   size_t size);
 extern double bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits);
-extern uint64_t bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to,
-							 const uint8_t *from, size_t size);
+extern uint64_t bf_bitmap_or_and_count(const BfInterrupts *interrupts,
+									   uint8_t *to, const uint8_t *from,
+									   size_t size);
+extern void bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to,
+						 const uint8_t *from, size_t size);
 extern void bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
 						  const uint8_t *with, size_t size);
 extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,

@@ -172,10 +172,12 @@ bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 /*
  * The layer to OR another one of equal geometry into: that which it adds the
  * fewest bits to, if the result is not over full; NULL if there is none.
+ * *total is set to the number of bits set in the result, or 0 if it was not
+ * needed.
  */
 static BfBuildLayer *
 find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
-		  uint64_t bits_set)
+		  uint64_t bits_set, uint64_t *total)
 {
 	const BfInterrupts *interrupts = &b->env.interrupts;
 	size_t		size = bf_geometry_size(geometry);
@@ -185,6 +187,7 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 	int			nequal = 0;
 	int			i;
 
+	*total = 0;
 	for (i = 0; i < b->nlayers; i++)
 	{
 		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
@@ -208,6 +211,7 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 		{
 			best = equal[i];
 			best_added = added;
+			*total = set;
 		}
 	}
 	return best;
@@ -221,7 +225,10 @@ BfStatus
 bf_build_layers_take_in(BfBuilder *b, const BfGeometry *geometry,
 						const uint8_t *bits, uint64_t bits_set)
 {
-	BfBuildLayer *layer = find_room(b, geometry, bits, bits_set);
+	const BfInterrupts *interrupts = &b->env.interrupts;
+	size_t		size = bf_geometry_size(geometry);
+	uint64_t	total;
+	BfBuildLayer *layer = find_room(b, geometry, bits, bits_set, &total);
 
 	if (layer == NULL)
 	{
@@ -231,7 +238,13 @@ bf_build_layers_take_in(BfBuilder *b, const BfGeometry *geometry,
 			return status;
 		layer = &b->layers[b->nlayers - 1];
 	}
-	layer->bits_set = bf_bitmap_or(&b->env.interrupts, layer->bits, bits,
-								   bf_geometry_size(geometry));
+	if (total > 0)
+	{
+		bf_bitmap_or(interrupts, layer->bits, bits, size);
+		layer->bits_set = total;
+	}
+	else
+		layer->bits_set = bf_bitmap_or_and_count(interrupts, layer->bits,
+												 bits, size);
 	return BF_OK;
 }

@@ -414,7 +414,10 @@ test_kernels(void)
 		bf_bitmap_and(&env.env.interrupts, z, y, size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
-		CHECK(bf_bitmap_or(&env.env.interrupts, x + at, y, size) ==
+		bf_bitmap_copy(&env.env.interrupts, z, x + at, size);
+		bf_bitmap_or(&env.env.interrupts, z, y, size);
+		CHECK(memcmp(z, both, size) == 0, "union of %zu bytes", size);
+		CHECK(bf_bitmap_or_and_count(&env.env.interrupts, x + at, y, size) ==
 			  reference_count(both, size), "union of %zu bytes", size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
@@ -443,12 +446,14 @@ test_polls(void)
 	CHECK(env.polls == 8, "counting: %ld", env.polls);
 	bf_bitmap_or(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 16, "uniting: %ld", env.polls);
+	bf_bitmap_or_and_count(&env.env.interrupts, x, y, size);
+	CHECK(env.polls == 24, "uniting and counting: %ld", env.polls);
 	bf_bitmap_and(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 24, "intersecting: %ld", env.polls);
+	CHECK(env.polls == 32, "intersecting: %ld", env.polls);
 	bf_bitmap_copy(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 32, "copying: %ld", env.polls);
+	CHECK(env.polls == 40, "copying: %ld", env.polls);
 	bf_bitmap_fold(&env.env.interrupts, x, y, (uint32_t) (size / 64), 4, 64);
-	CHECK(env.polls == 40, "folding: %ld", env.polls);
+	CHECK(env.polls == 48, "folding: %ld", env.polls);
 	free(x);
 	free(y);
 }
