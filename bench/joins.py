@@ -106,7 +106,7 @@ def cases(bench):
         (Case('star', 'Star: %s of 100 bytes, four dimensions, 10 %% of each' % fact, STAR, {'work_mem': "'64MB'"},
               [], {'on': 'auto star'}),
          ('star_facts', *('star_%ss' % name for name in DIMENSIONS))),
-        (Case('three-way', 'Three-way join, %s, 10 %% kept' % fact, THREE_WAY, {'work_mem': "'256MB'"},
+        (Case('three-way', 'Three-way join, %s, 10 %% match' % fact, THREE_WAY, {'work_mem': "'256MB'"},
               ['Hash Join.*Hash Join'], {'by hand': 'three-way'}), sales),
         (Case('match', 'Every one of %s rows matches one of %s' % (rows, tenth), ALL_MATCH,
               {'work_mem': "'256MB'"}, ['Hash Join'], {'on': 'auto match'}), sales),

@@ -19,7 +19,7 @@ TARGETS = {
     'join in memory': Target('the same, all in memory', 'the plain hash join', 0.7),
     'grouping': Target('10 million rows grouped below a join whose other side keeps 0.1 % of the groups',
                        'without the filter', 0.25),
-    'three-way': Target('three-way join, fact of 10 million, 10 % kept', 'without the filter', 0.75),
+    'three-way': Target('three-way join, fact of 10 million, 10 % match', 'without the filter', 0.75),
     'foreign': Target('the join of 10 million × 1 million rows, 1 % matching, with the small side on another server '
                       'than the large one (postgres_fdw)', 'without the filter', 0.2),
     'auto spilling': Target('unmodified join of 10 million URLs × 1 million, 1 % of them matching, `work_mem` 4 MB, '

@@ -70,8 +70,9 @@ count_or_words(const uint8_t *x, const uint8_t *y, size_t size)
 }
 
 /*
- * The smallest block.  GCC makes vector instructions of this loop at -O2, too,
- * as the number of iterations is known and the two do not overlap.
+ * OR as many bytes as the smallest block has.  GCC makes vector instructions
+ * of this loop at -O2, too, because the number of iterations is known and the
+ * two do not overlap.
  */
 static inline void
 or_64_bytes(uint8_t *restrict to, const uint8_t *restrict from)

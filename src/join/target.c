@@ -56,7 +56,8 @@ static bool descend(Search *search, Plan *plan, Keys keys, int varno);
 bool
 pgbloom_join_may_fail(Expr *key)
 {
-	return !IsA(pgbloom_join_strip_relabel(key), Var) && contain_leaked_vars((Node *) key);
+	return !IsA(pgbloom_join_strip_relabel(key), Var) &&
+		contain_leaked_vars((Node *) key);
 }
 
 static Node *
