@@ -19,6 +19,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ('programs', 'socket-dir', 'data-dir', 'work', 'sources', 'output', 'pg-config', 'revision', 'command'):
         parser.add_argument('--' + name, required=True)
+    parser.add_argument('--load', type=float, required=True)
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--parts', type=lambda names: names.split(','))
     parser.add_argument('--rounds', type=int)
@@ -38,7 +39,7 @@ def main():
     for number, module in enumerate(modules):
         log('%d of %d, %s: about %s; %s to go in all' % (
             number + 1, len(modules), module.__name__, minutes(module.SECONDS[bench.quick]), minutes(left)))
-        section_began = time.monotonic()
+        section_began, load = time.monotonic(), os.getloadavg()[0]
         section = Section(bench, module.__name__)
         try:
             module.run(bench, section)
@@ -48,7 +49,7 @@ def main():
             section.text('**This section stopped before its end.**')
         results['sections'].append({
             'name': module.__name__, 'title': module.TITLE, 'seconds': round(time.monotonic() - section_began),
-            'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
+            'load': [arguments.load, load, os.getloadavg()[0]], 'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
     for section in results['sections']:

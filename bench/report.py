@@ -137,8 +137,7 @@ def markdown(results, notes, scenarios):
     lines += ['## The machine', '', *table(['', ''], run['machine'])]
     for section in sections:
         lines += ['## ' + section['title'], '']
-        if len(runs) > 1:
-            lines += ['Measured by %s.' % section['run'], '']
+        lines += ['Measured by %s%s.' % (section['run'], load_average(section)), '']
         for item in section['blocks']:
             lines += block(item)
     lines += jobs(scenarios, run['machine'])
@@ -177,13 +176,13 @@ def jobs(scenarios, machine):
              'shared_buffers: what each has for itself, and the segments that they share.', '']
     for scenario in scenarios:
         lines += ['### ' + scenario['title'], '',
-                  '%sMeasured by `%s` on %s, %s, in %s, with %.1f GB of disk.' % (
+                  '%sMeasured by `%s` on %s, %s, in %s, with %.1f GB of disk%s.' % (
                       '' if scenario['scale'] == 1 else
                       '**At %g of the real size: it shows that the job works, its figures mean little.** ' %
                       scenario['scale'],
                       scenario['command'], scenario['date'], scenario['revision'],
                       '%d s' % scenario['seconds'] if scenario['seconds'] < 90 else
-                      '%d min' % round(scenario['seconds'] / 60), scenario['disk'] / 1e9), '']
+                      '%d min' % round(scenario['seconds'] / 60), scenario['disk'] / 1e9, load_average(scenario)), '']
         others = [row for row in scenario['machine']
                   if row[0] in ('processor', 'memory', 'system', 'PostgreSQL') and row not in machine]
         if others:
@@ -192,6 +191,11 @@ def jobs(scenarios, machine):
             lines += block(item)
         lines += plans(scenario['plans'])
     return lines
+
+
+def load_average(measured):
+    return '; load average of the minute before the command %.2f, before this part %.2f, at its end %.2f' % \
+        tuple(measured['load']) if 'load' in measured else ''
 
 
 def shortened(plan):

@@ -204,6 +204,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ('programs', 'socket-dir', 'data-dir', 'work', 'sources', 'output', 'pg-config', 'revision', 'command'):
         parser.add_argument('--' + name, required=True)
+    parser.add_argument('--load', type=float, required=True)
     parser.add_argument('--scale', type=float, default=1)
     parser.add_argument('name')
     arguments = parser.parse_args()
@@ -213,7 +214,7 @@ def main():
                     'scenario_' + arguments.name.replace('-', '_'))
     job = Job(arguments, server, module.STEPS)
     section = Section(job, arguments.name)
-    began = time.monotonic()
+    began, load = time.monotonic(), os.getloadavg()[0]
     try:
         module.run(job, section)
         job.check(job.steps_done == job.steps, '%d steps announced, %d done' % (job.steps, job.steps_done))
@@ -224,6 +225,7 @@ def main():
         'name': arguments.name, 'title': module.TITLE, 'scale': arguments.scale, 'command': arguments.command,
         'revision': arguments.revision, 'date': datetime.date.today().isoformat(),
         'seconds': round(time.monotonic() - began), 'disk': job.disk_peak,
+        'load': [arguments.load, load, os.getloadavg()[0]],
         'machine': report.about(job, arguments)['machine'],
         'blocks': section.blocks, 'plans': section.plans})
     return 0

@@ -420,12 +420,12 @@ run_demo() {   # ARGUMENT... of psql
 	cd "$work/src/demo" && psql_here demo -f demo.sql "$@" </dev/null
 }
 
-# Runs a program of bench/ with what it has to know about the server.
+# Runs a program of bench/ with what it has to know about the server and about how busy the machine was before.
 run_bench() {   # PROGRAM OUTPUT COMMAND-LINE ARGUMENT...
 	cd /
 	PATH=$server_bin:$PATH "$(find_python 'import psycopg2')" "$work/src/bench/$1" --programs="$server_bin" \
 		--socket-dir="$short_tmp" --data-dir="$work/run/data" --sources="$work/src" --output="$2" --command="$3" \
-		--pg-config="$pg_config" \
+		--pg-config="$pg_config" --load="$load_before" \
 		--revision="$(git -C "$root_dir" log -1 --format='revision %h' 2>/dev/null || echo 'no revision')" "${@:4}"
 }
 
