@@ -7,9 +7,9 @@ import threading
 
 from lib import cpu_seconds_of_ended_children
 
-# Of one run: transactions in all and by script, their number a second, seconds of latency and of CPU for one, and the
-# share of the time that clients were found waiting for a row that another has locked.
-Result = collections.namedtuple('Result', 'transactions by_script tps latency cpu row_waits')
+# Of one run: transactions, their number a second, seconds of latency and of CPU for one, and the share of the time that
+# clients were found waiting for a row that another has locked.
+Result = collections.namedtuple('Result', 'transactions tps latency cpu row_waits')
 
 
 def run(job, scripts, clients, seconds=None, transactions=None, define=(), weights=None):
@@ -37,11 +37,8 @@ def run(job, scripts, clients, seconds=None, transactions=None, define=(), weigh
         raise RuntimeError(result.stderr)
     job.check(re.search(r'failed transactions: [^0]', result.stdout) is None, result.stdout)
     done = int(number_after('actually processed:', result.stdout))
-    by_script = [done] if len(files) == 1 else [
-        int(number) for number in re.findall(r'^ - (\d+) transactions', result.stdout, re.MULTILINE)]
-    return Result(done, dict(zip(scripts, by_script)), number_after('tps =', result.stdout),
-                  number_after('latency average =', result.stdout) / 1e3,
-                  cpu / max(done, 1), waits.share())
+    return Result(done, number_after('tps =', result.stdout),
+                  number_after('latency average =', result.stdout) / 1e3, cpu / max(done, 1), waits.share())
 
 
 def number_after(text, output):
