@@ -82,8 +82,7 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 				 errhint("Cast the key to bloom_key, or hash it as in bloom_agg_hash(bloom_hash(key), 0.01, 1000000).") : 0));
 	fn_cache->key_info = pgbloom_make_key_info(type,
 											   get_key_collation(fcinfo),
-											   fcinfo->flinfo->fn_mcxt,
-											   false);
+											   fn_cache->context, false);
 	return fn_cache->key_info;
 }
 

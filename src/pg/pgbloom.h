@@ -77,6 +77,7 @@ typedef struct PgBloomIndexCache
 /* What fn_extra points to: the cache of one place in a query. */
 typedef struct PgBloomFnCache
 {
+	MemoryContext context;		/* of this struct and what it points to */
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
 	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
 	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
@@ -92,6 +93,7 @@ typedef struct PgBloomBatch
 	uint32		npending;
 	uint32		room;			/* of pending */
 	uint64	   *pending;		/* hashes not yet added, or NULL */
+	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
 } PgBloomBatch;
 
 /* An open filter argument, between pgbloom_probe_open and _close. */
@@ -111,6 +113,16 @@ typedef struct PgBloomProbe
 #pragma GCC visibility push(hidden)
 #endif
 
+static inline PgBloomFnCache *
+pgbloom_make_fn_cache(MemoryContext context)
+{
+	PgBloomFnCache *fn_cache = MemoryContextAllocZero(context,
+													  sizeof(*fn_cache));
+
+	fn_cache->context = context;
+	return fn_cache;
+}
+
 /* The cache of this place in a query. */
 static inline PgBloomFnCache *
 pgbloom_fn_cache(FunctionCallInfo fcinfo)
@@ -118,8 +130,7 @@ pgbloom_fn_cache(FunctionCallInfo fcinfo)
 	FmgrInfo   *function = fcinfo->flinfo;
 
 	if (function->fn_extra == NULL)
-		function->fn_extra = MemoryContextAllocZero(function->fn_mcxt,
-													sizeof(PgBloomFnCache));
+		function->fn_extra = pgbloom_make_fn_cache(function->fn_mcxt);
 	return function->fn_extra;
 }
 

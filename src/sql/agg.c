@@ -186,6 +186,19 @@ get_row_filter(FunctionCallInfo fcinfo)
 	return state;
 }
 
+/*
+ * A caller that does not pass the expression of the call, such as Citus, looks
+ * up the function for each row, so the function finds no cache of the row
+ * before.  The state keeps it.
+ */
+static void
+take_cache_from_state(FunctionCallInfo fcinfo, PgBloomBatch *batch)
+{
+	if (batch->fn_cache == NULL)
+		batch->fn_cache = pgbloom_make_fn_cache(batch->builder.env.context);
+	fcinfo->flinfo->fn_extra = batch->fn_cache;
+}
+
 /* Hash the first key, and record its type. */
 static uint64
 hash_first_key(FunctionCallInfo fcinfo, BfBuilder *builder)
@@ -235,8 +248,11 @@ Datum
 bloom_agg_key_transfn(PG_FUNCTION_ARGS)
 {
 	Datum		state = get_row_filter(fcinfo);
+	PgBloomBatch *batch = pgbloom_expanded_batch(state);
 
-	add_key(fcinfo, pgbloom_expanded_batch(state));
+	if (fcinfo->flinfo->fn_expr == NULL)
+		take_cache_from_state(fcinfo, batch);
+	add_key(fcinfo, batch);
 	return state;
 }
 
