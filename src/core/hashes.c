@@ -76,6 +76,35 @@ add_scattered(BfBuilder *b)
 	return BF_OK;
 }
 
+/* Is this a new layer, which is likely to take as many keys? */
+static bool
+may_take_all(const BfBuilder *b)
+{
+	const BfBuildLayer *layer = &b->layers[0];
+
+	return b->nlayers == 1 && layer->bits_set == 0 && b->nexclusions == 0 &&
+		b->nhashes <= layer->geometry.capacity;
+}
+
+/*
+ * Add all collected hashes to a new layer in ascending order, for which no
+ * block comes from memory twice.  Returns false and leaves the layer empty if
+ * it is over full then.
+ */
+static bool
+add_ascending(BfBuilder *b)
+{
+	BfBuildLayer *layer = &b->layers[0];
+
+	layer->bits_set = bf_bits_add_all(&b->env.interrupts, &layer->geometry,
+									  layer->bits, b->hashes, b->nhashes);
+	if (layer->bits_set <= layer->bits_full)
+		return true;
+	memset(layer->bits, 0, bf_geometry_size(&layer->geometry));
+	layer->bits_set = 0;
+	return false;
+}
+
 /*
  * Add all collected hashes to the layers, of which there is at least one, and
  * forget them.
@@ -83,16 +112,16 @@ add_scattered(BfBuilder *b)
  * The list is ascending, so neighbours belong to neighbouring blocks.  In this
  * order, hashes would fill a layer without room for all of them block by block,
  * with a rate far above the one it is made for.  So they are added in another
- * order, unless the last layer takes all of them in any order.
+ * order, unless one layer takes all of them: then the order does not matter.
  */
 BfStatus
 bf_builder_flush_hashes(BfBuilder *b)
 {
-	BfStatus	status;
+	BfStatus	status = BF_OK;
 
 	if (bf_build_layer_has_room(&b->layers[b->nlayers - 1], b->nhashes))
 		status = bf_build_layers_add_all(b, b->hashes, b->nhashes);
-	else
+	else if (!may_take_all(b) || !add_ascending(b))
 		status = add_scattered(b);
 	if (status == BF_OK)
 		bf_builder_free_hashes(b);

@@ -1721,6 +1721,85 @@ test_keep_hashes(void)
 	}
 }
 
+/*
+ * Hashes of which each sets k bits in a layer that none before it has set,
+ * until a full layer has too few bits for the last 50 of them.
+ */
+static size_t
+colliding_with_none(const BfGeometry *geometry, uint64_t *hashes)
+{
+	size_t		size = bf_geometry_size(geometry);
+	uint8_t    *bits = calloc(2, size);
+	uint64_t	set = 0;
+	uint64_t	i;
+	size_t		n = 0;
+
+	for (i = 0; set < bf_geometry_full(geometry) + 50 * geometry->k; i++)
+	{
+		uint64_t	hash = key(i, 8);
+
+		memcpy(bits + size, bits, size);
+		if (bf_bits_add(geometry, bits, hash) == geometry->k)
+		{
+			hashes[n++] = hash;
+			set += geometry->k;
+		}
+		else
+			memcpy(bits, bits + size, size);
+	}
+	free(bits);
+	return n;
+}
+
+/*
+ * A list with no more hashes than the capacity of a layer, whose bits it cannot
+ * take.  They are tried in ascending order, and then added in another one.
+ */
+static void
+test_over_full_list(void)
+{
+	uint64_t	hashes[1000];
+	TestEnv		env;
+	BfBuilder	b;
+	BfGeometry	geometry;
+	size_t		n,
+				i;
+	size_t		left = 0;
+	size_t		left_low = 0;
+	size_t		size;
+
+	bf_geometry_for(0.01, LENGTH(hashes), &geometry);
+	n = colliding_with_none(&geometry, hashes);
+	CHECK(n <= geometry.capacity, "%zu hashes", n);
+
+	start(&b, &env, 0.01, LENGTH(hashes));
+	bf_builder_keep_hashes(&b);
+	add_list(&b, hashes, n);
+	CHECK(b.nlayers == 0 && b.nhashes == n, "%d layers", b.nlayers);
+	bf_builder_end_keep(&b);
+	CHECK(bf_builder_plan(&b, &size) == BF_OK, "plan");
+	CHECK(b.nlayers == 2, "%d layers", b.nlayers);
+	CHECK(b.layers[0].bits_set <= b.layers[0].bits_full,
+		  "%llu bits set of %llu", (unsigned long long) b.layers[0].bits_set,
+		  (unsigned long long) b.layers[0].bits_full);
+	CHECK(b.layers[0].bits_set ==
+		  bf_bitmap_count(b.layers[0].bits, bf_geometry_size(&geometry)),
+		  "bits are counted");
+	for (i = 0; i < n; i++)
+	{
+		CHECK(bf_builder_contains(&b, hashes[i]), "hash %zu is lost", i);
+		if (!bf_bits_contain(&geometry, b.layers[0].bits, hashes[i]))
+		{
+			left++;
+			left_low += hashes[i] >> 63 == 0;
+		}
+	}
+	CHECK(left_low > 10 && left - left_low > 10,
+		  "of %zu in the second layer, %zu are of the lower half", left,
+		  left_low);
+	finish(&b, &env);
+}
+
 int
 main(void)
 {
@@ -1734,6 +1813,7 @@ main(void)
 			test_unsized_limit);
 	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
 	tap_run("a partial filter keeps hashes", test_keep_hashes);
+	tap_run("a list whose bits a layer cannot take", test_over_full_list);
 	tap_run("a filter that is going to be made compact", test_compact_at_end);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
