@@ -96,6 +96,11 @@
 #define PGBLOOM_MODIFY_IN_PLACE
 #endif
 
+/* 15 copies the result of an aggregate, unless it is a chunk of memory there. */
+#if PG_VERSION_NUM < 160000
+#define PGBLOOM_COPIES_RESULTS
+#endif
+
 /* Index access methods that hold no row pointers leave HOT updates alone. */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_AM_SUMMARIZING .amsummarizing = true,

@@ -360,12 +360,13 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
 static Datum
 finish(FunctionCallInfo fcinfo, BfBuilder *builder)
 {
-	Bloom	   *result;
+	Bloom	   *image;
+	Datum		result;
 
 	result = pgbloom_agg_result(fcinfo, builder,
-								builder->params.expected == 0);
-	warn_of_growth(fcinfo, result);
-	PG_RETURN_BLOOM_P(result);
+								builder->params.expected == 0, &image);
+	warn_of_growth(fcinfo, image);
+	return result;
 }
 
 /*

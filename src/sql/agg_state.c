@@ -21,6 +21,7 @@
 #include "sql/agg_state.h"
 
 #include "nodes/execnodes.h"
+#include "utils/expandeddatum.h"
 
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
@@ -115,39 +116,89 @@ pgbloom_agg_batch(PgBloomAggState *state)
 	return &state->batch;
 }
 
-/*
- * Write a builder as a value that is part of its memory, if that is possible:
- * it is valid as long as the state is neither changed nor freed.
- */
-static Bloom *
-get_image(BfBuilder *builder)
+#ifdef PGBLOOM_COPIES_RESULTS
+/* An image that is part of a state, as an expanded object. */
+typedef struct ImageObject
 {
-	size_t		size;
-	uint8_t    *image;
-	Bloom	   *value;
+	ExpandedObjectHeader header;
+	const Bloom *image;
+} ImageObject;
 
-	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
-	image = bf_builder_write_in_place(builder, VARHDRSZ);
-	if (image == NULL)
-		return pgbloom_result(builder, false);
-	value = (Bloom *) (image - VARHDRSZ);
-	Assert(value == (Bloom *) MAXALIGN(value));
-	SET_VARSIZE(value, VARHDRSZ + size);
-	return value;
+static Size
+get_image_size(ExpandedObjectHeader *header)
+{
+	return VARSIZE(((ImageObject *) header)->image);
+}
+
+static void
+copy_image(ExpandedObjectHeader *header, void *result, Size size)
+{
+	memcpy(result, ((ImageObject *) header)->image, size);
+}
+
+static const ExpandedObjectMethods image_methods = {get_image_size, copy_image};
+#endif
+
+/*
+ * An image that is part of a state, as the result of a function.  Where the
+ * executor would copy it, a pointer to an expanded object is copied instead,
+ * and the image only into the row that the result becomes part of.
+ */
+static Datum
+image_datum(const Bloom *image)
+{
+#ifdef PGBLOOM_COPIES_RESULTS
+	ImageObject *object = palloc(sizeof(*object));
+	void	   *pointer = palloc(EXPANDED_POINTER_SIZE);
+
+	EOH_init_header(&object->header, &image_methods, CurrentMemoryContext);
+	object->image = image;
+	memcpy(pointer, object->header.eoh_ro_ptr, EXPANDED_POINTER_SIZE);
+	return PointerGetDatum(pointer);
+#else
+	return PointerGetDatum(image);
+#endif
 }
 
 /*
- * The result of a final function.  That of an ordinary aggregate is used before
- * the state goes away; a window frame may add to the state before that.
+ * Write a builder as a value.  It is part of the builder's memory, if that is
+ * possible, and valid as long as the state is neither changed nor freed.  Sets
+ * *image to the value itself.
  */
-Bloom *
-pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder, bool compact)
+static Datum
+get_image(BfBuilder *builder, Bloom **image)
+{
+	size_t		size;
+	uint8_t    *in_place;
+
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	in_place = bf_builder_write_in_place(builder, VARHDRSZ);
+	if (in_place == NULL)
+	{
+		*image = pgbloom_result(builder, false);
+		return PointerGetDatum(*image);
+	}
+	*image = (Bloom *) (in_place - VARHDRSZ);
+	Assert(*image == (Bloom *) MAXALIGN(*image));
+	SET_VARSIZE(*image, VARHDRSZ + size);
+	return image_datum(*image);
+}
+
+/*
+ * The result of a final function, and in *image the value itself.  The result
+ * of an ordinary aggregate is used before the state goes away; a window frame
+ * may add to the state before that.
+ */
+Datum
+pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder, bool compact,
+				   Bloom **image)
 {
 	bf_builder_end_keep(builder);
-	if (compact ||
-		AggCheckCallContext(fcinfo, NULL) != AGG_CONTEXT_AGGREGATE)
-		return pgbloom_result(builder, compact);
-	return get_image(builder);
+	if (!compact &&
+		AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_AGGREGATE)
+		return get_image(builder, image);
+	*image = pgbloom_result(builder, compact);
+	return PointerGetDatum(*image);
 }
 
 /*
@@ -161,10 +212,11 @@ Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
 	PgBloomAggState *state;
+	Bloom	   *image;
 
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
-	PG_RETURN_BYTEA_P(get_image(pgbloom_batch_builder(pgbloom_agg_batch(state))));
+	return get_image(pgbloom_batch_builder(pgbloom_agg_batch(state)), &image);
 }
 
 /*

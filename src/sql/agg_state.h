@@ -43,8 +43,8 @@ extern Datum pgbloom_agg_combine(FunctionCallInfo fcinfo,
 extern void pgbloom_agg_merge(BfBuilder *builder, const BfView *view);
 extern BfBuilder *pgbloom_agg_result_builder(FunctionCallInfo fcinfo,
 											 BfBuilder *copy);
-extern Bloom *pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder,
-								 bool compact);
+extern Datum pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder,
+								bool compact, Bloom **image);
 extern Bloom *pgbloom_agg_empty_filter(void);
 
 /* The state of type internal in an argument, or NULL. */

@@ -82,13 +82,14 @@ bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	BfBuilder	copy;
 	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
-	Bloom	   *result;
+	Bloom	   *image;
+	Datum		result;
 
 	if (builder == NULL)
 		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	result = pgbloom_agg_result(fcinfo, builder, false);
-	warn_of_rate(fcinfo, result);
-	PG_RETURN_BLOOM_P(result);
+	result = pgbloom_agg_result(fcinfo, builder, false, &image);
+	warn_of_rate(fcinfo, image);
+	return result;
 }
 
 /*
