@@ -49,7 +49,8 @@ def main():
             section.text('**This section stopped before its end.**')
         results['sections'].append({
             'name': module.__name__, 'title': module.TITLE, 'seconds': round(time.monotonic() - section_began),
-            'load': [arguments.load, load, os.getloadavg()[0]], 'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
+            'load': [arguments.load, load, os.getloadavg()[0]],
+            'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
     for section in results['sections']:

@@ -194,8 +194,8 @@ def jobs(scenarios, machine):
 
 
 def load_average(measured):
-    return '; load average of the minute before the command %.2f, before this part %.2f, at its end %.2f' % \
-        tuple(measured['load']) if 'load' in measured else ''
+    return '; load average of the minute before the command %.2f, before this part %.2f, at its end %.2f' % tuple(
+        measured['load'])
 
 
 def shortened(plan):

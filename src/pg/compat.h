@@ -96,7 +96,10 @@
 #define PGBLOOM_MODIFY_IN_PLACE
 #endif
 
-/* 15 copies the result of an aggregate, unless it is a chunk of memory there. */
+/*
+ * 15 copies the result of an aggregate, unless it was allocated in the current
+ * memory context.
+ */
 #if PG_VERSION_NUM < 160000
 #define PGBLOOM_COPIES_RESULTS
 #endif
