@@ -19,6 +19,7 @@
 #include "bf.h"
 
 #define HUGE_PAGE	((size_t) 2 << 20)
+#define CACHE_LINE	64
 
 /* Whether memory is taken in huge pages; else in those of 4 KiB. */
 static bool huge_pages;
@@ -53,10 +54,14 @@ bench_alloc(size_t size)
 	return aligned;
 }
 
+/* The pointer may also be one to the first huge page. */
 static inline void
 bench_free(void *pointer)
 {
-	munmap(((uint8_t **) pointer)[-2], ((size_t *) pointer)[-1]);
+	uint8_t    *aligned = pointer;
+
+	aligned -= (uintptr_t) aligned % HUGE_PAGE;
+	munmap(((uint8_t **) aligned)[-2], ((size_t *) aligned)[-1]);
 }
 
 static inline void *
@@ -100,7 +105,11 @@ add(BfBuilder *b, uint64_t hash)
 		fail("bf_builder_add failed");
 }
 
-/* The image of a builder; view->image is to be freed. */
+/*
+ * The image of a builder; view->image is to be freed.  The blocks of a filter
+ * with one layer begin where a cache line does, as those of stored filters do
+ * when they are read into memory.
+ */
 static inline void
 finish(BfBuilder *b, bool compact, BfView *view)
 {
@@ -119,7 +128,8 @@ finish(BfBuilder *b, bool compact, BfView *view)
 	}
 	if (bf_builder_plan(b, &size) != BF_OK)
 		fail("bf_builder_plan failed");
-	image = bench_alloc(size);
+	image = bench_alloc(size + CACHE_LINE);
+	image += CACHE_LINE - bf_header_size(&b->params, 1) % CACHE_LINE;
 	bf_builder_write(b, image);
 	if (bf_open(image, size, view) != BF_OK)
 		fail("bf_open failed");

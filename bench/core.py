@@ -33,7 +33,8 @@ def run(bench, section):
         rows of a scan do: ns of CPU time per key with that work, in filters of p = %g that hold what they are made for.
         The floor reads one random cache line of as much memory in the same loop. The standard filter has the same bits
         and spreads k = 7 positions over all of them. A filter has at most 512 MiB, so 1 GiB is two, and each key goes
-        to one. In brackets: the ratio to the floor.''' % FPP)
+        to one. Blocks begin where cache lines do, as those of a stored filter that is read into memory. In brackets:
+        the ratio to the floor.''' % FPP)
     section.code('sh', 'bench/core %g %d %d SIZE-IN-KIB...' % (FPP, bench.rounds, keys))
     for pages in ('4 KiB', 'huge'):
         section.text('**Pages of 4 KiB**' if pages == '4 KiB' else '**Huge pages** (`madvise`)')

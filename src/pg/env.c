@@ -15,6 +15,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+/* Since Linux 6.1; older systems reject it. */
+#if defined(__linux__) && !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE	25
+#endif
+
 /* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
 #define MIN_HUGE		((size_t) 4 << 20)
 
@@ -39,6 +44,28 @@ pgbloom_prefer_huge_pages(void *memory, size_t size)
 	(void) size;
 #endif
 	return memory;
+}
+
+/*
+ * Move memory that is in use into huge pages.  The system does so at once and
+ * in place, in about the time of a copy, or not at all.
+ */
+void
+pgbloom_move_to_huge_pages(const void *memory, size_t size)
+{
+#ifdef MADV_COLLAPSE
+	if (size >= MIN_HUGE)
+	{
+		uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
+		uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
+		uintptr_t	end = TYPEALIGN(page_size, (uintptr_t) memory + size);
+
+		(void) madvise((void *) start, end - start, MADV_COLLAPSE);
+	}
+#else
+	(void) memory;
+	(void) size;
+#endif
 }
 
 static void *

@@ -145,6 +145,7 @@ pgbloom_probe_close(PgBloomProbe *probe)
 /* env.c */
 extern BfEnv pgbloom_env(MemoryContext context);
 extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
+extern void pgbloom_move_to_huge_pages(const void *memory, size_t size);
 
 /* encoding.c */
 extern char *pgbloom_convert(const char *string, size_t length,

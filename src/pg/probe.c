@@ -13,6 +13,13 @@
 #include "access/detoast.h"
 
 /*
+ * A probe of a filter that is far larger than the caches costs about as much
+ * less in huge pages as moving so many bytes there.  It is moved when its
+ * probes would have paid for that (ski rental, see stored.c).
+ */
+#define MOVE_BYTES		256
+
+/*
  * View of an inline filter.  Memory at its address may hold another value in
  * the next call, but a view depends on nothing but address, size and header.
  */
@@ -20,6 +27,7 @@ struct PgBloomInlineCache
 {
 	BfView		view;
 	const uint8_t *image;		/* NULL: the view is not valid */
+	uint64		probes;			/* since the image was opened */
 	size_t		header_size;
 	uint8_t		header[BF_MAX_HEADER];	/* copy of that of the image */
 };
@@ -40,13 +48,18 @@ open_inline(FunctionCallInfo fcinfo, const struct varlena *value,
 	probe->view = view;
 	if (cache->image == image && view->size == VARSIZE_ANY_EXHDR(value) &&
 		memcmp(image, cache->header, cache->header_size) == 0)
+	{
+		if (++cache->probes == view->size / MOVE_BYTES)
+			pgbloom_move_to_huge_pages(image, view->size);
 		return;
+	}
 
 	cache->image = NULL;
 	pgbloom_open(value, view);
 	cache->header_size = bf_header_size(&view->params, view->nlayers);
 	memcpy(cache->header, image, cache->header_size);
 	cache->image = image;
+	cache->probes = 0;
 }
 
 /* Prepare to probe a filter argument. */

@@ -171,22 +171,31 @@ evict_oldest(PgBloomStoredCache *cache, bool detoasted)
 	return oldest;
 }
 
+/* Fetch length bytes of the stored filter that is probed, from at on. */
+static void
+fetch_slice(PgBloomProbe *probe, size_t at, size_t length,
+			struct varlena *slice)
+{
+	struct varatt_external pointer;
+
+	VARATT_EXTERNAL_GET_POINTER(pointer, probe->stored);
+	if (probe->toast == NULL)
+		probe->toast = table_open(pointer.va_toastrelid, AccessShareLock);
+	SET_VARSIZE(slice, VARHDRSZ + length);
+	table_relation_fetch_toast_slice(probe->toast, pointer.va_valueid,
+									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
+									 (int32) at, (int32) length, slice);
+}
+
 /* Read a slice of the stored filter that is probed. */
 static const uint8_t *
 read_slice(void *context, size_t at, size_t length)
 {
 	PgBloomProbe *probe = context;
 	struct varlena *slice = (struct varlena *) probe->cache->slice;
-	struct varatt_external pointer;
 
-	VARATT_EXTERNAL_GET_POINTER(pointer, probe->stored);
-	if (probe->toast == NULL)
-		probe->toast = table_open(pointer.va_toastrelid, AccessShareLock);
 	probe->cache->run_cost += SLICE_COST;
-	SET_VARSIZE(slice, VARHDRSZ + length);
-	table_relation_fetch_toast_slice(probe->toast, pointer.va_valueid,
-									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
-									 (int32) at, (int32) length, slice);
+	fetch_slice(probe, at, length, slice);
 	return (const uint8_t *) VARDATA(slice);
 }
 
@@ -203,6 +212,26 @@ is_sliceable(const struct varlena *value)
 	size = VARATT_EXTERNAL_GET_EXTSIZE(pointer);
 	return size + VARHDRSZ == (size_t) pointer.va_rawsize &&	/* plain */
 		size >= MIN_SLICED_SIZE;
+}
+
+/*
+ * Read the whole value of a filter whose header is open.  Its blocks begin
+ * where a cache line does, so that those of 512 bits are one line each, and
+ * large ones are in huge pages.  detoast_attr() would choose neither.
+ */
+static struct varlena *
+read_aligned(PgBloomProbe *probe, Size size)
+{
+	const BfView *view = probe->view;
+	Size		front = VARHDRSZ + bf_header_size(&view->params, view->nlayers);
+	char	   *memory = MemoryContextAllocHuge(CurrentMemoryContext,
+												size + PG_CACHE_LINE_SIZE);
+	char	   *blocks = (char *) TYPEALIGN(PG_CACHE_LINE_SIZE, memory + front);
+	struct varlena *value = (struct varlena *) (blocks - front);
+
+	pgbloom_prefer_huge_pages(value, size);
+	fetch_slice(probe, 0, size - VARHDRSZ, value);
+	return value;
 }
 
 /* Fill in an entry with the header or the whole value, and open that. */
@@ -230,7 +259,8 @@ read_entry(PgBloomProbe *probe, CacheEntry *entry, bool sliced)
 	{
 		while (cache->total > 0 && cache->total + entry->size > cache->limit)
 			evict_oldest(cache, true);
-		entry->detoasted = detoast_attr(entry->key);
+		entry->detoasted = is_sliceable(probe->stored) ?
+			read_aligned(probe, entry->size) : detoast_attr(entry->key);
 		pgbloom_open(entry->detoasted, view);
 	}
 }
