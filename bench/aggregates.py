@@ -77,8 +77,8 @@ def parallel_memory(bench, section, aggregate):
 def unite(bench, section):
     program = bench.compile('union')
     expected, unions = bench.scale(1_000_000, 50_000), bench.scale(1000, 100)
-    output = subprocess.run([program, str(bench.rounds), str(expected), str(unions)], check=True,
-                            stdout=subprocess.PIPE, universal_newlines=True).stdout
+    command = [program, str(bench.rounds), str(expected), str(unions)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
     series = collections.defaultdict(list)
     for line in output.splitlines():
         what, _, ns = line.split('\t')
@@ -87,7 +87,7 @@ def unite(bench, section):
                  'many words takes %.0f µs.' % ('{:,}'.format(expected),
                                                 *(statistics.median(series[what]) / 1000 for what in ('union', 'or'))))
     section.code('sh', 'bench/union %d %d %d' % (bench.rounds, expected, unions))
-    section.target('union', series['union'], series['or'])
+    section.target('union', series['union'], series['or'], profile=command)
 
 
 def peak_memory(bench, sql):

@@ -23,6 +23,8 @@ from targets import is_met
 # Seconds. CPU is user and system time of the process that did the work and of those it made do it.
 Timing = collections.namedtuple('Timing', 'wall cpu')
 
+PERF_RECORD = ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '997', '-o']
+
 
 def log(text, end='\n'):
     print(text, end=end, file=sys.stderr, flush=True)
@@ -291,7 +293,7 @@ class Section:
     def target(self, key, series, to, measure='cpu', profile=None):
         """Hold a target of targets.py against rounds: Timings, or plain numbers.
 
-        `profile`, (session, SQL), is run under perf if the target is missed."""
+        `profile`, (session, SQL) or the command line of a program, is run under perf if the target is missed."""
         if None in series or None in to:
             ratios = None
         elif isinstance(series[0], Timing):
@@ -300,7 +302,8 @@ class Section:
             ratios = median_ratio(series, to)
         self.targets.append({'key': key, 'ratios': ratios})
         if profile is not None and not is_met(key, ratios):
-            self.profiles.append({'key': key, 'symbols': top_symbols(*profile)})
+            symbols = top_symbols_of(profile) if isinstance(profile, list) else top_symbols(*profile)
+            self.profiles.append({'key': key, 'symbols': symbols})
 
     def plan(self, title, session, sql, expected):
         """Keep a query's plan for the report; it has to match each of some regular expressions to be the one meant."""
@@ -320,16 +323,30 @@ def top_symbols(session, sql):
     if shutil.which('perf') is None:
         return []
     with tempfile.NamedTemporaryFile() as file:
-        perf = subprocess.Popen(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '997', '-p', str(session.pid),
-                                 '-o', file.name], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        perf = subprocess.Popen([*PERF_RECORD, file.name, '-p', str(session.pid)],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(0.5)
         with contextlib.suppress(psycopg2.errors.QueryCanceled):
             session.execute(sql)
         perf.send_signal(2)
         perf.wait()
-        report = subprocess.run(
-            ['perf', 'report', '-q', '--stdio', '--sort', 'symbol,dso', '-t', '\t', '-i', file.name],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+        return symbols_in(file.name)
+
+
+def top_symbols_of(command):
+    """The same of a program."""
+    if shutil.which('perf') is None:
+        return []
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run([*PERF_RECORD, file.name, '--', *command],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return symbols_in(file.name)
+
+
+def symbols_in(path):
+    """What perf has recorded in a file."""
+    report = subprocess.run(['perf', 'report', '-q', '--stdio', '--sort', 'symbol,dso', '-t', '\t', '-i', path],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
     shares = collections.Counter()
     for line in report.stdout.splitlines():
         fields = [field.strip() for field in line.split('\t')]
