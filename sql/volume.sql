@@ -84,7 +84,18 @@ SELECT count(*) AS parts, bool_and(a.t::bytea = g.t::bytea AND a.b::bytea = g.b:
 FROM added a JOIN (SELECT (n - 1) / 1000 AS part, bloom_agg(t, 0.01, 1000) AS t, bloom_agg(b, 0.01, 1000) AS b FROM volume
   WHERE n <= 100000 GROUP BY (n - 1) / 1000) g USING (part);
 DROP AGGREGATE add_all(anyelement);
-DROP TABLE volume, serial, self_sized, parts, added;
+
+-- A filter of more than 4 MB, which is probed in huge pages if the system has
+-- them: read into them when it is stored, moved there between two probes when
+-- it is in memory.
+CREATE TABLE large AS SELECT bloom_agg(b, 0.01, 4000000) AS f FROM volume;
+SELECT count(*) AS tested, count(*) FILTER (WHERE NOT (SELECT f FROM large) @> b) AS lost_stored,
+  count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(f) FROM large) @> b) AS lost,
+  count(*) FILTER (WHERE (SELECT f FROM large) @> -b) < 1000 AS few_others_stored,
+  count(*) FILTER (WHERE (SELECT bloom_union_agg(f) FROM large) @> -b) < 1000 AS few_others
+FROM volume;
+SELECT bytes > 4 * 1024 * 1024 AS large, layers FROM large, bloom_info(f);
+DROP TABLE volume, serial, self_sized, parts, added, large;
 
 --
 -- The rate: false positives are at most 1.1 times as many as requested plus

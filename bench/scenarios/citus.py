@@ -65,7 +65,7 @@ def make_tables(job, session, rows, distinct):
                     [max(100, distinct // 100)])
     session.execute('CREATE TABLE filters (name text PRIMARY KEY, f bloom NOT NULL)')
     session.execute("SELECT create_reference_table('filters')")
-    # The first form would set the hint bits of all rows and connect to the shards for the others.
+    # Or else the form that is measured first sets the hint bits of all rows, and connects to the shards.
     session.execute('VACUUM ANALYZE')
     session.execute('SELECT count(url) FROM visits')
 

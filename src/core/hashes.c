@@ -87,9 +87,9 @@ may_take_all(const BfBuilder *b)
 }
 
 /*
- * Add all collected hashes to a new layer in ascending order, in which
- * each block comes from memory only once.  Returns false and leaves the layer empty if
- * it is over full then.
+ * Add all collected hashes to a new layer in ascending order, in which each
+ * block comes from memory only once.  Returns false and leaves the layer empty
+ * if it is over full then.
  */
 static bool
 add_ascending(BfBuilder *b)

@@ -16,12 +16,26 @@
 #include "utils/memutils.h"
 
 /* Since Linux 6.1; older systems reject it. */
-#if defined(__linux__) && !defined(MADV_COLLAPSE)
+#if defined(MADV_HUGEPAGE) && !defined(MADV_COLLAPSE)
 #define MADV_COLLAPSE	25
 #endif
 
 /* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
 #define MIN_HUGE		((size_t) 4 << 20)
+
+#ifdef MADV_HUGEPAGE
+/* Advise the system on the pages of large memory. */
+static void
+advise(const void *memory, size_t size, int advice)
+{
+	uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
+	uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
+	uintptr_t	end = (uintptr_t) memory + size;
+
+	if (size >= MIN_HUGE)
+		(void) madvise((void *) start, end - start, advice);
+}
+#endif
 
 /*
  * Ask the system for huge pages.  Probes go to random places of a filter; with
@@ -32,14 +46,8 @@ void *
 pgbloom_prefer_huge_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	if (memory != NULL && size >= MIN_HUGE)
-	{
-		uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
-		uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
-		uintptr_t	end = (uintptr_t) memory + size;
-
-		(void) madvise((void *) start, end - start, MADV_HUGEPAGE);
-	}
+	if (memory != NULL)
+		advise(memory, size, MADV_HUGEPAGE);
 #else
 	(void) size;
 #endif
@@ -54,14 +62,7 @@ void
 pgbloom_move_to_huge_pages(const void *memory, size_t size)
 {
 #ifdef MADV_COLLAPSE
-	if (size >= MIN_HUGE)
-	{
-		uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
-		uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
-		uintptr_t	end = TYPEALIGN(page_size, (uintptr_t) memory + size);
-
-		(void) madvise((void *) start, end - start, MADV_COLLAPSE);
-	}
+	advise(memory, size, MADV_COLLAPSE);
 #else
 	(void) memory;
 	(void) size;

@@ -224,8 +224,7 @@ read_aligned(PgBloomProbe *probe, Size size)
 {
 	const BfView *view = probe->view;
 	Size		front = VARHDRSZ + bf_header_size(&view->params, view->nlayers);
-	char	   *memory = MemoryContextAllocHuge(CurrentMemoryContext,
-												size + PG_CACHE_LINE_SIZE);
+	char	   *memory = palloc(size + PG_CACHE_LINE_SIZE);
 	char	   *blocks = (char *) TYPEALIGN(PG_CACHE_LINE_SIZE, memory + front);
 	struct varlena *value = (struct varlena *) (blocks - front);
 
