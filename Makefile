@@ -1,16 +1,23 @@
-# bloomfilter: a Bloom filter type for PostgreSQL
+# bloomfilter: Bloom filters for PostgreSQL
 #
-#   make, make install, make installcheck      with the pg_config in PATH,
-#   make PG_CONFIG=/path/to/pg_config ...      or with another one
+#   make, make install                      with the pg_config in PATH,
+#   make PG_CONFIG=/path/to/pg_config ...   or with another one
 #
-# scripts/check runs all tests against a throwaway server.
+# Tests, when it is installed:
+#   make installcheck                       by a running server
+#   make prove_installcheck                 by servers that the tests start
+# and without PostgreSQL:
+#   make unit                               the core's programs
+#   make fuzz                               the fuzz targets on their corpus
+#
+# scripts/check runs them all, and needs no running server.
 
 EXTENSION = bloomfilter
 DATA = $(wildcard bloomfilter--*.sql)
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/pg/*.c \
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/key/*.c src/filter/*.c \
 	src/sql/*.c src/join/*.c src/index/*.c src/*.c)))
 
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" \
@@ -26,13 +33,15 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
 # For tests in test/tap: allocations that can be made to fail, indirect TOAST
-# pointers, an FmgrInfo that is used again after an error, and an aggregate that
-# calls the functions of another one.
+# pointers, an FmgrInfo that is used again after an error, an aggregate that
+# calls the functions of another one, and settings of a later PostgreSQL; in a
+# library of its own, a callback that executes a statement before the commit.
 ifdef FAIL_ALLOC
-OBJS += $(addprefix test/fault/,fn_extra.o fail_alloc.o indirect.o \
-	wrapped_agg.o)
+OBJS += $(addprefix test/fault/,core_setting.o fn_extra.o fail_alloc.o \
+	indirect.o wrapped_agg.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
-	MemoryContextAllocZero MemoryContextAllocExtended)
+	MemoryContextAllocZero MemoryContextAllocExtended MemoryContextAllocHuge \
+	ProcessInterrupts pgbloom_env)
 endif
 
 # "make installcheck REGRESS_LARGE=1" also runs the tests of millions of keys,
@@ -40,16 +49,92 @@ endif
 LARGE_TESTS = group overfull volume
 REGRESS = $(filter-out $(if $(REGRESS_LARGE),,$(LARGE_TESTS)), \
 	$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
-REGRESS_OPTS = --inputdir=. --load-extension=bloomfilter
+# Databases of the tests have an encoding and a locale of their own, whatever
+# those of the server are.
+DATABASE_OPTS = --load-extension=bloomfilter --encoding=UTF8 --no-locale
+REGRESS_OPTS = $(DATABASE_OPTS)
+
+ISOLATION = $(patsubst test/isolation/specs/%.spec,%, \
+	$(sort $(wildcard test/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir=test/isolation $(DATABASE_OPTS)
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(wildcard $(PGXS)),)
+$(error $(PG_CONFIG) names no PostgreSQL for which extensions can be built. \
+	Install the package postgresql-server-dev-NN (Debian, Ubuntu) or \
+	postgresqlNN-devel (Red Hat), or set PG_CONFIG=/path/to/pg_config)
+endif
 include $(PGXS)
 
-$(OBJS): $(wildcard src/*/*.h)
+ifdef FAIL_ALLOC
+all: test/fault/before_commit$(DLSUFFIX)
+endif
 
-# The names of the regression tests, for scripts/check.
+ifeq ($(filter %clean %check list-regress,$(MAKECMDGOALS)),)
+hash := \#
+ifneq ($(shell echo '$(hash)include <xxhash.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo found),found)
+$(error xxhash.h is missing. Install the package libxxhash-dev (Debian, \
+	Ubuntu), xxhash-devel (Red Hat) or xxhash (macOS))
+endif
+endif
+
+$(OBJS): $(wildcard src/*.h src/*/*.h)
+
+# By this link, an ordinary user can set local_preload_libraries = bloomfilter.
+plugin = $(DESTDIR)$(pkglibdir)/plugins/bloomfilter$(DLSUFFIX)
+
+install: install-plugin
+uninstall: uninstall-plugin
+
+install-plugin:
+	$(MKDIR_P) '$(dir $(plugin))'
+	ln -sf ../bloomfilter$(DLSUFFIX) '$(plugin)'
+
+uninstall-plugin:
+	rm -f '$(plugin)'
+
+# PROVE_TESTS=test/tap/NAME.pl runs one of them.
+PROVE_TESTS ?= test/tap/*.pl
+prove_installcheck:
+	$(prove_installcheck)
+
+# Programs of the core alone.
+CORE_OUT = tmp_core
+CORE_FLAGS = -O2
+EXTRA_CLEAN = $(CORE_OUT)
+core_cc = $(CC) -std=c11 -Wall -Wextra -Wpedantic -Werror $(CORE_FLAGS) -Isrc/core
+core_objs = $(patsubst src/core/%.c,$(CORE_OUT)/core/%.o,$(wildcard src/core/*.c))
+unit_programs = $(patsubst test/unit/%.c,$(CORE_OUT)/%,$(sort $(wildcard test/unit/test_*.c)))
+fuzz_programs = $(patsubst test/fuzz/%.c,$(CORE_OUT)/%,$(sort $(wildcard test/fuzz/fuzz_*.c)))
+# What gives input to a fuzz target: files, or -fsanitize=fuzzer.
+FUZZ_MAIN = test/fuzz/replay.c
+PYTHON ?= python3
+
+$(CORE_OUT)/core/%.o: src/core/%.c $(wildcard src/core/*.h)
+	@$(MKDIR_P) $(@D)
+	$(core_cc) -c -o $@ $<
+
+$(CORE_OUT)/test_%: test/unit/test_%.c $(wildcard test/*.h test/unit/*.h) $(core_objs)
+	$(core_cc) -o $@ $< $(core_objs) -lm
+
+$(CORE_OUT)/fuzz_%: test/fuzz/fuzz_%.c $(wildcard test/*.h test/fuzz/*.h) $(core_objs)
+	$(core_cc) -o $@ $< $(FUZZ_MAIN) $(core_objs) -lm
+
+unit: $(unit_programs)
+	cd test/unit && prove --failures --comments --exec '' $(abspath $^)
+
+fuzz-programs: $(fuzz_programs)
+	$(PYTHON) test/fuzz/make_corpus.py $(CORE_OUT)/corpus
+
+fuzz: fuzz-programs
+	set -e; for target in $(fuzz_programs:$(CORE_OUT)/fuzz_%=%); do \
+		echo "fuzz_$$target"; \
+		$(CORE_OUT)/fuzz_$$target $(CORE_OUT)/corpus/$$target/*; done
+
+# The names of the regression tests.
 list-regress:
 	@echo $(REGRESS)
 
-.PHONY: list-regress
+.PHONY: install-plugin uninstall-plugin list-regress prove_installcheck unit \
+	fuzz fuzz-programs

@@ -74,12 +74,14 @@ COMMENT ON CAST (bloom AS bytea) IS 'image of a filter';
 -- Both types are collatable, because the parser drops the COLLATE clause of a
 -- literal whose type is not, and a nondeterministic collation must be rejected.
 --
+-- The library recognizes its types by their input functions.
+--
 
 CREATE TYPE bloom_key;
 
 CREATE FUNCTION bloom_key_in(cstring) RETURNS bloom_key
-	AS 'textin'
-	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_key_in(cstring) IS 'I/O';
 
 CREATE FUNCTION bloom_key_out(bloom_key) RETURNS cstring
@@ -113,8 +115,8 @@ COMMENT ON TYPE bloom_key IS
 CREATE TYPE bloom_keys;
 
 CREATE FUNCTION bloom_keys_in(cstring) RETURNS bloom_keys
-	AS 'textin'
-	LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 1;
+	AS 'MODULE_PATHNAME'
+	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_keys_in(cstring) IS 'I/O';
 
 CREATE FUNCTION bloom_keys_out(bloom_keys) RETURNS cstring
@@ -236,13 +238,7 @@ CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_contains_support(internal) IS
-	'planner support for bloom_contains and bloom_contained_by';
-
-CREATE FUNCTION bloom_contains_hash_support(internal) RETURNS internal
-	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
-COMMENT ON FUNCTION bloom_contains_hash_support(internal) IS
-	'planner support for bloom_contains_hash';
+	'planner support for bloom_contains, bloom_contained_by and bloom_contains_hash';
 
 --
 -- Lookups
@@ -367,34 +363,6 @@ COMMENT ON FUNCTION bloom_new_keys(bloom, bloom_keys) IS
 	'elements that the filter does not contain, each once, as text; NULL elements are skipped';
 
 --
--- Exclusions
---
-
-CREATE FUNCTION bloom_exclude(filter bloom, key anyelement) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_exclude(bloom, anyelement) IS
-	'exclude a key that is a false positive; NULL is ignored';
-
-CREATE FUNCTION bloom_exclude(filter bloom, key bloom_key) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_exclude'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 200;
-COMMENT ON FUNCTION bloom_exclude(bloom, bloom_key) IS
-	'exclude a key that is a false positive; NULL is ignored';
-
-CREATE FUNCTION bloom_exclude_all(filter bloom, keys anyarray) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_exclude_all(bloom, anyarray) IS
-	'exclude all elements that are false positives; NULL is ignored';
-
-CREATE FUNCTION bloom_exclude_all(filter bloom, keys bloom_keys) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_exclude_all'
-	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 500;
-COMMENT ON FUNCTION bloom_exclude_all(bloom, bloom_keys) IS
-	'exclude all elements that are false positives; NULL is ignored';
-
---
 -- Hashes and shards
 --
 
@@ -420,7 +388,7 @@ COMMENT ON FUNCTION bloom_add_hash(bloom, bigint) IS
 CREATE FUNCTION bloom_contains_hash(filter bloom, hash bigint) RETURNS boolean
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
-	SUPPORT bloom_contains_hash_support;
+	SUPPORT bloom_contains_support;
 COMMENT ON FUNCTION bloom_contains_hash(bloom, bigint) IS
 	'bloom_contains for the key of a hash from bloom_hash with the seed of the filter';
 
@@ -456,9 +424,9 @@ COMMENT ON OPERATOR | (bloom, bloom) IS 'union of two filters';
 
 CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME'
-	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS
-	'filter that contains every key that both filters contain';
+	'filter that contains every key that both filters contain; NULL is ignored';
 
 CREATE OPERATOR & (
 	FUNCTION = bloom_intersection,
@@ -565,8 +533,7 @@ CREATE FUNCTION bloom_info(
 	OUT cardinality bigint,
 	OUT current_fpp float8,
 	OUT bytes bigint,
-	OUT over_capacity boolean,
-	OUT excluded int)
+	OUT over_capacity boolean)
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_info(bloom) IS
@@ -602,13 +569,13 @@ CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS
-	'serialization function of all aggregates of bloomfilter';
+	'serialization function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
 	AS 'MODULE_PATHNAME'
 	LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS
-	'deserialization function of all aggregates of bloomfilter';
+	'deserialization function of bloom_agg';
 
 --
 -- Aggregates over keys

@@ -75,8 +75,6 @@ INSERT INTO cases (subject, expression, base, n) VALUES
 	('bloom_add, 12 kB', 'bloom_add({b10k}, a + 10000)', 'a + 1', 100000),
 	('bloom_add_hash, 12 kB', 'bloom_add_hash({b10k}, a)', 'a', 100000),
 	('bloom_try_add, 12 kB', 'bloom_try_add({b10k}, a + 10000)', 'a + 1', 100000),
-	('bloom_exclude, 12 kB', 'bloom_exclude({b10k}, a + 10000)', 'a + 1', 100000),
-	('bloom_exclude_all, 10 keys, 12 kB', 'bloom_exclude_all({b10k}, b)', 'b', 20000),
 	('bloom_agg, bigint', 'bloom_agg(a)', 'count(a)', 1000000),
 	('bloom_agg, bigint, sized', 'bloom_agg(a, 0.01, 1000000)', 'count(a)', 1000000),
 	('bloom_agg, text, sized', 'bloom_agg(u, 0.01, 1000000)', 'count(u)', 1000000),

@@ -7,6 +7,7 @@ import collections
 import re
 
 import joins_analytic
+import joins_generated
 from joins_common import OFF, ON, filter_session, hold, keep_analysis, measure_equal
 from lib import log, median_ratio, settings_text
 from targets import TARGETS
@@ -81,6 +82,8 @@ def run(bench, section):
         joins_analytic.planning(bench, section)
     if bench.wants('analytic'):
         joins_analytic.run(bench, section)
+    if bench.wants('generated'):
+        joins_generated.run(bench, section)
 
 
 def cases(bench):
@@ -173,6 +176,19 @@ def compare(bench, section, case, by_hand):
             if against_hand(automatic, written) > TARGETS['auto by hand'].at_most:
                 keep_analysis(section, 'auto by hand', session, variants, 'on', case.title)
         keep_plans(section, session, case, variants)
+        if case.part == 'spilling':
+            section.facts['rows'] = rows_of_the_join(session, variants)
+
+
+def rows_of_the_join(session, variants):
+    """How many rows are read from the large table, come to the join with filters, and are in its result."""
+    setting, sql = variants['on']
+    session.execute(setting)
+    plan = session.explain(sql, 'ANALYZE, COSTS OFF, TIMING OFF')
+    joined, passed = (int(re.search(r'%s.*?\(actual rows=(\d+)' % node, plan).group(1))
+                      for node in ('Hash Join', 'Seq Scan on urls'))
+    return {'read': passed + int(re.search(r'Rows Removed by Filter: (\d+)', plan).group(1)), 'passed': passed,
+            'joined': joined}
 
 
 def show(section, case, variants):

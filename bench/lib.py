@@ -249,11 +249,13 @@ def as_bytes(size):
 
 
 class Section:
-    """What one section has to say: blocks in the order of the report, targets, and query plans for its end."""
+    """What one section has to say: blocks in the order of the report, targets, query plans for its end, and facts, which
+    are numbers for pictures."""
 
     def __init__(self, bench, name):
         self.bench, self.name = bench, name
         self.blocks, self.targets, self.plans, self.profiles = [], [], [], []
+        self.facts = {}
 
     def text(self, text):
         self.blocks.append({'kind': 'text', 'text': ' '.join(text.split())})

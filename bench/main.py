@@ -29,7 +29,7 @@ def main():
     bench = Bench(arguments.quick, Server(arguments.programs, arguments.socket_dir, arguments.data_dir),
                   arguments.work, arguments.sources)
     bench.parts, bench.forced_rounds = arguments.parts, arguments.rounds
-    bench.plots = os.path.join(arguments.output, 'benchmarks')
+    bench.plots = arguments.output
     os.makedirs(bench.plots, exist_ok=True)
     began = time.monotonic()
     modules = [importlib.import_module(name) for name in SECTIONS if name in arguments.sections]
@@ -50,7 +50,7 @@ def main():
         results['sections'].append({
             'name': module.__name__, 'title': module.TITLE, 'seconds': round(time.monotonic() - section_began),
             'load': [arguments.load, load, os.getloadavg()[0]],
-            'blocks': section.blocks, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
+            'blocks': section.blocks, 'facts': section.facts, 'targets': section.targets, 'profiles': section.profiles, 'plans': section.plans})
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
     for section in results['sections']:

@@ -32,7 +32,7 @@ def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=
     draw(path, (820, 480), [*data, *commands, 'plot ' + ', '.join(parts)])
 
 
-def bars(path, x, values, log_x=False):
+def bars(path, x, values, log_x=False, width=820):
     """Horizontal bars, in the order given: (label, value, whether it is ours)."""
     largest = max(value for _, value, _ in values)
     start = min(value for _, value, _ in values) / 3 if log_x else 0
@@ -50,7 +50,7 @@ def bars(path, x, values, log_x=False):
     commands.append(
         'plot $bars using 2:%s:($3 == 1 ? %s : %s):ytic(1) with boxxyerror lc rgb variable, '
         '$bars using 2:(-$0):4 with labels noenhanced left offset char 0.6,0' % (box, OURS, OTHERS))
-    draw(path, (820, 60 + 34 * len(values) + 30), data + commands)
+    draw(path, (width, 60 + 34 * len(values) + 30), data + commands)
 
 
 def readable(value):

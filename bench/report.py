@@ -1,7 +1,6 @@
 """The report: Markdown from what the sections have measured.
 
-    python3 bench/report.py doc      writes doc/BENCHMARKS.md again from results.json and scenarios.json in
-                                     doc/benchmarks, after doc/benchmarks/notes.md was changed
+    python3 bench/report.py DIR      writes DIR/REPORT.md again from results.json and scenarios.json in DIR
 """
 import datetime
 import json
@@ -104,14 +103,14 @@ def block(item):
         return table(item['header'], item['rows'])
     if item['kind'] == 'code':
         return ['```' + item['language'], item['code'], '```', '']
-    return ['![%s](benchmarks/%s.svg)' % (item['caption'], item['name']), '', '*%s*' % item['caption'], '']
+    return ['![%s](%s.svg)' % (item['caption'], item['name']), '', '*%s*' % item['caption'], '']
 
 
 def details(summary, *lines):
     return ['<details><summary>%s</summary>' % summary, '', *lines, '', '</details>', '']
 
 
-def markdown(results, notes, scenarios):
+def markdown(results, scenarios):
     if results is None:
         return '\n'.join(['# Benchmarks', '', *jobs(scenarios, [])]).rstrip('\n') + '\n'
     run, sections = results['run'], results['sections']
@@ -120,8 +119,7 @@ def markdown(results, notes, scenarios):
         lines += ['**A quick run, on %s rows: it shows that the benchmark works, its figures mean little.**' %
                   '{:,}'.format(run['rows']), '']
     runs = {section['run'] for section in sections}
-    lines += ['Written by `%s` on %s; [bench/README.md](../bench/README.md) tells how, and this file is not edited by '
-              'hand.%s' % (run['command'], run['date'],
+    lines += ['Written by `%s` on %s; bench/README.md tells how.%s' % (run['command'], run['date'],
                            ' Sections are from different runs, which stand below their titles.' if len(runs) > 1
                            else ''),
               'CPU time is user and system time of the server processes that did the work. Variants ran in turns; a '
@@ -129,8 +127,6 @@ def markdown(results, notes, scenarios):
     held = targets_table(sections)
     if held:
         lines += ['## Targets', '', *held]
-    if notes:
-        lines += [notes.strip(), '']
     for section in sections:
         for profile in section['profiles']:
             lines += where_it_goes(profile)
@@ -171,8 +167,8 @@ def jobs(scenarios, machine):
     if not scenarios:
         return []
     lines = ['## Jobs at their real size', '',
-             'The recipes of [COOKBOOK.md](COOKBOOK.md) done by `scripts/scenario`, once each; a wrong result would '
-             'have ended it. Memory is the most that the backend and its parallel workers had at one time, without '
+             'The recipes of doc/COOKBOOK.md done by `scripts/scenario`, once each; a wrong result would have ended '
+             'it. Memory is the most that the backend and its parallel workers had at one time, without '
              'shared_buffers: what each has for itself, and the segments that they share.', '']
     for scenario in scenarios:
         lines += ['### ' + scenario['title'], '',
@@ -213,7 +209,7 @@ def keep_others(results, directory, order):
 
 def add_scenario(directory, scenario):
     """Put what scripts/scenario has measured in the place of what is there of the same job, and keep the others."""
-    os.makedirs(os.path.join(directory, 'benchmarks'), exist_ok=True)
+    os.makedirs(directory, exist_ok=True)
     scenarios = {other['name']: other for other in read_json(directory, 'scenarios') or []}
     scenarios[scenario['name']] = scenario
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'scenarios', 'index')) as file:
@@ -223,7 +219,7 @@ def add_scenario(directory, scenario):
 
 
 def read_json(directory, name):
-    path = os.path.join(directory, 'benchmarks', name + '.json')
+    path = os.path.join(directory, name + '.json')
     if not os.path.exists(path):
         return None
     with open(path, encoding='utf-8') as file:
@@ -231,7 +227,7 @@ def read_json(directory, name):
 
 
 def write_json(what, directory, name):
-    with open(os.path.join(directory, 'benchmarks', name + '.json'), 'w', encoding='utf-8') as file:
+    with open(os.path.join(directory, name + '.json'), 'w', encoding='utf-8') as file:
         json.dump(what, file, indent=1, ensure_ascii=False)
         file.write('\n')
 
@@ -242,9 +238,8 @@ def write(results, directory):
 
 
 def render(directory):
-    notes = read(os.path.join(directory, 'benchmarks', 'notes.md'))
-    text = markdown(read_json(directory, 'results'), notes, read_json(directory, 'scenarios'))
-    with open(os.path.join(directory, 'BENCHMARKS.md'), 'w', encoding='utf-8') as file:
+    text = markdown(read_json(directory, 'results'), read_json(directory, 'scenarios'))
+    with open(os.path.join(directory, 'REPORT.md'), 'w', encoding='utf-8') as file:
         file.write(text)
 
 

@@ -45,5 +45,4 @@ make_chroot() {   # CHROOT SUITE ARCHITECTURE
 	echo 'create_main_cluster = false' >"$1/etc/postgresql-common/createcluster.conf"
 }
 
-chroot_needs='command:mmdebstrap=mmdebstrap command:unshare=util-linux
-	file:/usr/share/keyrings/debian-archive-keyring.gpg=debian-archive-keyring'
+chroot_needs='mmdebstrap util-linux debian-archive-keyring'

@@ -3,10 +3,8 @@
 # Sourced, not run; the caller sets command_name and has "set -euo pipefail" on.
 #
 # Nothing outside one temporary directory is written, except that missing packages are installed on Debian and
-# Ubuntu. The sources are copied there, since the server's user may not be able to read the checkout.
-#
-# The server is a private copy of the chosen one: its programs are copied, its other files are linked into a tree of
-# the same shape, and `make install DESTDIR=...` adds the extension. PostgreSQL finds its files relative to its
+# Ubuntu. The server is a private copy of the chosen one: its programs are copied, its other files are linked into a
+# tree of the same shape, and `make install DESTDIR=...` adds the extension. PostgreSQL finds its files relative to its
 # programs, so this needs no write access to the installed server.
 
 oldest_major=15
@@ -67,37 +65,29 @@ step() {
 
 # --- the temporary directory ------------------------------------------------------------------------------------
 
-stage='' work='' short_tmp='' step_log=/dev/null
-jobs_to_stop=''                         # process groups
+stage='' work='' short_tmp='' step_log=/dev/null job='' pg_config=''
 
-# Runs COMMAND as a process group, which on_exit stops as a whole.
+# Runs COMMAND as a process group, which clean_up stops as a whole.
 run_as_job() {
 	local status=0
 	set -m
 	"$@" </dev/null &
 	set +m
-	jobs_to_stop=$!
-	wait "$jobs_to_stop" || status=$?
-	jobs_to_stop=''
+	job=$!
+	wait "$job" || status=$?
+	job=''
 	return "$status"
 }
 
-signal_jobs() {   # SIGNAL
-	local group found=1
-	for group in $jobs_to_stop; do
-		kill "-$1" -- "-$group" 2>/dev/null && found=0
-	done
-	return "$found"
-}
-
 clean_up() {
-	local status=$? pid_file tries=50
+	local status=$? pid_file
 	trap '' INT TERM HUP
 	trap - EXIT
 	cd /
-	signal_jobs TERM || true
-	while signal_jobs 0 && [ "$((tries -= 1))" -gt 0 ]; do sleep 0.1; done
-	signal_jobs KILL || true
+	if [ -n "$job" ]; then
+		kill -TERM -- "-$job" 2>/dev/null && sleep 2
+		kill -KILL -- "-$job" 2>/dev/null || true
+	fi
 	[ -z "$work" ] || find "$work" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
 		as_server "$server_bin/pg_ctl" -D "${pid_file%/*}" -m immediate -w -t 20 stop >/dev/null 2>&1 || true
 	done
@@ -106,29 +96,28 @@ clean_up() {
 	exit "$status"
 }
 
-trap clean_up EXIT
-trap 'echo; exit 129' HUP
-trap 'echo; exit 130' INT
-trap 'echo; exit 143' TERM
-
 # PostgreSQL does not run as root: then the server, and every program that starts one, runs as another user.
 as_server() {
 	$become_server_user env HOME="$work/run" "$@"
 }
 
 choose_server_user() {
-	local user=nobody
-	become_server_user=''
+	server_user='' become_server_user=''
 	[ "$(id -u)" -eq 0 ] || return 0
-	! id postgres >/dev/null 2>&1 || user=postgres
-	become_server_user="setpriv --reuid=$user --regid=$(id -g "$user") --init-groups --"
-	chown "$user" "$work/run" "$short_tmp"
+	server_user=nobody
+	! id postgres >/dev/null 2>&1 || server_user=postgres
+	become_server_user="setpriv --reuid=$server_user --regid=$(id -g "$server_user") --init-groups --"
+	chown "$server_user" "$work/run" "$short_tmp"
 }
 
 # TMPDIR may be closed to other users, mounted noexec, or have a name that make splits. The path of a unix socket is
 # limited to about 100 bytes.
 make_work_dir() {
 	local parent
+	trap clean_up EXIT
+	trap 'echo; exit 129' HUP
+	trap 'echo; exit 130' INT
+	trap 'echo; exit 143' TERM
 	for parent in "${TMPDIR:-/tmp}" /tmp /var/tmp; do
 		case $parent in *[!A-Za-z0-9/._+-]*) continue ;; esac
 		work=$(mktemp -d "$parent/bloomfilter.XXXXXX" 2>/dev/null) || continue
@@ -139,7 +128,7 @@ make_work_dir() {
 		chmod 755 "$work"
 		chmod 700 "$short_tmp"
 		choose_server_user
-		echo '#!/bin/sh' >"$work/run/try"
+		printf '#!/bin/sh\n' >"$work/run/try"
 		chmod 755 "$work/run/try"
 		step_log=$work/logs/step
 		! as_server "$work/run/try" 2>/dev/null || return 0
@@ -189,45 +178,47 @@ find_server() {
 	done
 }
 
-# A need is KIND:NAME=PACKAGE: what is looked for, and the Debian package that has it. In the name of the package, NN
-# is the major version of the server, CC that of clang.
-is_there() {   # KIND:NAME
-	local name=${1#*:}
-	case $1 in
-		command:clang) find_clang >/dev/null ;;
-		command:*) command -v "$name" >/dev/null ;;
-		header:postgres.h) [ -n "$pg_config" ] && [ -f "$("$pg_config" --includedir-server)/$name" ] ;;
-		header:libpq-fe.h) [ -n "$pg_config" ] && [ -f "$("$pg_config" --includedir)/$name" ] ;;
-		header:*) gcc -E - <<<"#include <$name>" >/dev/null 2>&1 ;;
-		library:fuzzer)
-			"$(find_clang)" -fsanitize=fuzzer,address,undefined -x c -o /dev/null - 2>/dev/null \
-				<<<'int LLVMFuzzerTestOneInput(void) { return 0; }' ;;
-		perl:*) perl "-M$name" -e 1 2>/dev/null ;;
-		python:*) find_python "import $name" >/dev/null ;;
-		file:*) [ -e "$name" ] ;;
-		server:*) [ -n "$pg_config" ] && [ -x "$("$pg_config" --bindir)/$name" ] ;;
-		extension:*) [ -n "$pg_config" ] && [ -f "$("$pg_config" --sharedir)/extension/$name.control" ] ;;
-	esac
+# The version of a package that another one stands for: that of postgresql or clang in this release.
+default_version() {   # PACKAGE
+	apt-cache depends "$1" | sed -n "s/^ *Depends: $1-\([0-9]*\)\$/\1/p"
 }
 
-unmet_needs() {   # NEED...
-	local need
-	for need in "$@"; do
-		is_there "${need%=*}" || echo "$need"
+# The major of the server that is there, or else of that which can be installed.
+server_major() {
+	if [ -n "$pg_config" ]; then major_of "$pg_config"; else default_version postgresql; fi
+}
+
+# The names of packages, with NN as the major of the server and CC as that of clang. A server that is not one of
+# Debian's has its own files.
+packages_of() {   # PACKAGE...
+	local package major clang
+	major=$(server_major)
+	clang=$(find_clang) && clang=$("$clang" -dumpversion) || clang=$(default_version clang)
+	for package in "$@"; do
+		case $pg_config:$package in
+			/usr/lib/postgresql/*:*|/usr/bin/*:*|:*) ;;
+			*NN*) continue ;;
+		esac
+		package=${package/NN/$major}
+		echo "${package/CC/${clang%%.*}}"
 	done
 }
 
-explain_missing() {   # NEED...
-	{
-		printf '%s: these are missing:\n' "$command_name"
-		printf '%s\n' "$@" | sed 's/:/ /; s/=.*//' | indented
-		printf 'PostgreSQL %s or later is needed; PG_CONFIG=/path/to/pg_config chooses a server.\n' "$oldest_major"
-	} >&2
-	exit 1
+# Prints those of PACKAGE... that are not installed.
+not_installed() {
+	local package
+	for package in $(packages_of "$@"); do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+	done
 }
 
 sudo=sudo
 [ "$(id -u)" -ne 0 ] || sudo=''
+
+can_install() {
+	command -v apt-get >/dev/null || return
+	[ -z "$sudo" ] || { command -v sudo >/dev/null && sudo true; }
+}
 
 # If a package source is broken and needed, the installation fails and says so.
 apt_update() {
@@ -250,69 +241,37 @@ apt_install() {
 	' sh "$@"
 }
 
-# The version of a package that another one stands for: that of postgresql or clang in this release.
-default_version() {   # PACKAGE
-	apt-cache depends "$1" | sed -n "s/^ *Depends: $1-\([0-9]*\)\$/\1/p"
-}
-
-# The major of the server that is there, or else of that which can be installed.
-server_major() {
-	if [ -n "$pg_config" ]; then major_of "$pg_config"; else default_version postgresql; fi
-}
-
-packages_of() {   # NEED...
-	local need package major=''
-	for need in "$@"; do
-		package=${need#*=}
-		case $package in
-			*NN*)
-				major=$(server_major)
-				[ "${major:-0}" -ge "$oldest_major" ] ||
-					die "this release has no PostgreSQL $oldest_major; https://wiki.postgresql.org/wiki/Apt has" ;;
-			*CC*)
-				major=$(find_clang) && major=$("$major" -dumpversion) || major=$(default_version clang) ;;
-		esac
-		package=${package/NN/$major}
-		echo "${package/CC/${major%%.*}}"
-	done | sort -u
-}
-
-can_install() {
-	command -v apt-get >/dev/null || return
-	[ -z "$sudo" ] || { command -v sudo >/dev/null && sudo true; }
-}
-
-# Installs those of NEED... that are missing.
-install_deps() {
-	local missing packages
-	find_server
-	missing=$(unmet_needs "$@")
-	if [ -n "$missing" ]; then
-		# shellcheck disable=SC2086 # needs are words
-		case ${PG_CONFIG:+chosen}:$missing in   # the packages of a chosen server are not known
-			chosen:*NN*) explain_missing $missing ;;
-		esac
-		# shellcheck disable=SC2086
-		can_install || explain_missing $missing
-		step "reading the package lists" apt_update
-		# shellcheck disable=SC2086
-		packages=$(packages_of $missing | paste -s -d ' ')
-		# shellcheck disable=SC2086
-		step "installing $packages" apt_install $packages
-		find_server
-		missing=$(unmet_needs "$@")
-		# shellcheck disable=SC2086
-		[ -z "$missing" ] || explain_missing $missing
+# Installs those of PACKAGE... that are missing. Where that cannot be, goes on without them.
+try_install() {
+	local packages
+	! command -v dpkg-query >/dev/null || packages=$(not_installed "$@" | paste -s -d ' ')
+	[ -n "${packages-}" ] || return 0
+	if ! can_install; then
+		printf '%snot installed, and cannot be without apt and root or sudo: %s%s\n' "$dim" "$packages" "$plain"
+		return
 	fi
-	choose_server_user                      # the package may just have created the user postgres
-	[ -z "$pg_config" ] || printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
+	step "reading the package lists" apt_update
+	# shellcheck disable=SC2046,SC2086 # names are words
+	packages=$(not_installed "$@" | paste -s -d ' ')
+	# shellcheck disable=SC2086
+	step "installing $packages" apt_install $packages
 }
 
-build_needs='command:make=make command:gcc=gcc header:stdio.h=libc6-dev header:xxhash.h=libxxhash-dev
-	command:setpriv=util-linux server:postgres=postgresql-NN server:psql=postgresql-NN
-	header:postgres.h=postgresql-server-dev-NN'
-test_needs="$build_needs command:perl=perl perl:Test::More=perl perl:IPC::Run=libipc-run-perl"
-bench_needs="$build_needs extension:postgres_fdw=postgresql-NN python:psycopg2=python3-psycopg2"
+# The same for what nothing goes without.
+install_deps() {
+	find_server
+	try_install "$@"
+	find_server
+	{ [ -f "$("${pg_config:-false}" --includedir-server)/postgres.h" ] && command -v make gcc >/dev/null; } ||
+		die "make, gcc and PostgreSQL $oldest_major or later with its headers are needed, such as by the packages $*;" \
+			"PG_CONFIG=/path/to/pg_config chooses a server, and https://wiki.postgresql.org/wiki/Apt has newer ones"
+	choose_server_user                      # the package may just have created the user postgres
+	printf '%susing %s (%s)%s\n' "$dim" "$("$pg_config" --version)" "$pg_config" "$plain"
+}
+
+build_needs='make gcc libc6-dev libxxhash-dev util-linux postgresql-NN postgresql-server-dev-NN'
+test_needs="$build_needs perl libipc-run-perl python3 clang binutils"
+bench_needs="$build_needs python3 python3-psycopg2"
 
 # --- building, and a private server -----------------------------------------------------------------------------
 
@@ -320,11 +279,12 @@ remove_objects() {   # DIRECTORY
 	find "$1" \( -name '*.o' -o -name '*.bc' -o -name '*.so' -o -name '*.gc??' \) -delete
 }
 
+# The server's user may not be able to read the checkout.
 copy_sources() {
 	local entry
 	for entry in "$root_dir"/*; do
 		case ${entry##*/} in
-			results|tmp_check|tmp_check_iso|output_iso|log) ;;
+			results|tmp_*|output_iso|log) ;;
 			*) cp -R "$entry" "$work/src/" ;;
 		esac
 	done
@@ -337,13 +297,9 @@ make_extension() {   # DIRECTORY MAKE-ARGUMENT...
 	make -s --no-print-directory -C "$1" -j "$(nproc)" with_llvm=no PG_CONFIG="$pg_config" "${@:2}"
 }
 
-copy_to() {   # DIRECTORY
-	cp -R "$work/src" "$1" && remove_objects "$1"
-}
-
 # A copy of the sources, built with other options.
 build_copy() {   # DIRECTORY MAKE-ARGUMENT...
-	copy_to "$1" && make_extension "$@" all
+	cp -R "$work/src" "$1" && remove_objects "$1" && make_extension "$@" all
 }
 
 # Links the files of the server's directory $1 into the private copy, except an installed bloomfilter.
@@ -353,7 +309,7 @@ link_tree() {
 	for entry in "$1"/*; do
 		case ${entry##*/} in
 			bloomfilter*) ;;
-			extension|bitcode) link_tree "$entry" ;;
+			extension|bitcode|plugins) link_tree "$entry" ;;
 			*) ln -sf "$entry" "$stage$1/" ;;
 		esac
 	done
@@ -373,6 +329,7 @@ stage_server() {   # SOURCES MAKE-ARGUMENT...
 	link_tree "$("$pg_config" --pkglibdir)"
 	link_tree "$("$pg_config" --sharedir)"
 	chmod -R a+rX "$stage"
+	[ -z "$server_user" ] || chown -R "$server_user" "$1"   # pg_regress writes there
 }
 
 build_extension() {   # MAKE-ARGUMENT...
@@ -427,27 +384,4 @@ run_bench() {   # PROGRAM OUTPUT COMMAND-LINE ARGUMENT...
 		--socket-dir="$short_tmp" --data-dir="$work/run/data" --sources="$work/src" --output="$2" --command="$3" \
 		--pg-config="$pg_config" --load="$load_before" \
 		--revision="$(git -C "$root_dir" log -1 --format='revision %h' 2>/dev/null || echo 'no revision')" "${@:4}"
-}
-
-# --- running tests ----------------------------------------------------------------------------------------------
-
-list_regress() {
-	make_extension "$work/src" REGRESS_LARGE=1 list-regress
-}
-
-# A regression program of PostgreSQL's, with a temporary instance in DIRECTORY.
-pg_regress() {   # DIRECTORY PROGRAM INPUT-DIRECTORY CONFIG TEST...
-	cd "$work/run"
-	as_server mkdir -p "$1"
-	as_server env TMPDIR="$short_tmp" "$pgxs_test/$2" --temp-instance="$1/instance" --no-locale --encoding=UTF8 \
-		--load-extension=bloomfilter --temp-config="$4" --bindir="$server_bin" --inputdir="$3" --outputdir="$1" "${@:5}"
-}
-
-# A script of test/tap. initdb takes the locale from LANG here, since the test modules unset LC_ALL.
-run_tap() {   # DIRECTORY NAME VARIABLE=VALUE...
-	as_server mkdir "$1" "$1/log"
-	cd "$1"
-	as_server env LANG=C.UTF-8 PATH="$server_bin:$PATH" TMPDIR="$short_tmp" TESTDIR="$1" TESTDATADIR="$1/data" \
-		TESTLOGDIR="$1/log" PGPORT=65432 PG_REGRESS="$pgxs_test/regress/pg_regress" "${@:3}" \
-		perl -I "$pgxs_test/perl" -I "$work/src/test/tap" "$work/src/test/tap/$2.pl"
 }

@@ -101,11 +101,8 @@ SELECT i.key_type AS text, j.key_type AS compact, k.key_type AS "union"
 CREATE DOMAIN small AS int CHECK (VALUE < 100);
 CREATE DOMAIN smaller AS small;
 CREATE TYPE mood AS ENUM ('sad', 'ok');
-CREATE TYPE pair AS (a int, b text COLLATE "C");
 SELECT (bloom_info(bloom_empty(key_type => 'smaller'))).key_type AS domain, (bloom_info(bloom_empty(key_type => 'mood'))).key_type AS enum,
-	(bloom_info(bloom_empty(key_type => 'pair'))).key_type AS composite,
-	bloom_add(bloom_empty(key_type => 'mood'), 'sad') = bloom_add(bloom_empty(), 'sad'::mood) AS label,
-	bloom_add(bloom_empty(key_type => 'pair'), ROW(1, 'a')::pair) = bloom_add(bloom_empty(), ROW(1, 'a')::pair) AS pair;
+	bloom_add(bloom_empty(key_type => 'mood'), 'sad') = bloom_add(bloom_empty(), 'sad'::mood) AS label;
 -- As a default of a column
 CREATE TABLE visits (day int, visitors bloom NOT NULL DEFAULT bloom_empty(0.001, key_type => 'bigint'));
 INSERT INTO visits VALUES (1);
@@ -118,6 +115,7 @@ CALL try($$SELECT bloom_empty(key_type => 'point')$$);
 CALL try($$SELECT bloom_empty(key_type => 'regclass')$$);
 CALL try($$SELECT bloom_empty(key_type => 'record')$$);
 CALL try($$SELECT bloom_empty(key_type => 'anyelement')$$);
+CALL try($$SELECT bloom_empty(key_type => 'anyenum')$$);
 CALL try($$SELECT bloom_empty(key_type => 'mood[]')$$);
 CALL try($$SELECT bloom_empty(key_type => 'unknown')$$);
 CALL try($$SELECT bloom_empty(key_type => '-')$$);
@@ -135,7 +133,6 @@ CALL try($$SELECT bloom_contains('', f) FROM filters$$);
 CALL try($$SELECT bloom_contains('https://example.org/', f) FROM filters$$);
 CALL try($$SELECT bloom_contains(repeat('abcd', 1000)::bloom, f) FROM filters$$);
 CALL try($$SELECT bloom_add('x', f) FROM filters$$);
-CALL try($$SELECT bloom_exclude('x', f) FROM filters$$);
 CALL try($$SELECT bloom_add_all('{a,b}', ARRAY[f]) FROM filters$$);
 CALL try($$SELECT f | 'x' FROM filters$$);
 CALL try($$SELECT 'x' @> f FROM filters$$);
@@ -151,7 +148,7 @@ DROP TABLE filters;
 DROP PROCEDURE try;
 DROP TABLE words;
 DROP DOMAIN smaller, small;
-DROP TYPE mood, pair;
+DROP TYPE mood;
 
 -- Types that cannot be keys, and those of keys without a type
 SELECT bloom_empty(key_type => 'bloom');

@@ -74,6 +74,9 @@ SELECT count(*) AS rounds, sum(cardinality(new)) >= 970 AS most, sum(cardinality
 SELECT bloom_add_all(bloom_add(bloom_empty(), 1), ARRAY['a'::text]);
 SELECT bloom_contains_any(bloom_add(bloom_empty(), 1), ARRAY['a'::text]);
 SELECT bloom_new_keys(bloom_add(bloom_empty(), 1), ARRAY['a'::text]);
+-- Types whose values are arrays, but not empty ones
+SELECT bloom_new_keys(f, '1 2'::int2vector) FROM bloom_add_all(NULL, '1 2'::int2vector) f;
+SELECT bloom_new_keys(f, '1 2'::oidvector::oid[]) FROM bloom_add_all(NULL, '1 2'::oidvector) f;
 SELECT bloom_add_all(bloom_empty(), ARRAY['1'::json]);
 
 DROP VIEW forms;

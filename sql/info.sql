@@ -11,7 +11,7 @@ SELECT * FROM bloom_info(bloom_empty());
 SELECT * FROM bloom_info(bloom_empty(0.001, 5000, -42));
 SELECT i.* FROM (SELECT bloom_agg('key ' || k, 0.05, 100, 3) AS f FROM generate_series(1, 3) k) s, bloom_info(f) i;
 SELECT key_type, form, i.fpp, expected, seed, layers, bits, hashes, block_bits, bits_set, round(fill::numeric, 3) AS fill,
-  cardinality, round(current_fpp::numeric, 4) AS current_fpp, bytes, over_capacity, excluded
+  cardinality, round(current_fpp::numeric, 4) AS current_fpp, bytes, over_capacity
 FROM (SELECT bloom_agg(k, 0.01, 2000) AS f FROM generate_series(1, 2000) k) d, bloom_info(f) i;
 \x off
 

@@ -84,7 +84,7 @@ SELECT bloom_intersection_cardinality(a, c) BETWEEN 0 AND 30 AS nothing,
 -- Empty filters and NULL
 SELECT bloom_cardinality(bloom_empty() & a) AS empty, bloom_cardinality(a & bloom_empty()) AS empty_too,
 	bloom_intersection_cardinality(bloom_empty(), a) AS none,
-	(NULL & a) IS NULL AS null_left, (a & NULL) IS NULL AS null_right
+	(NULL & a) = a AS null_left, (a & NULL) = a AS null_right
   FROM forms WHERE form = 'sized';
 
 -- Errors: layer parameters, number of layers, key types, seeds

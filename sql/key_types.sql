@@ -67,57 +67,12 @@ SELECT outcome($$bloom_agg('{1,2}'::oid[]) @> '1 2'::oidvector$$);
 SELECT outcome($$bloom_agg('1 2'::oidvector) @> '1 2'::oidvector$$);
 
 --
--- Types of one name in two schemas, and types that change.  The schema is not
--- recorded, so that a type can move; the components of a type are.
+-- Types of one name in two schemas.  The schema is not recorded, so that a type
+-- can move.
 --
 
 CREATE SCHEMA a;
 CREATE SCHEMA b;
-CREATE TYPE a.pair AS (x int, y text);
-CREATE TYPE b.pair AS (x int, z text);
-CREATE TYPE b.other AS (x int);
-CREATE TABLE pairs AS SELECT bloom_agg(ROW(1, 'a')::a.pair) AS f, bloom_agg(ARRAY[ROW(1, 'a')::a.pair]) AS arrays;
-SELECT (bloom_info(f)).key_type AS composite, (bloom_info(arrays)).key_type AS array FROM pairs;
--- equal except for the name of an attribute, which does not matter
-SELECT outcome($$f @> ROW(1, 'a')::b.pair FROM pairs$$);
--- another type in another schema
-DROP TYPE b.pair;
-CREATE TYPE b.pair AS (x int8, z text);
-SELECT outcome($$f @> ROW(1, 'a')::b.pair FROM pairs$$);
-SELECT outcome($$f | bloom_agg(ROW(1, 'a')::b.pair) FROM pairs GROUP BY f$$);
-SELECT outcome($$arrays @> ARRAY[ROW(1, 'a')::b.pair] FROM pairs$$);
--- the type itself, after it moved, and after it changed
-ALTER TYPE a.pair SET SCHEMA public;
-SELECT outcome($$f @> ROW(1, 'a')::pair FROM pairs$$);
-ALTER TYPE pair ADD ATTRIBUTE more int;
-SELECT outcome($$f @> ROW(1, 'a', NULL)::pair FROM pairs$$);
-ALTER TYPE pair DROP ATTRIBUTE more;
-SELECT outcome($$f @> ROW(1, 'a')::pair FROM pairs$$);
-ALTER TYPE pair ALTER ATTRIBUTE x TYPE numeric;
-SELECT outcome($$f @> ROW(1, 'a')::pair FROM pairs$$);
--- nested components count at any depth
-CREATE TYPE a.outer AS (r b.other, s int4range[]);
-CREATE TABLE nested AS SELECT bloom_agg(ROW(ROW(1), '{"[1,2)"}')::a.outer) AS f;
-SELECT outcome($$f @> ROW(ROW(1), '{"[1,2)"}')::a.outer FROM nested$$);
-ALTER TYPE b.other ADD ATTRIBUTE y int;
-SELECT outcome($$f @> ROW(ROW(1, NULL), '{"[1,2)"}')::a.outer FROM nested$$);
-CREATE TYPE a.vector AS (v oidvector);
-CREATE TYPE b.vector AS (v oid[]);
-SELECT outcome($$bloom_agg(ROW('1 2')::a.vector) @> ROW('{1,2}')::b.vector$$);
--- ranges
-CREATE TYPE a.span AS RANGE (subtype = int4);
-CREATE TYPE b.span AS RANGE (subtype = text);
-CREATE TYPE b.int4range AS RANGE (subtype = text);
-SELECT outcome($$bloom_agg('[1,2)'::a.span) @> '[1,2)'::a.span$$);
-SELECT outcome($$bloom_agg('[1,2)'::a.span) @> '[1,2)'::b.span$$);
-SELECT outcome($$bloom_agg('{[1,2)}'::a.span_multirange) @> '{[1,2)}'::b.span_multirange$$);
-SELECT outcome($$bloom_agg('[1,2)'::int4range) @> '[1,2)'::b.int4range$$);
--- no name equals that of another type with its components
-CREATE TYPE a."#x" AS (x int);
-CREATE TYPE a."##x" AS (x int);
-SELECT outcome($$bloom_agg(ROW(1)::a."#x") @> ROW(1)::a."##x"$$);
-SELECT key_type FROM (SELECT bloom_agg(ROW(1)::a."##x") AS f) x, bloom_info(f);
-
 -- Enums of one name are one key type: their labels are hashed, and equal
 -- labels are equal keys.
 CREATE TYPE a.state AS ENUM ('new', 'done');
@@ -142,7 +97,6 @@ CREATE FUNCTION a.hash(a.tag, int8) RETURNS int8 LANGUAGE internal IMMUTABLE STR
 CREATE OPERATOR a.= (FUNCTION = a.eq, LEFTARG = a.tag, RIGHTARG = a.tag);
 CREATE OPERATOR CLASS a.tag_ops DEFAULT FOR TYPE a.tag USING hash AS OPERATOR 1 a.=, FUNCTION 1 a.hash(a.tag),
   FUNCTION 2 a.hash(a.tag, int8);
-CREATE TYPE a.with_tag AS (t a.tag);
 CREATE TABLE tags AS SELECT bloom_agg('1'::a.tag) AS f;
 SELECT outcome($$f @> '1'::a.tag FROM tags$$);
 CREATE FUNCTION b.eq(b.tag, b.tag) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS 'int4eq';
@@ -153,12 +107,11 @@ CREATE OPERATOR CLASS b.tag_ops DEFAULT FOR TYPE b.tag USING hash AS OPERATOR 1 
   FUNCTION 2 b.hash(b.tag, int8);
 SELECT outcome($$f @> '1'::a.tag FROM tags$$);
 SELECT outcome($$f @> '1'::b.tag FROM tags$$);
-SELECT outcome($$bloom_agg(ROW('1')::a.with_tag)$$);
+SELECT outcome($$bloom_agg(ARRAY['1'::a.tag])$$);
 -- a literal does not choose between the two
 SELECT outcome($$f @> '1' FROM tags$$);
 SET client_min_messages = warning;
-DROP TABLE pairs, nested, tags;
-DROP TYPE pair;
+DROP TABLE tags;
 DROP SCHEMA a, b CASCADE;
 RESET client_min_messages;
 
@@ -173,10 +126,7 @@ SELECT outcome($$bloom_add(f, f) FROM filters$$);
 SELECT outcome($$bloom_add_all(f, ARRAY[f]) FROM filters$$);
 SELECT outcome($$bloom_contains_any(f, ARRAY[f]) FROM filters$$);
 SELECT outcome($$bloom_agg(ARRAY[f]) FROM filters$$);
-CREATE TYPE with_filter AS (n int, f bloom);
-SELECT outcome($$bloom_agg(ROW(1, f)::with_filter) FROM filters$$);
 DROP TABLE filters;
-DROP TYPE with_filter;
 
 --
 -- Two filters of different key types
@@ -199,7 +149,8 @@ INSERT INTO shirts VALUES ('small'), ('large');
 CREATE INDEX shirts_hash ON shirts (bloom_hash(s));
 CREATE TABLE sizes AS SELECT bloom_agg(s) AS f FROM shirts;
 ALTER TYPE size RENAME VALUE 'large' TO 'big';
-SELECT f @> 'big'::size AS new_label, f @> 'large' AS old_label FROM sizes;
+SELECT f @> 'big'::size AS new_label FROM sizes;
+SELECT f @> 'large' AS old_label FROM sizes;
 SET enable_seqscan = off;
 SELECT count(*) AS by_index FROM shirts WHERE bloom_hash(s) = bloom_hash('big'::size);
 RESET enable_seqscan;
@@ -216,7 +167,7 @@ SET enable_seqscan = off;
 SELECT count(*) AS by_index FROM shirts WHERE bloom_hash(s) = bloom_hash('big'::size);
 RESET enable_seqscan;
 SELECT count(*) AS by_column FROM shirts WHERE hash = bloom_hash('big'::size);
-SELECT f @> 'big'::size AS new_label, f @> 'large' AS old_label FROM sizes;
+SELECT f @> 'big'::size AS new_label FROM sizes;
 DROP TABLE shirts, sizes;
 DROP TYPE size;
 
@@ -257,49 +208,12 @@ SELECT :'f'::elsewhere.bloom OPERATOR(elsewhere.@>) 'w1' AS found,
   elsewhere.bloom_contains_any(:'f'::elsewhere.bloom, '{w1}'::text[]) AS found_any;
 -- Types of the same names in its former schema are not its own.
 CREATE TYPE bloom_key AS ENUM ('w1', 'x');
-CREATE TYPE bloom AS (x int);
-SELECT elsewhere.bloom_contains(elsewhere.bloom_agg('w1'::bloom_key), 'x'::bloom_key) AS found,
-  elsewhere.bloom_contains(elsewhere.bloom_agg(ROW(1)::bloom), ROW(1)::bloom) AS composite;
-DROP TYPE bloom_key, bloom;
+SELECT elsewhere.bloom_contains(elsewhere.bloom_agg('w1'::bloom_key), 'x'::bloom_key) AS found;
+DROP TYPE bloom_key;
 ALTER EXTENSION bloomfilter SET SCHEMA public;
 SELECT :'f'::bloom @> 'w1' AS found, is_estimated(:'f') AS estimated;
 DEALLOCATE probe;
 DROP SCHEMA elsewhere;
-
--- A composite type that is changed while a function or a cursor goes on is another key type from then on.
-CREATE TYPE changing AS (a int);
-DO $$
-DECLARE
-  f bloom := bloom_agg(ROW(1)::changing);
-  r changing;
-BEGIN
-  r := ROW(1);
-  FOR i IN 1 .. 2 LOOP
-    RAISE INFO '%: found %, %', i, f @> r, f @> ROW(1)::changing;
-    IF i = 1 THEN
-      EXECUTE 'ALTER TYPE changing ADD ATTRIBUTE b int';
-    END IF;
-  END LOOP;
-END $$;
-SELECT bloom_agg(ROW(1)::changing) AS changing \gset
-BEGIN;
-DECLARE c CURSOR FOR SELECT :'changing'::bloom @> ROW(1 + 0 * i)::changing AS found FROM generate_series(1, 3) i;
-FETCH c;
-ALTER TYPE changing ADD ATTRIBUTE b int;
-FETCH c;
-ROLLBACK;
--- Also if keys are added, and in arrays.
-DO $$
-DECLARE
-  f bloom := bloom_agg(ROW(1)::changing);
-BEGIN
-  FOR i IN 1 .. 2 LOOP
-    f := bloom_add_all(f, ARRAY[ROW(i)]::changing[]);
-    RAISE INFO '%', bloom_cardinality(f);
-    EXECUTE 'ALTER TYPE changing ADD ATTRIBUTE b int';
-  END LOOP;
-END $$;
-DROP TYPE changing;
 
 -- It is dropped and created again.
 DROP FUNCTION recorded;

@@ -7,9 +7,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION citext;
 RESET client_min_messages;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
-CREATE TYPE colour AS ENUM ('red', 'green', 'ok');
-CREATE TYPE point3 AS (x int, y numeric, label text);
-CREATE TYPE textrange AS RANGE (subtype = text);
+CREATE TYPE colour AS ENUM ('red', 'green', 'ok', 'sad');
 CREATE DOMAIN short AS int2;
 CREATE DOMAIN shorter AS short CHECK (VALUE < 100);
 CREATE DOMAIN word AS text;
@@ -175,11 +173,8 @@ INSERT INTO pairs (a, b) VALUES
   ($$'empty'::numrange$$, $$'[1,1)'::numrange$$),
   ($$'[1.0,2)'::numrange$$, $$'[1.00,2.0)'::numrange$$),
   ($$'[2020-01-01 12:00+02,]'::tstzrange$$, $$'[2020-01-01 10:00+00,)'::tstzrange$$),
-  ($$'[a,b)'::textrange$$, $$textrange('a', 'b')$$),
   ($$'{[1,3),[3,5)}'::int4multirange$$, $$'{[1,4]}'::int4multirange$$),
   ($$'{}'::nummultirange$$, $$nummultirange()$$),
-  ($$ROW(1, 1.0, 'x')::point3$$, $$ROW(1, 1.00, 'x')::point3$$),
-  ($$ROW(NULL, NULL, NULL)::point3$$, $$ROW(NULL, NULL, NULL)::point3$$),
   ($$'(1,2)'::tid$$, $$'(01,02)'::tid$$),
   ($$'26 27'::oidvector$$, $$' 26  27 '::oidvector$$),
   -- and some that are not equal
@@ -201,8 +196,7 @@ INSERT INTO pairs (a, b) VALUES
   ($$'10.0.0.1'::inet$$, $$'::10.0.0.1'::inet$$),
   ($$'sad'::mood$$, $$'happy'::mood$$),
   ($$'{1,2}'::int[]$$, $$'{2,1}'::int[]$$),
-  ($$'empty'::int4range$$, $$'(,)'::int4range$$),
-  ($$ROW(1, 1.0, 'x')::point3$$, $$ROW(1, 1.0, NULL)::point3$$);
+  ($$'empty'::int4range$$, $$'(,)'::int4range$$);
 
 SELECT a, b, outcome(format('(%s) = (%s)', a, b)) AS equal,
   outcome(format('bloom_contains(bloom_add(bloom_empty(), %s), %s)', a, b)) AS b_in_a,
@@ -269,8 +263,7 @@ DROP TABLE stored;
 
 -- The same for other types of variable length.
 CREATE TABLE stored AS
-  SELECT n, repeat('7', n)::numeric AS num, array_agg(i) AS arr, jsonb_agg(i) AS json,
-    ROW(n, n, repeat('abc', n))::point3 AS composite
+  SELECT n, repeat('7', n)::numeric AS num, array_agg(i) AS arr, jsonb_agg(i) AS json
   FROM unnest('{1,100,10000}'::int[]) n, generate_series(1, n) i GROUP BY n;
 SELECT bool_and(bloom_agg @> num) AND bool_and(num + 0 <@ bloom_agg) AS numeric
 FROM stored, (SELECT bloom_agg(num) FROM stored) f HAVING count(*) = 3;
@@ -278,9 +271,6 @@ SELECT bool_and(bloom_agg @> arr) AND bool_and(arr || '{}' <@ bloom_agg) AS arra
 FROM stored, (SELECT bloom_agg(arr) FROM stored) f HAVING count(*) = 3;
 SELECT bool_and(bloom_agg @> json) AND bool_and(json || '[]' <@ bloom_agg) AS jsonb
 FROM stored, (SELECT bloom_agg(json) FROM stored) f HAVING count(*) = 3;
-SELECT bool_and(bloom_agg @> composite) AND
-  bool_and(ROW(n, n, repeat('abc', n))::point3 <@ bloom_agg) AS composite
-FROM stored, (SELECT bloom_agg(composite) FROM stored) f HAVING count(*) = 3;
 DROP TABLE stored;
 
 --
@@ -298,8 +288,7 @@ SELECT bloom_agg('a') @> 'a' AS one, bloom_agg('a', 0.01) @> 'a' AS two,
   bloom_agg('a', 0.01, 10) @> 'a' AS three, bloom_agg('a', 0.01, 10, 0) @> 'a' AS four,
   count(*) FROM generate_series(1, 3);
 SELECT bloom_contains(bloom_agg(m), 'sad') AS sad, bloom_agg(m) @> 'happy' AS happy,
-  'ok' <@ bloom_agg(m) AS ok, bloom_add(bloom_agg(m), 'ok') @> 'ok'::mood AS added,
-  bloom_agg(m) @> 'no such mood' AS none
+  'ok' <@ bloom_agg(m) AS ok, bloom_add(bloom_agg(m), 'ok') @> 'ok'::mood AS added
 FROM unnest('{sad,happy}'::mood[]) m;
 SELECT bloom_contains(bloom_agg(c), 'ABC') AS upper, bloom_agg(c) @> 'abc' AS lower,
   'aBc' <@ bloom_agg(c) AS mixed, bloom_add(bloom_agg(c), 'XYZ') @> 'xyz'::citext AS added,
@@ -331,16 +320,16 @@ SELECT name, parameter_types FROM pg_prepared_statements ORDER BY name COLLATE "
 EXECUTE contains('ok');
 EXECUTE contains(NULL);
 EXECUTE op('ok');
-EXECUTE op('no');
+EXECUTE op('sad');
 EXECUTE commuted('ok');
-EXECUTE add('new');
+EXECUTE add('sad');
 EXECUTE agg('ok', 0.01, 10, 1);
 EXECUTE typed('AB');
 EXECUTE typed('Cd');
 -- Often enough for PostgreSQL to switch to a generic plan.
 SET plan_cache_mode = force_generic_plan;
 EXECUTE op('ok');
-EXECUTE add('new');
+EXECUTE add('sad');
 RESET plan_cache_mode;
 DEALLOCATE ALL;
 DROP TABLE mixed;
@@ -381,7 +370,7 @@ INSERT INTO typed (type, value) VALUES
   ('xid', '''1'''), ('xid8', '''1'''), ('tid', '''(0,1)'''), ('mood', '''ok'''), ('weather', '''ok'''), ('colour', '''ok'''),
   ('citext', '''1'''), ('mail', '''1'''), ('jsonb', '''1'''), ('int4[]', '''{1}'''), ('int8[]', '''{1}'''),
   ('text[]', '''{1}'''), ('ints', '''{1}'''), ('int4range', '''[1,2)'''), ('int8range', '''[1,2)'''),
-  ('numrange', '''[1,2)'''), ('int4multirange', '''{[1,2)}'''), ('textrange', '''[1,2)'''), ('point3', 'ROW(1,1,1)');
+  ('numrange', '''[1,2)'''), ('int4multirange', '''{[1,2)}''');
 CREATE TABLE probes AS
   SELECT x.type AS filter, y.type AS key, x.n, y.n AS m,
     outcome(format('bloom_contains(bloom_agg(%s::%s), %s::%s)', x.value, x.type, y.value, y.type)) AS contains,
@@ -460,12 +449,9 @@ DROP FUNCTION at_byte, anywhere;
 -- Types that cannot be keys
 --
 
-CREATE TYPE with_mood AS (n int, m mood);
-CREATE TYPE with_array AS (n int, m mood[]);
-CREATE TYPE with_range AS (n int, r int4range);
-CREATE TYPE with_class AS (n int, c regclass);
-CREATE TYPE with_json AS (n int, j json);
+CREATE TYPE pair AS (n int, j json);
 CREATE TYPE moodrange AS RANGE (subtype = mood);
+CREATE DOMAIN pairs_of AS pair[];
 -- no hash operator class
 CALL try($$SELECT bloom_agg('{}'::json)$$);
 CALL try($$SELECT bloom_add(bloom_empty(), '(1,2)'::point)$$);
@@ -473,30 +459,23 @@ CALL try($$SELECT bloom_empty() @> '1'::money$$);
 CALL try($$SELECT B'1' <@ bloom_empty()$$);
 CALL try($$SELECT bloom_agg('a b'::tsvector)$$);
 CALL try($$SELECT bloom_agg(bloom_empty()) @> bloom_empty()$$);
-CALL try($$SELECT bloom_agg(ROW(1, 'a'))$$);
-CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'a'), ROW(2, 'b')])$$);
 CALL try($$SELECT bloom_agg(ARRAY['{}'::json])$$);
-CALL try($$SELECT bloom_agg(ROW(1, '{}')::with_json)$$);
--- hashes of object identifiers, at any depth
+-- hashes of object identifiers
 CALL try($$SELECT bloom_agg('pg_class'::regclass)$$);
 CALL try($$SELECT bloom_agg('int4'::regtype)$$);
 CALL try($$SELECT bloom_agg('{sad,ok}'::mood[])$$);
-CALL try($$SELECT bloom_agg(ROW(1, 'ok')::with_mood)$$);
-CALL try($$SELECT bloom_agg(ROW(1, '{ok}')::with_array)$$);
-CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'ok')::with_mood])$$);
-CALL try($$SELECT bloom_agg(ROW(1, 'pg_class')::with_class)$$);
+-- types that consist of others, also in arrays
+CALL try($$SELECT bloom_agg(ROW(1, 'a'))$$);
+CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'a'), ROW(2, 'b')])$$);
+CALL try($$SELECT bloom_agg(ROW(1, '{}')::pair)$$);
+CALL try($$SELECT bloom_agg(ARRAY[ROW(1, '{}')]::pairs_of)$$);
+CALL try($$SELECT bloom_agg(ARRAY[NULL::pairs_of])$$);
+CALL try($$SELECT bloom_agg(typname) @> 'x', bloom_agg(t) FROM pg_type t$$);
+CALL try($$SELECT bloom_empty(key_type => 'pg_type')$$);
 CALL try($$SELECT bloom_agg('[ok,sad]'::moodrange)$$);
 CALL try($$SELECT bloom_agg('{[ok,sad]}'::moodmultirange)$$);
--- the same types without them are accepted
-CALL try($$SELECT bloom_agg(ROW(1, '[1,2]')::with_range) @> ROW(1, '[1,3)')::with_range$$);
-
--- A dropped column is ignored.
-CREATE TABLE rows (a int, gone mood, b text);
-INSERT INTO rows VALUES (1, 'ok', 'x'), (2, 'sad', 'y');
-CALL try($$SELECT bloom_agg(rows) FROM rows$$);
-ALTER TABLE rows DROP gone;
-CALL try($$SELECT bloom_agg(rows) @> ROW(2, 'y')::rows FROM rows$$);
-DROP TABLE rows;
+-- what the hint proposes
+CALL try($$SELECT bloom_agg(ARRAY[1, 2]) @> ARRAY[1, 2] AND bloom_agg('a' || ' ' || 1) @> 'a 1'$$);
 
 -- A user-defined type: its hash operator class decides, and must exist.
 SET client_min_messages = warning;
@@ -551,15 +530,11 @@ $$;
 CREATE TABLE folded (k text COLLATE ignoring_case, c char(3) COLLATE ignoring_case, i citext COLLATE ignoring_case,
   a text[] COLLATE ignoring_case);
 INSERT INTO folded VALUES ('a', 'a', 'a', '{a}');
-CREATE TYPE folded_row AS (k text COLLATE ignoring_case);
-CREATE TYPE folded_range AS RANGE (subtype = text, collation = ignoring_case);
 CREATE DOMAIN folded_text AS text COLLATE ignoring_case;
 CALL try($$SELECT bloom_agg(k) FROM folded$$);
 CALL try($$SELECT bloom_agg(c) FROM folded$$);
 CALL try($$SELECT bloom_agg(i) FROM folded$$);
 CALL try($$SELECT bloom_agg(a) FROM folded$$);
-CALL try($$SELECT bloom_agg(ROW(k)::folded_row) FROM folded$$);
-CALL try($$SELECT bloom_agg('[a,b]'::folded_range)$$);
 CALL try($$SELECT bloom_agg('a'::folded_text)$$);
 CALL try($$SELECT bloom_contains(bloom_empty(), k) FROM folded$$);
 CALL try($$SELECT bloom_add(bloom_empty(), 'a') @> k FROM folded$$);
@@ -574,7 +549,6 @@ CALL try($$SELECT bloom_agg(a || b) FROM (VALUES ('x' COLLATE "C", 'y' COLLATE "
 CALL try($$SELECT bloom_agg((a || b) COLLATE "C") @> 'xy' FROM (VALUES ('x' COLLATE "C", 'y' COLLATE "POSIX")) v(a, b)$$);
 CALL try($$SELECT bloom_agg(a || b) @> 1 FROM (VALUES ('x' COLLATE "C", 'y' COLLATE "POSIX")) v(a, b)$$);
 DROP TABLE folded;
-DROP TYPE folded_row, folded_range;
 DROP DOMAIN folded_text;
 DROP COLLATION ignoring_case;
 
@@ -583,14 +557,6 @@ DROP COLLATION ignoring_case;
 -- therefore record.  Here it changes during a transaction.
 --
 
-CREATE TYPE citextrange AS RANGE (subtype = citext);
-CREATE TYPE tagged AS (n int, tag citext);
-CREATE TYPE nested AS (r int4range, t tagged[]);
-CREATE TYPE "t@g" AS (tag citext);
-CREATE TYPE "t@" AS (tag citext);
-CREATE TYPE t AS (tag citext);
-CREATE TYPE "citext@C" AS (n int);
-CREATE TYPE plain AS (a text, b varchar[], c textrange, d char(3), e name);
 CREATE PROCEDURE set_locale(name text, provider text DEFAULT 'c') LANGUAGE plpgsql AS $$
 DECLARE
   version int := current_setting('server_version_num');
@@ -607,12 +573,8 @@ BEGIN;
 CALL set_locale('aa_AA.UTF-8');
 CREATE TABLE localized (n serial, key text, f bloom);
 INSERT INTO localized (key) VALUES
-  ($$'a'::citext$$), ($$'a'::mail$$), ($$'{a}'::citext[]$$), ($$'{a}'::mail[]$$), ($$'[a,b)'::citextrange$$),
-  ($$'{[a,b)}'::citextmultirange$$), ($$ROW(1, 'a')::tagged$$), ($$ROW('[1,2]', ARRAY[ROW(1, 'a')::tagged])::nested$$),
-  ($$ARRAY[ROW(NULL, NULL)::nested]$$), ($$ROW('a')::"t@g"$$), ($$ROW('a')::"t@"$$), ($$ROW('a')::t$$),
-  ($$ROW(1)::"citext@C"$$), ($$'a'::text$$), ($$'{a}'::text[]$$), ($$'[a,b)'::textrange$$), ($$'{a}'::name[]$$),
-  ($$'{a}'::word[]$$), ($$'"a"'::jsonb$$), ($$ROW(1, 1, 'a')::point3$$),
-  ($$ROW('a', '{b}', '[c,d)', 'e', 'f')::plain$$), ($$'ok'::mood$$);
+  ($$'a'::citext$$), ($$'a'::mail$$), ($$'{a}'::citext[]$$), ($$'{a}'::mail[]$$), ($$'a'::text$$), ($$'{a}'::text[]$$),
+  ($$'{a}'::name[]$$), ($$'{a}'::word[]$$), ($$'"a"'::jsonb$$), ($$'ok'::mood$$);
 DO $$
 DECLARE
   k text;
@@ -634,17 +596,12 @@ CALL try($$SELECT f @> 'A' FROM localized WHERE n = 1$$);
 CALL try($$SELECT bloom_add(f, 'A') FROM localized WHERE n = 1$$);
 CALL try($$SELECT f | bloom_agg('A'::citext) FROM localized WHERE n = 1 GROUP BY f$$);
 CALL try($$SELECT bloom_contains_any(f, '{A}'::citext[]) FROM localized WHERE n = 1$$);
-CALL try($$SELECT f @> ROW('a')::"t@g" FROM localized WHERE key LIKE '%"t@g"'$$);
-CALL try($$SELECT f @> ROW('a')::t FROM localized WHERE key LIKE '%"t@"'$$);
 CALL set_locale('aa_AA.UTF-8@bb');
 CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
 CALL set_locale('aa_AA.LATIN1');
 CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
--- no type name equals that of another type with its locale
 CALL set_locale('C');
 UPDATE localized SET f = bloom_add(bloom_empty(), 'a'::citext) WHERE n = 1;
-CALL try($$SELECT f @> ROW(1)::"citext@C" FROM localized WHERE n = 1$$);
-CALL try($$SELECT f @> 'A'::citext FROM localized WHERE key LIKE '%"citext@C"'$$);
 -- C has another name
 CALL set_locale('POSIX');
 SELECT f @> 'A'::citext AS found FROM localized WHERE n = 1;
@@ -668,22 +625,11 @@ $$;
 ROLLBACK;
 DROP FUNCTION found;
 DROP PROCEDURE set_locale;
-DROP TYPE citextrange, nested, tagged, "t@g", "t@", t, "citext@C", plain;
-
--- Nor that of arrays of another type.
-CREATE TYPE "int4[]" AS (n int);
-CREATE TYPE "a[[]@@b" AS (n int);
-CALL try($$SELECT bloom_agg('{1}'::int4[]) @> ROW(1)::"int4[]"$$);
-CALL try($$SELECT bloom_agg(ROW(1)::"int4[]") @> '{1}'::int4[]$$);
-CALL try($$SELECT bloom_agg(ROW(1)::"int4[]") @> ROW(1)::"int4[]"$$);
-CALL try($$SELECT bloom_agg(ARRAY[ROW(1)::"a[[]@@b"]) @> ROW(1)::"a[[]@@b"$$);
-DROP TYPE "int4[]", "a[[]@@b";
 
 -- Names of types appear in messages, so control characters are rejected.
 CREATE TYPE U&"bell\0007" AS ENUM ('x');
-CREATE TYPE U&"\007F" AS (x int);
-SELECT outcome($$bloom_agg('x'::U&"bell\0007")$$) AS enum, outcome($$bloom_agg(ROW(1)::U&"\007F")$$) AS composite;
-DROP TYPE U&"bell\0007", U&"\007F";
+SELECT outcome($$bloom_agg('x'::U&"bell\0007")$$) AS enum;
+DROP TYPE U&"bell\0007";
 
 -- Long keys that are compressed in their row
 CREATE TABLE long (c char(5000), t text);
@@ -697,9 +643,10 @@ CREATE FUNCTION forge(int) RETURNS mood LANGUAGE internal IMMUTABLE STRICT AS 'i
 SELECT outcome('bloom_hash(forge(1))') AS unknown;
 DROP FUNCTION forge;
 
-DROP TYPE with_mood, with_array, with_range, with_class, with_json, moodrange;
+DROP DOMAIN pairs_of;
+DROP TYPE pair, moodrange;
 DROP DOMAIN shorter, short, word, code, mail, weather, ints;
-DROP TYPE mood, colour, point3, textrange;
+DROP TYPE mood, colour;
 DROP FUNCTION outcome;
 DROP PROCEDURE try;
 DROP EXTENSION citext;

@@ -14,9 +14,7 @@ INSERT INTO filters VALUES
 
 -- A NULL key or array changes nothing.
 SELECT form, bloom_add(f, NULL::int) = f AS key, bloom_add(f, NULL) = f AS untyped,
-	bloom_add_all(f, NULL::int[]) = f AS keys, bloom_add_hash(f, NULL) = f AS hash,
-	bloom_exclude(f, NULL::int) = f AS exclude, bloom_exclude(f, NULL) = f AS exclude_untyped,
-	bloom_exclude_all(f, NULL::int[]) = f AS exclude_all
+	bloom_add_all(f, NULL::int[]) = f AS keys, bloom_add_hash(f, NULL) = f AS hash
   FROM filters ORDER BY form;
 SELECT form, t.filter = f AS same, t.added, u.filter = f AS untyped, u.added
   FROM filters, bloom_try_add(f, NULL::int) t, bloom_try_add(f, NULL) u ORDER BY form;
@@ -26,10 +24,7 @@ SELECT bloom_add(NULL, 1) = bloom_add(bloom_empty(), 1) AS key,
 	bloom_add(NULL, 'a') = bloom_add(bloom_empty(), 'a') AS untyped,
 	bloom_add_all(NULL, ARRAY[1, NULL, 2]) = bloom_add_all(bloom_empty(), ARRAY[1, 2]) AS keys,
 	bloom_add_all(NULL, '{}'::int[]) = bloom_empty() AS no_keys,
-	bloom_add_hash(NULL, 42) = bloom_add_hash(bloom_empty(), 42) AS hash,
-	bloom_exclude(NULL, 1) = bloom_empty() AS exclude,
-	bloom_exclude(NULL, 'a') = bloom_empty() AS exclude_untyped,
-	bloom_exclude_all(NULL, ARRAY[1]) = bloom_empty() AS exclude_all;
+	bloom_add_hash(NULL, 42) = bloom_add_hash(bloom_empty(), 42) AS hash;
 SELECT t.filter = bloom_add(bloom_empty(), 1) AS key, t.added, u.filter = bloom_add(bloom_empty(), 'a') AS untyped, u.added
   FROM bloom_try_add(NULL, 1) t, bloom_try_add(NULL, 'a') u;
 
@@ -40,14 +35,16 @@ SELECT i, bloom_add(NULL, i) = bloom_add(bloom_empty(), i) AS filter, bloom_add(
 -- NULL with NULL is NULL.
 SELECT bloom_add(NULL, NULL::int) IS NULL AS key, bloom_add(NULL, NULL) IS NULL AS untyped,
 	bloom_add_all(NULL, NULL::int[]) IS NULL AS keys, bloom_add_hash(NULL, NULL) IS NULL AS hash,
-	bloom_exclude(NULL, NULL::int) IS NULL AS exclude, bloom_exclude(NULL, NULL) IS NULL AS exclude_untyped,
-	bloom_exclude_all(NULL, NULL::int[]) IS NULL AS exclude_all,
 	bloom_try_add(NULL, NULL::int) IS NULL AS try_add, bloom_try_add(NULL, NULL) IS NULL AS try_add_untyped,
 	bloom_union(NULL, NULL) IS NULL AS union, NULL::bloom | NULL IS NULL AS op;
 
 -- The union of a filter and NULL is the filter.
 SELECT form, bloom_union(f, NULL) = f AS "right", bloom_union(NULL, f) = f AS "left", f | NULL = f AS op_right, NULL | f = f AS op_left
   FROM filters ORDER BY form;
+
+-- An intersection with NULL is the filter, too: nothing is known that it lacks.
+SELECT form, bloom_intersection(f, NULL) = f AS "right", bloom_intersection(NULL, f) = f AS "left", f & NULL = f AS op_right,
+	NULL & f = f AS op_left, (NULL::bloom & NULL) IS NULL AS nulls FROM filters ORDER BY form;
 
 -- The type of a NULL key is ignored, that of any other key is not.
 SELECT bloom_add(f, NULL::text) = f AS text, bloom_add_all(f, NULL::text[]) = f AS texts, bloom_add(f, NULL::json) = f AS json
@@ -60,7 +57,6 @@ CREATE TEMP TABLE queue (key int);
 UPDATE filters SET f = f | (SELECT bloom_agg(key) FROM queue);
 UPDATE filters SET f = bloom_add_all(f, (SELECT array_agg(key) FROM queue));
 UPDATE filters SET f = bloom_add(f, (SELECT key FROM queue));
-UPDATE filters SET f = bloom_exclude_all(f, (SELECT array_agg(key) FROM queue));
 INSERT INTO filters VALUES ('sparse', bloom_empty())
 	ON CONFLICT (form) DO UPDATE SET f = filters.f | (SELECT q.f FROM filters q WHERE q.form = 'no such');
 SELECT form, bloom_cardinality(f) > 0 AS has_keys FROM filters ORDER BY form;
@@ -98,8 +94,6 @@ BEGIN
 	RAISE INFO 'union: % %', bloom_cardinality(f), bloom_cardinality(NULL | g);
 	f := bloom_add(f, 101);
 	SELECT filter INTO f FROM bloom_try_add(f, NULL::int);
-	f := bloom_exclude(f, NULL::int);
-	f := bloom_exclude_all(f, NULL::int[]);
 	RAISE INFO 'last: % %', bloom_cardinality(f), f @> 101;
 END $$;
 
@@ -112,17 +106,17 @@ SELECT bloom_cardinality(unite(f)) AS unite FROM (SELECT f FROM filters WHERE fo
 DROP AGGREGATE collect(int);
 DROP AGGREGATE unite(bloom);
 
--- Lookup functions, and the intersection
+-- Lookup functions, and functions of one filter
 SELECT bloom_contains(f, NULL::int) AS key, bloom_contains(NULL, 1) AS filter, f @> NULL AS op, NULL <@ f AS commuted,
 	bloom_contains_any(f, NULL::int[]) AS "any", bloom_contains_all(NULL, ARRAY[1]) AS "all", bloom_new_keys(NULL, ARRAY[1]) AS new,
 	bloom_contains_hash(f, NULL) AS hash, bloom_cardinality(NULL) AS cardinality, bloom_fpp(NULL) AS fpp,
-	bloom_intersection(f, NULL) IS NULL AS intersection, NULL & f IS NULL AS op_and, bloom_compact(NULL) IS NULL AS compact
+	bloom_intersection_cardinality(f, NULL) AS common, bloom_compact(NULL) IS NULL AS compact
   FROM filters WHERE form = 'sparse';
 
 DROP TABLE filters;
 
 -- Arrays without a type
-SELECT bloom_add_all(f, NULL) = f AS null_keys, bloom_add_all(NULL, NULL) IS NULL AS nulls, bloom_exclude_all(f, NULL) = f AS exclude,
+SELECT bloom_add_all(f, NULL) = f AS null_keys, bloom_add_all(NULL, NULL) IS NULL AS nulls,
   bloom_add_all(NULL, '{a,NULL}') = bloom_add(bloom_empty(), 'a'::text) AS null_filter,
   bloom_contains_each(f, '{1,NULL,5,7}') AS each, bloom_contains_any(f, NULL) IS NULL AS any
 FROM (SELECT bloom_agg(i) FROM generate_series(1, 5) i) x (f);

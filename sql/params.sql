@@ -38,6 +38,9 @@ CALL try('SELECT bloom_empty(-0.01)');
 CALL try('SELECT bloom_empty(1)');
 CALL try('SELECT bloom_empty(0.99, 3)');
 CALL try('SELECT bloom_empty(0.51)');
+CALL try('SELECT bloom_empty(0.5000000001)');
+CALL try('SELECT bloom_empty(0.9999999999999998e-9)');
+CALL try('SELECT bloom_agg(i, 0.01 + i * 1e-12) FROM generate_series(0, 1) i');
 CALL try('SELECT bloom_empty(0.99e-9)');
 CALL try('SELECT bloom_empty(1e-300)');
 CALL try('SELECT bloom_empty(4.9e-324)');
@@ -118,7 +121,7 @@ ORDER BY g;
 
 -- A filter of 64 MB that is full except for its last block, with expected
 -- equal to its number of bits: its next layer exceeds the maximum.
-CREATE TABLE full_up AS SELECT (decode('424c4d460101010100000000' || repeat('00', 16) || '7b14ae47e17a843f' || repeat('00', 8) ||
+CREATE TABLE full_up AS SELECT (decode('424c4d46010101000000000000000000' || '01000000' || repeat('00', 8) || '7b14ae47e17a843f' || repeat('00', 8) ||
     '0000100009060000' || '0000002000000000' || 'ac43d2d15d72323c' || '00feff1f00000000', 'hex') ||
     decode(repeat('ff', (x'100000'::int - 1) * 64) || repeat('00', 64), 'hex'))::bloom AS f;
 SELECT bloom_contains_hash(f, 1) AS first, bloom_contains_hash(f, -1) AS last FROM full_up;

@@ -190,14 +190,37 @@ SELECT (bloom_info(u)).layers, (bloom_info(u)).over_capacity, bloom_fpp(u) < 0.3
 FROM (SELECT bloom_union_agg(f ORDER BY d) AS u FROM many WHERE d <= 32) u;
 SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost
 FROM (SELECT bloom_union_agg(f) AS u FROM many OFFSET 0) u;
-SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many WHERE d <= 33) AS lost
+SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost
 FROM (SELECT (SELECT bloom_union_agg(f) FROM many WHERE d <= 32) | f AS u FROM many WHERE d = 33 OFFSET 0) u;
--- a filter with 32 layers takes further keys
+-- it takes further keys
 SELECT (bloom_info(u)).layers, (SELECT sum(lost(u, d * 10000 + 1, d * 10100)) FROM many) AS lost, lost(u, 1, 2000) AS new_lost
 FROM (SELECT bloom_add_all(bloom_union_agg(f), ARRAY(SELECT generate_series(1, 2000))) AS u FROM many OFFSET 0) u;
 -- the workaround in the hint
 SELECT (bloom_info(u)).layers FROM (SELECT bloom_union_agg(f) AS u
   FROM (SELECT bloom_agg(d * 10000 + k, 0.01, 60000) AS f FROM generate_series(1, 33) d, generate_series(1, 100 * d) k GROUP BY d) f) u;
+-- 1,024 layers, and no more; the header of a stored one is read in two slices
+CREATE TABLE most AS
+  SELECT d, bloom_agg(d * 100 + k, 0.0001) AS f FROM generate_series(1, 1025) d, generate_series(1, 60) k GROUP BY d;
+SET client_min_messages = error;
+CREATE TABLE united AS SELECT bloom_union_agg(f) AS f FROM most WHERE d <= 1024;
+RESET client_min_messages;
+SELECT layers, bits / 8 + 44 + 32 * layers + 4 = bytes AS bytes, round(current_fpp::numeric, 2) AS fpp, round(cardinality, -3) AS keys,
+  (SELECT count(*) FROM most, generate_series(1, 60) k WHERE d <= 1024 AND NOT f @> d * 100 + k) AS lost
+  FROM united, bloom_info(f);
+SELECT f @> 140 AS found, f | f = f AS idempotent, f::text::bloom = f AS text, f::bytea::bloom @> 102440 AS bytea FROM united;
+SELECT octet_length((united.f | most.f)::bytea) FROM united, most WHERE d = 1025;
+SELECT octet_length(bloom_union_agg(f)::bytea) FROM most;
+
+-- A key of both sides counts once where layers have the same parameters.
+SELECT bloom_cardinality(a | b) BETWEEN 1450 AND 1550 AS both, (bloom_info(a | b)).cardinality = bloom_cardinality(a | b) AS info
+FROM (SELECT bloom_agg(i, 0.01, 1000) FILTER (WHERE i <= 1000), bloom_agg(i, 0.01, 1000) FILTER (WHERE i > 500)
+  FROM generate_series(1, 1500) i) x (a, b);
+-- Sets that grew are compared layer by layer, so this is an upper bound.
+SET client_min_messages = error;
+SELECT bloom_cardinality(f) BETWEEN 1600 AND 3300 AS bound
+FROM (SELECT bloom_union_agg(part) AS f FROM generate_series(0, 9) s,
+  LATERAL (SELECT bloom_agg(i, 0.01, 100) AS part FROM generate_series(1 + s, 1640 - s) i) x) y;
+RESET client_min_messages;
 
 --
 -- bloom_empty() with default parameters is neutral: its union with any other

@@ -172,3 +172,15 @@ SELECT count(*) AS probes, count(*) FILTER (WHERE f @> i) BETWEEN 1700 AND 2250 
   FROM (SELECT bloom_agg(i, 0.01, 10000) AS f
 		  FROM (SELECT i FROM generate_series(1, 200000) i WHERE bloom_shard(i, 16) = 3 LIMIT 10000) x) x,
 	(SELECT i FROM generate_series(1000000, 5000000) i WHERE bloom_shard(i, 16) = 3 LIMIT 200000) y;
+
+-- Keys that were chosen for pages at even distances do not make an index grow: it looks at others.
+CREATE TABLE sampled (id bigint);
+CREATE INDEX sampled_id ON sampled USING bloomfilter (id) WITH (fpp = 1e-9, expected = 1000000);
+INSERT INTO sampled VALUES (0);
+INSERT INTO sampled
+SELECT i FROM (SELECT (pages - 1)::int AS pages, bits / block_bits AS blocks, 8152 * 8 / block_bits AS page_blocks FROM bloom_index_info('sampled_id')) x,
+  generate_series(1::bigint, 1300000) i,
+  LATERAL (SELECT floor((bloom_hash(i) / 2 ^ 64 + CASE WHEN bloom_hash(i) < 0 THEN 1 ELSE 0 END) * blocks)::int / page_blocks AS page) p
+WHERE page = ceil(page * 256.0 / pages)::int * pages / 256;
+SELECT count(*) > 300000 AS keys, (SELECT layers FROM bloom_index_info('sampled_id')) AS layers FROM sampled;
+DROP TABLE sampled;

@@ -7,8 +7,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "pgbloom.h"
 
+#include "index/index.h"
 #include "join/join.h"
 
 PGBLOOM_MODULE_MAGIC;
@@ -18,5 +19,6 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	bfi_init();
 	pgbloom_join_init();
 }

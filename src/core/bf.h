@@ -21,15 +21,15 @@
  * Each function is described where it is defined; unless it says otherwise
  * there, no pointer may be NULL.
  *
- * The files from the bottom up, each of which calls only those before it:
+ * The files by subject, from the bottom up:
  *
  *	 hash, key_type				keys
  *	 bits, bitmap, list			bits and hashes in memory
  *	 rate, statistics, sizing	the mathematics
- *	 image, probe, validate, in_place
+ *	 image, image_probe, validate
  *								images
  *	 blocks						layers that are not in memory as a whole
- *	 exclusions, layers, layer_merge, growth, hashes, builder
+ *	 layers, growth, hashes, builder
  *								a filter under construction
  *	 merge, compact, set		operations on whole filters
  *
@@ -68,16 +68,16 @@
  */
 #define BF_MAX_PAGED_BITS		((uint64_t) 1 << 40)
 
-#define BF_MAX_LAYERS			32
+/* A lookup reads a block of each. */
+#define BF_MAX_LAYERS			1024
 
 /* A successor by growth has this many times the capacity of the largest layer. */
 #define BF_GROWTH				2
 
 /*
- * The generation of the last successor by growth; later ones repeat it.  There
- * are fewer generations than layers, so that among BF_MAX_LAYERS layers there
- * are always two of one generation, which can be merged.  Part of the format;
- * by doubling, a filter of one block reaches BF_MAX_BITS at this generation.
+ * The generation of the last successor by growth; later ones repeat it.  Part
+ * of the format; by doubling, a filter of one block reaches BF_MAX_BITS at this
+ * generation.
  */
 #define BF_MAX_GENERATION		23
 
@@ -103,12 +103,6 @@
 #define BF_FIRST_FOLDED_LAYER	(UINT64_C(6) * BF_MAX_UNSIZED_HASHES)
 #define BF_FOLDED_FACTOR		75
 
-/* Exclusions, which are known false positives, that a filter can record. */
-#define BF_MAX_EXCLUSIONS		4096
-
-/* The largest number of keys that a merged layer records. */
-#define BF_MAX_KEYS				((uint64_t) 1 << 53)
-
 /*
  * The longest name of a key type in bytes: what one byte can count.  The name
  * of any type, in UTF-8, with "[]" and a locale fits.
@@ -118,28 +112,21 @@
 /* PostgreSQL's largest number of an encoding that a database can have. */
 #define BF_MAX_ENCODING			34
 
-/*
- * PostgreSQL's number of the one encoding without a conversion to UTF-8.  It
- * is recorded with the key types that are hashed as text.
- */
-#define BF_MULE_INTERNAL		7
-
 /* Header and layer directory of an image take at most this many bytes. */
-#define BF_MAX_HEADER			1324
+#define BF_MAX_HEADER			33068
 
 typedef enum BfStatus
 {
 	BF_OK,
-	BF_NO_ROOM,					/* not possible in place: use a builder */
 	BF_NO_MEMORY,				/* the environment returned NULL */
 	BF_TOO_LARGE,				/* more than BF_MAX_BITS */
+	BF_TOO_MANY_LAYERS,			/* more than BF_MAX_LAYERS */
+	BF_INCOMPLETE,				/* a merge into the builder was not finished */
 	BF_CORRUPT,					/* not an image */
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
 	BF_KEY_TYPE_MISMATCH,
-	BF_GEOMETRY_MISMATCH,		/* the bits of two filters do not correspond */
-	BF_TOO_MANY_EXCLUSIONS,		/* more than BF_MAX_EXCLUSIONS */
-	BF_IS_MEMBER				/* certainly, so it cannot be excluded */
+	BF_GEOMETRY_MISMATCH		/* the bits of two filters do not correspond */
 } BfStatus;
 
 /*
@@ -184,8 +171,7 @@ typedef struct BfKeyType
 {
 	uint8_t		code;			/* BfKeyTypeCode */
 	uint8_t		byte_order;		/* BF_*_ENDIAN; 0 if canonical */
-	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical, but
-								 * BF_MULE_INTERNAL for text and enums there */
+	uint8_t		encoding;		/* PostgreSQL's number; 0 if canonical */
 	uint8_t		namelen;		/* 0 for key types without a name */
 	char		name[BF_MAX_KEY_TYPE_NAME + 1]; /* UTF-8, NUL-terminated */
 } BfKeyType;
@@ -222,20 +208,15 @@ typedef struct BfParams
  * added to a later one, so with common positions, the keys that are added
  * would avoid bits that are set there, and the rates of the layers would not
  * be independent.
- *
- * A merged layer holds the keys of several layers and takes no more of them.
- * Its bits do not tell how many keys they are or how they are spread, so it
- * records its number of keys and its rate.
  */
 typedef struct BfGeometry
 {
 	uint32_t	nblocks;
 	uint8_t		block_log2;		/* log2 of B */
 	uint8_t		k;
-	uint64_t	capacity;		/* keys it is made for; if merged, it holds */
-	double		fpp;			/* it is made for; if merged, it has */
 	uint8_t		generation;		/* 0 to BF_MAX_GENERATION */
-	bool		merged;
+	uint64_t	capacity;		/* keys it is made for */
+	double		fpp;			/* it is made for */
 } BfGeometry;
 
 static inline uint64_t
@@ -256,7 +237,7 @@ bf_geometry_equal(const BfGeometry *x, const BfGeometry *y)
 {
 	return x->nblocks == y->nblocks && x->block_log2 == y->block_log2 &&
 		x->k == y->k && x->capacity == y->capacity && x->fpp == y->fpp &&
-		x->generation == y->generation && x->merged == y->merged;
+		x->generation == y->generation;
 }
 
 typedef struct BfViewLayer
@@ -267,9 +248,18 @@ typedef struct BfViewLayer
 	const uint8_t *bits;		/* NULL in the view of a header */
 } BfViewLayer;
 
+/* The bits of a layer, which are elsewhere. */
+typedef struct BfBits
+{
+	const BfGeometry *geometry;
+	uint64_t	bits_set;
+	const uint8_t *bits;
+} BfBits;
+
 /*
  * An image in place; valid as long as the image is.  In the view of a header,
- * all pointers into the image are NULL.
+ * all pointers into the image are NULL.  A view that is kept needs memory only
+ * for as many layers as it has: BF_VIEW_SIZE.
  */
 typedef struct BfView
 {
@@ -277,14 +267,15 @@ typedef struct BfView
 	size_t		size;			/* of the whole image */
 	const char *reason;			/* why it was rejected; a static string */
 	BfParams	params;
-	size_t		list_at;		/* offset of the hashes or exclusions */
 	uint32_t	nhashes;		/* of the sparse form */
+	size_t		list_at;		/* offset of the hashes */
 	const uint8_t *hashes;		/* little-endian, ascending */
 	int			nlayers;		/* 0: sparse form */
 	BfViewLayer layers[BF_MAX_LAYERS];
-	uint32_t	nexclusions;	/* of the dense form */
-	const uint8_t *exclusions;	/* hashes, little-endian, ascending */
 } BfView;
+
+#define BF_VIEW_SIZE(nlayers) \
+	(offsetof(BfView, layers) + (nlayers) * sizeof(BfViewLayer))
 
 /*
  * Returns a slice of an image that is elsewhere: length bytes from offset at
@@ -332,7 +323,7 @@ typedef struct BfBuildLayer
  * A filter under construction.  It is sparse while nlayers is 0: then hashes
  * holds nsorted hashes that are ascending and distinct, followed by pending
  * ones in the order in which they came.  Between calls, a dense filter has no
- * hashes, and a sparse one has no exclusions.
+ * hashes.
  */
 typedef struct BfBuilder
 {
@@ -341,7 +332,7 @@ typedef struct BfBuilder
 	bool		compact_at_end; /* see the functions of these names */
 	bool		keeps_hashes;
 	bool		expects_probes;
-	bool		few_duplicates; /* were among the hashes sorted last */
+	bool		incomplete;		/* a merge was not finished */
 	uint32_t	max_hashes;		/* sparse up to this many distinct hashes */
 	uint32_t	nhashes;
 	uint32_t	nsorted;
@@ -350,9 +341,6 @@ typedef struct BfBuilder
 	int			nlayers;
 	int			layer_room;		/* allocated in layers */
 	BfBuildLayer *layers;
-	uint32_t	nexclusions;
-	uint64_t   *exclusions;		/* ascending; room for BF_MAX_EXCLUSIONS, or
-								 * NULL */
 } BfBuilder;
 
 /* Collect a hash for a sparse filter, if that is all there is to do. */
@@ -403,12 +391,17 @@ extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 							 BfGeometry *folded);
 extern uint64_t bf_geometry_full(const BfGeometry *geometry);
 
-/* statistics.c: bits that are set to numbers of keys and rates */
+/* statistics.c: bits to numbers of keys and rates */
 extern double bf_geometry_cardinality(const BfGeometry *geometry,
 									  uint64_t bits_set);
 extern double bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set);
 extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
 extern double bf_cardinality(const BfView *view);
+extern bool bf_can_count_distinct(const BfView *view);
+extern double bf_distinct_keys(const BfInterrupts *interrupts,
+							   const BfBits *layers, int nlayers);
+extern double bf_count_distinct(const BfInterrupts *interrupts,
+								const BfView *view);
 extern double bf_current_fpp(const BfView *view);
 extern double bf_largest_fpp(const BfView *view);
 
@@ -416,16 +409,15 @@ extern double bf_largest_fpp(const BfView *view);
 extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
 extern BfStatus bf_open_header(const uint8_t *header, size_t size,
 							   BfView *view);
+extern size_t bf_peek_header(const uint8_t *image, size_t size, int *nlayers);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern void bf_write_view_header(uint8_t *image, const BfView *view);
 extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
 
-/* probe.c and in_place.c: images in place */
+/* image_probe.c: images in place */
 extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 							   BfReadSlice read, void *context);
-extern BfStatus bf_add_in_place(uint8_t *image, const BfView *view,
-								uint64_t hash);
 
 /* blocks.c: a layer of which single blocks are in memory */
 extern uint32_t bf_block_number(const BfGeometry *geometry, uint64_t hash);
@@ -447,10 +439,10 @@ extern void bf_builder_end_keep(BfBuilder *b);
 extern void bf_builder_expect_probes(BfBuilder *b);
 extern BfStatus bf_builder_set_key_type(BfBuilder *b,
 										const BfKeyType *key_type);
+extern BfStatus bf_builder_reserve(BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_add_all(BfBuilder *b, const uint64_t *hashes,
 								   uint32_t n);
-extern BfStatus bf_builder_exclude(BfBuilder *b, uint64_t hash);
 extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
 extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);

@@ -192,30 +192,27 @@ bf_bitmap_count_or(const BfInterrupts *interrupts, const uint8_t *x,
 	return count;
 }
 
-/*
- * The false-positive rate of a layer by its content: an absent key falls into
- * each block with the same probability, and each of its k positions upon each
- * bit of the block.
- */
-double
-bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits)
+/* The number of bits set in at least one of n layers of equal geometry. */
+uint64_t
+bf_bitmap_count_union(const BfInterrupts *interrupts, const BfBits *layers,
+					  int n)
 {
-	size_t		size = bf_block_size(geometry);
-	double		sum = 0;
-	uint32_t	i;
-	unsigned	j;
+	uint8_t		bits[BF_MAX_BLOCK_SIZE];
+	size_t		size = bf_geometry_size(layers[0].geometry);
+	size_t		length = bf_block_size(layers[0].geometry);
+	uint64_t	count = 0;
+	size_t		at;
+	int			i;
 
-	for (i = 0; i < geometry->nblocks; i++, bits += size)
+	for (at = 0; at < size; at += length)
 	{
-		double		set = (double) bf_bitmap_count(bits, size) /
-			(double) (8 * size);
-		double		fpp = 1;
-
-		for (j = 0; j < geometry->k; j++)
-			fpp *= set;
-		sum += fpp;
+		bf_check_interrupts_at(interrupts, at / length);
+		memcpy(bits, layers[0].bits + at, length);
+		for (i = 1; i < n; i++)
+			or_words(bits, layers[i].bits + at, length);
+		count += bf_bitmap_count(bits, length);
 	}
-	return sum / geometry->nblocks;
+	return count;
 }
 
 /* Apply an operation on two rows of words to one chunk after the other. */
@@ -306,59 +303,5 @@ bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 		else
 			or_words(to, from, block_size);
 		from += block_size;
-	}
-}
-
-/* The bits of a word ORed in pairs, as the low half of a word. */
-static inline uint32_t
-halve_word(uint64_t x)
-{
-	x = (x | x >> 1) & UINT64_C(0x5555555555555555);
-	x = (x | x >> 1) & UINT64_C(0x3333333333333333);
-	x = (x | x >> 2) & UINT64_C(0x0F0F0F0F0F0F0F0F);
-	x = (x | x >> 4) & UINT64_C(0x00FF00FF00FF00FF);
-	x = (x | x >> 8) & UINT64_C(0x0000FFFF0000FFFF);
-	return (uint32_t) (x | x >> 16);
-}
-
-/*
- * OR a layer into one of another geometry, of the same generation, with
- * blocks not larger and no more hash functions.  Every key that from reports
- * as a member, to reports as one afterwards.
- *
- * A block is an interval of hashes.  Its keys belong into the blocks of the
- * other layer that overlap this interval, so it is ORed into all of them.  The
- * positions of a key are the same up to the number of their bits: a position
- * in a block of half the size is the old one without its last bit.
- */
-void
-bf_bitmap_or_into(const BfInterrupts *interrupts, const BfGeometry *geometry,
-				  uint8_t *to, const BfGeometry *from_geometry,
-				  const uint8_t *from)
-{
-	uint8_t		block[BF_MAX_BLOCK_SIZE];
-	size_t		from_size = bf_block_size(from_geometry);
-	size_t		to_size = bf_block_size(geometry);
-	uint64_t	nfrom = from_geometry->nblocks;
-	uint64_t	nto = geometry->nblocks;
-	uint64_t	i,
-				j;
-
-	for (i = 0; i < nfrom; i++)
-	{
-		uint64_t	last = ((i + 1) * nto - 1) / nfrom;
-		size_t		size = from_size;
-
-		bf_check_interrupts_at(interrupts, i);
-		memcpy(block, from + i * from_size, size);
-		for (; size > to_size; size /= 2)
-		{
-			size_t		at;
-
-			for (at = 0; at < size; at += 8)
-				bf_store32(block + at / 2, halve_word(bf_load64(block + at)));
-		}
-		for (j = i * nto / nfrom; j <= last; j++)
-			or_words(to + j * to_size, block, to_size);
 	}
 }

@@ -91,10 +91,14 @@ bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 	return add(geometry, bits, hash);
 }
 
-/* The same for many keys, whose blocks are prefetched. */
-uint64_t
+/*
+ * The same for many keys, whose blocks are prefetched.  Adds to *bits_set how
+ * many bits were not set before, also before each check for interrupts.
+ */
+void
 bf_bits_add_all(const BfInterrupts *interrupts, const BfGeometry *geometry,
-				uint8_t *bits, const uint64_t *hashes, size_t n)
+				uint8_t *bits, const uint64_t *hashes, size_t n,
+				uint64_t *bits_set)
 {
 	BfGeometry	copy = *geometry;	/* for registers: bits may be anything */
 	uint64_t	added = 0;
@@ -102,13 +106,18 @@ bf_bits_add_all(const BfInterrupts *interrupts, const BfGeometry *geometry,
 
 	for (i = 0; i < n; i++)
 	{
-		bf_check_interrupts_at(interrupts, i);
+		if (i % BF_INTERRUPT_SPACING == 0)
+		{
+			*bits_set += added;
+			added = 0;
+			bf_check_interrupts(interrupts);
+		}
 		if (i + BF_PREFETCH_DISTANCE < n)
 			bf_bits_prefetch(&copy, bits, hashes[i + BF_PREFETCH_DISTANCE],
 							 true);
 		added += add(&copy, bits, hashes[i]);
 	}
-	return added;
+	*bits_set += added;
 }
 
 /*

@@ -100,9 +100,10 @@ extern bool bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits,
 							uint64_t hash);
 extern unsigned bf_bits_add(const BfGeometry *geometry, uint8_t *bits,
 							uint64_t hash);
-extern uint64_t bf_bits_add_all(const BfInterrupts *interrupts,
-								const BfGeometry *geometry, uint8_t *bits,
-								const uint64_t *hashes, size_t n);
+extern void bf_bits_add_all(const BfInterrupts *interrupts,
+							const BfGeometry *geometry, uint8_t *bits,
+							const uint64_t *hashes, size_t n,
+							uint64_t *bits_set);
 extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);
@@ -112,7 +113,8 @@ extern uint64_t bf_bitmap_count(const uint8_t *bits, size_t size);
 extern uint64_t bf_bitmap_count_or(const BfInterrupts *interrupts,
 								   const uint8_t *x, const uint8_t *y,
 								   size_t size);
-extern double bf_bitmap_fpp(const BfGeometry *geometry, const uint8_t *bits);
+extern uint64_t bf_bitmap_count_union(const BfInterrupts *interrupts,
+									  const BfBits *layers, int n);
 extern uint64_t bf_bitmap_or_and_count(const BfInterrupts *interrupts,
 									   uint8_t *to, const uint8_t *from,
 									   size_t size);
@@ -125,10 +127,6 @@ extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 extern void bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, uint32_t nblocks,
 						   uint32_t factor, size_t block_size);
-extern void bf_bitmap_or_into(const BfInterrupts *interrupts,
-							  const BfGeometry *geometry, uint8_t *to,
-							  const BfGeometry *from_geometry,
-							  const uint8_t *from);
 
 BF_HIDE_END
 

@@ -12,10 +12,11 @@
  * their order or on the way in which they came, as long as one layer holds
  * them all.
  *
- * BF_SEED_MISMATCH, BF_KEY_TYPE_MISMATCH, BF_IS_MEMBER and
- * BF_TOO_MANY_EXCLUSIONS lose no key.  After any other error, unless a
- * function says otherwise, keys may be missing and the builder can only be
- * freed.
+ * Neither an error nor a long jump out of a check for interrupts loses a key
+ * that was there before: a builder has the keys that were being added, some of
+ * them, or none.  Only a merge that was not finished leaves a builder that can
+ * no longer be written or merged: BF_INCOMPLETE.  What an operation allocated
+ * before a long jump is not freed.
  *
  *-------------------------------------------------------------------------
  */
@@ -91,20 +92,8 @@ bf_builder_init(BfBuilder *b, const BfEnv *env, const BfParams *params)
 void
 bf_builder_free(BfBuilder *b)
 {
-	int			i;
-
 	bf_builder_free_hashes(b);
-	for (i = 0; i < b->nlayers; i++)
-		b->env.free(b->env.context, b->layers[i].memory);
-	if (b->layers != NULL)
-		b->env.free(b->env.context, b->layers);
-	b->layers = NULL;
-	b->nlayers = 0;
-	b->layer_room = 0;
-	if (b->exclusions != NULL)
-		b->env.free(b->env.context, b->exclusions);
-	b->exclusions = NULL;
-	b->nexclusions = 0;
+	bf_build_layers_free(b);
 }
 
 /*
@@ -120,11 +109,12 @@ bf_builder_compact_at_end(BfBuilder *b)
 
 /*
  * Tell an empty builder that it is one of several partial ones, which another
- * process is going to merge.  If all of them keep hashes, the result is what
- * one process would have built, also if all keys together are more than
- * expected; layers of several processes would each add to its rate.  They keep
- * as many as a filter without expected keys, unless more are expected: then
- * the hashes would take several times the memory of the filter.
+ * process is going to merge.  If all of them keep hashes, the result has the
+ * layers that one process would have built, also if all keys together are more
+ * than expected; layers of several processes would each add to its rate.  They
+ * keep as many as a filter without expected keys.  If more than so many are
+ * expected, they keep no more than any filter, because hashes would take several
+ * times the memory of bits.
  */
 void
 bf_builder_keep_hashes(BfBuilder *b)
@@ -208,25 +198,6 @@ bf_builder_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 }
 
 /*
- * Record that the key of this hash is known not to be in the filter, so that
- * it is not reported as a member.  BF_IS_MEMBER if a sparse filter has its
- * hash: then it was added.  BF_TOO_MANY_EXCLUSIONS and BF_NO_MEMORY are
- * possible, too.
- */
-BfStatus
-bf_builder_exclude(BfBuilder *b, uint64_t hash)
-{
-	BfStatus	status = bf_builder_sort_and_convert(b);
-
-	if (status != BF_OK)
-		return status;
-	if (b->nlayers == 0)
-		return bf_builder_contains(b, hash) ? BF_IS_MEMBER : BF_OK;
-	return bf_build_layers_contain(b, hash) ?
-		bf_exclusions_add(b, hash) : BF_OK;
-}
-
-/*
  * Is a hash in the filter so far?  Pending hashes are looked at one by one:
  * call bf_builder_expect_probes before a loop that probes and adds.
  */
@@ -236,8 +207,7 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 	size_t		i;
 
 	if (b->nlayers > 0)
-		return bf_build_layers_contain(b, hash) &&
-			!bf_exclusions_contain(b, hash);
+		return bf_build_layers_contain(b, hash);
 
 	i = bf_list_find(b->hashes, b->nsorted, hash);
 	if (i < b->nsorted && b->hashes[i] == hash)
@@ -250,16 +220,21 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 	return false;
 }
 
-/* As bf_cardinality; pending duplicates count. */
+/* As bf_count_distinct; pending duplicates count. */
 double
 bf_builder_cardinality(const BfBuilder *b)
 {
-	double		n = b->nlayers == 0 ? b->nhashes : 0;
+	BfBits		layers[BF_MAX_LAYERS];
 	int			i;
 
 	for (i = 0; i < b->nlayers; i++)
-		n += bf_geometry_keys(&b->layers[i].geometry, b->layers[i].bits_set);
-	return n;
+	{
+		layers[i].geometry = &b->layers[i].geometry;
+		layers[i].bits_set = b->layers[i].bits_set;
+		layers[i].bits = b->layers[i].bits;
+	}
+	return b->nlayers == 0 ? b->nhashes :
+		bf_distinct_keys(&b->env.interrupts, layers, b->nlayers);
 }
 
 /*
@@ -297,20 +272,15 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 	if (status != BF_OK)
 		return status;
 
-	*size = bf_header_size(&b->params, b->nlayers) +
-		8 * (size_t) (b->nlayers == 0 ? b->nhashes : b->nexclusions);
+	if (b->nlayers == 0)
+	{
+		*size = bf_sparse_size(&b->params, b->nhashes);
+		return BF_OK;
+	}
+	*size = bf_header_size(&b->params, b->nlayers);
 	for (i = 0; i < b->nlayers; i++)
 		*size += bf_geometry_size(&b->layers[i].geometry);
 	return BF_OK;
-}
-
-static void
-write_list(uint8_t *to, const uint64_t *list, uint32_t n)
-{
-	uint32_t	i;
-
-	for (i = 0; i < n; i++)
-		bf_store64(to + 8 * (size_t) i, list[i]);
 }
 
 /*
@@ -322,10 +292,10 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 {
 	uint8_t    *entry;
 	uint8_t    *content = image + bf_header_size(&b->params, b->nlayers);
+	uint32_t	j;
 	int			i;
 
-	entry = bf_write_header(image, &b->params, b->nhashes, b->nlayers,
-							b->nexclusions);
+	entry = bf_write_header(image, &b->params, b->nhashes, b->nlayers);
 	for (i = 0; i < b->nlayers; i++)
 	{
 		const BfBuildLayer *layer = &b->layers[i];
@@ -335,10 +305,8 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 		bf_bitmap_copy(&b->env.interrupts, content, layer->bits, size);
 		content += size;
 	}
-	if (b->nlayers == 0)
-		write_list(content, b->hashes, b->nhashes);
-	else
-		write_list(content, b->exclusions, b->nexclusions);
+	for (j = 0; j < b->nhashes; j++)
+		bf_store64(content + 8 * (size_t) j, b->hashes[j]);
 }
 
 /*
@@ -356,11 +324,11 @@ bf_builder_write_in_place(BfBuilder *b, size_t before)
 	uint8_t    *image;
 	uint8_t    *entry;
 
-	if (b->nlayers != 1 || b->nexclusions > 0 ||
+	if (b->nlayers != 1 ||
 		(size_t) (layer->bits - (uint8_t *) layer->memory) < before + size)
 		return NULL;
 	image = layer->bits - size;
-	entry = bf_write_header(image, &b->params, 0, 1, 0);
+	entry = bf_write_header(image, &b->params, 0, 1);
 	bf_write_layer(entry, &layer->geometry, layer->bits_set);
 	return image;
 }

@@ -15,12 +15,6 @@
 
 BF_HIDE_BEGIN
 
-/* exclusions.c */
-extern bool bf_exclusions_contain(const BfBuilder *b, uint64_t hash);
-extern BfStatus bf_exclusions_add(BfBuilder *b, uint64_t hash);
-extern BfStatus bf_exclusions_add_if_room(BfBuilder *b, uint64_t hash);
-extern void bf_exclusions_remove(BfBuilder *b, uint64_t hash);
-
 /* layers.c */
 extern bool bf_build_layers_contain(const BfBuilder *b, uint64_t hash);
 extern bool bf_build_layer_has_room(const BfBuildLayer *layer, uint32_t n);
@@ -29,11 +23,8 @@ extern BfStatus bf_build_layer_make(const BfBuilder *b,
 									const BfGeometry *geometry,
 									BfBuildLayer *layer);
 extern BfStatus bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry);
-extern void bf_build_layers_pop(BfBuilder *b);
+extern void bf_build_layers_free(BfBuilder *b);
 extern void bf_build_layers_sort(BfBuilder *b);
-
-/* layer_merge.c */
-extern BfStatus bf_build_layers_merge_two(BfBuilder *b);
 
 /* growth.c */
 extern BfStatus bf_build_layers_append(BfBuilder *b,
@@ -51,7 +42,6 @@ extern BfStatus bf_build_layers_take_in(BfBuilder *b,
 extern BfStatus bf_builder_sort_and_convert(BfBuilder *b);
 extern void bf_builder_sort_for_probes(BfBuilder *b);
 extern bool bf_builder_must_convert(const BfBuilder *b, uint32_t n);
-extern BfStatus bf_builder_reserve(BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
 									uint32_t n);
 extern BfStatus bf_builder_flush_hashes(BfBuilder *b);

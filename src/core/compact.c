@@ -57,12 +57,10 @@ static BfStatus
 fold_layers(BfBuilder *to, const BfBuilder *b)
 {
 	BfStatus	status = BF_OK;
-	uint32_t	i;
+	int			i;
 
-	for (i = 0; status == BF_OK && i < (uint32_t) b->nlayers; i++)
+	for (i = 0; status == BF_OK && i < b->nlayers; i++)
 		status = fold_layer(to, &b->layers[i]);
-	for (i = 0; status == BF_OK && i < b->nexclusions; i++)
-		status = bf_exclusions_add(to, b->exclusions[i]);
 	if (status == BF_OK)
 		bf_build_layers_sort(to);
 	return status;

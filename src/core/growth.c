@@ -14,19 +14,18 @@
 #include "builder.h"
 #include "interrupts.h"
 
+/* Times the capacity of the largest layer that a successor has for expected. */
+#define MAX_GROWTH	16
+
 /*
- * Append a layer with no bit set; if there are too many, merge two first.
- * BF_TOO_LARGE if the filter would exceed BF_MAX_BITS.
+ * Append a layer with no bit set.  BF_TOO_MANY_LAYERS or BF_TOO_LARGE if the
+ * filter would exceed BF_MAX_LAYERS or BF_MAX_BITS.
  */
 BfStatus
 bf_build_layers_append(BfBuilder *b, const BfGeometry *geometry)
 {
-	BfStatus	status = BF_OK;
-
 	if (b->nlayers == BF_MAX_LAYERS)
-		status = bf_build_layers_merge_two(b);
-	if (status != BF_OK)
-		return status;
+		return BF_TOO_MANY_LAYERS;
 	if (bf_geometry_bits(geometry) > BF_MAX_BITS - bf_build_layers_bits(b))
 		return BF_TOO_LARGE;
 	return bf_build_layers_push(b, geometry);
@@ -55,10 +54,10 @@ successor_geometry(const BfBuilder *b, double fpp, uint64_t n, uint64_t min,
 }
 
 /*
- * Append the successor of full layers: for expected keys, twice the capacity
- * of the largest layer, or the keys that are known to remain, whichever is
- * most, at half of the lowest rate.  Merged layers do not count: what they
- * record is their content, not what they were sized for.
+ * Append the successor of full layers: for expected keys, but at most 16 times
+ * the capacity of the largest layer, for twice that capacity, or for the keys
+ * that are known to remain, whichever is most, at half of the lowest rate.  The
+ * limit is there because expected may come from an image that holds little.
  */
 static BfStatus
 grow(BfBuilder *b, uint32_t remaining)
@@ -66,7 +65,7 @@ grow(BfBuilder *b, uint32_t remaining)
 	uint64_t	largest = 1;
 	double		fpp = b->params.fpp;
 	unsigned	generation = 0;
-	uint64_t	wanted = b->params.expected;
+	uint64_t	wanted;
 	BfGeometry	geometry;
 	BfStatus	status;
 	int			i;
@@ -77,8 +76,6 @@ grow(BfBuilder *b, uint32_t remaining)
 
 		if (layer->generation > generation)
 			generation = layer->generation;
-		if (layer->merged)
-			continue;
 		if (layer->capacity > largest)
 			largest = layer->capacity;
 		if (layer->fpp < fpp)
@@ -86,6 +83,8 @@ grow(BfBuilder *b, uint32_t remaining)
 	}
 
 	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
+	wanted = b->params.expected < MAX_GROWTH * largest ?
+		b->params.expected : MAX_GROWTH * largest;
 	if (wanted < BF_GROWTH * largest)
 		wanted = BF_GROWTH * largest;
 	if (wanted < remaining)
@@ -110,9 +109,6 @@ bf_build_layers_add(BfBuilder *b, uint64_t hash, uint32_t remaining)
 	BfBuildLayer *layer;
 	BfStatus	status;
 	int			i;
-
-	if (b->nexclusions > 0)
-		bf_exclusions_remove(b, hash);
 
 	/* A key that some layer reports as a member takes no room in another. */
 	if (b->nlayers > 1 && bf_build_layers_contain(b, hash))
@@ -145,12 +141,10 @@ bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 	BfBuildLayer *layer = &b->layers[0];
 	uint32_t	i;
 
-	if (b->nlayers == 1 && b->nexclusions == 0 &&
-		bf_build_layer_has_room(layer, n))
+	if (b->nlayers == 1 && bf_build_layer_has_room(layer, n))
 	{
-		layer->bits_set += bf_bits_add_all(&b->env.interrupts,
-										   &layer->geometry, layer->bits,
-										   hashes, n);
+		bf_bits_add_all(&b->env.interrupts, &layer->geometry, layer->bits,
+						hashes, n, &layer->bits_set);
 		return BF_OK;
 	}
 	for (i = 0; i < n; i++)
@@ -170,6 +164,35 @@ bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 }
 
 /*
+ * Bytes at the start of a layer that stand for all of it: as many hashes as
+ * fall there set their bits in it, so that its share of set bits is within an
+ * eighth of that of the layer, by more than six standard deviations.
+ */
+#define SAMPLE			8192
+
+/*
+ * Does the start of two large layers of equal geometry show that neither is a
+ * subset of the other, and that one ORed into the other would be over full?
+ * This spares the union of many full filters from reading all layers of each
+ * for each other one.
+ */
+static bool
+seems_over_full(const BfInterrupts *interrupts, const BfBuildLayer *layer,
+				const uint8_t *bits)
+{
+	double		m = (double) bf_geometry_bits(&layer->geometry);
+	uint64_t	set;
+
+	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
+		return false;
+	set = bf_bitmap_count_or(interrupts, layer->bits, bits, SAMPLE);
+	return (double) set / (8 * SAMPLE) >
+		(double) layer->bits_full / m + 1.0 / 8 &&
+		set > bf_bitmap_count(layer->bits, SAMPLE) &&
+		set > bf_bitmap_count(bits, SAMPLE);
+}
+
+/*
  * The layer to OR another one of equal geometry into: that which it adds the
  * fewest bits to, if the result is not over full; NULL if there is none.
  * *total is set to the number of bits set in the result, or 0 if it was not
@@ -181,7 +204,6 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 {
 	const BfInterrupts *interrupts = &b->env.interrupts;
 	size_t		size = bf_geometry_size(geometry);
-	BfBuildLayer *equal[BF_MAX_LAYERS];
 	BfBuildLayer *best = NULL;
 	uint64_t	best_added = 0;
 	int			nequal = 0;
@@ -191,25 +213,35 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 	for (i = 0; i < b->nlayers; i++)
 	{
 		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
-			equal[nequal++] = &b->layers[i];
+		{
+			best = &b->layers[i];
+			nequal++;
+		}
 	}
 
 	/* Often there is one with room in any case: no need to read the bits. */
-	if (nequal == 1 && equal[0]->bits_set + bits_set <= equal[0]->bits_full)
-		return equal[0];
+	if (nequal == 1 && best->bits_set + bits_set <= best->bits_full)
+		return best;
 
-	for (i = 0; i < nequal; i++)
+	best = NULL;
+	for (i = 0; i < b->nlayers; i++)
 	{
-		uint64_t	set = bf_bitmap_count_or(interrupts, equal[i]->bits, bits,
-											 size);
-		uint64_t	added = set - equal[i]->bits_set;
+		BfBuildLayer *layer = &b->layers[i];
+		uint64_t	set;
+		uint64_t	added;
+
+		if (!bf_geometry_equal(&layer->geometry, geometry) ||
+			seems_over_full(interrupts, layer, bits))
+			continue;
+		set = bf_bitmap_count_or(interrupts, layer->bits, bits, size);
+		added = set - layer->bits_set;
 
 		/* If one is a subset of the other, the result is no fuller. */
-		if (set > equal[i]->bits_full && added > 0 && set > bits_set)
+		if (set > layer->bits_full && added > 0 && set > bits_set)
 			continue;
 		if (best == NULL || added < best_added)
 		{
-			best = equal[i];
+			best = layer;
 			best_added = added;
 			*total = set;
 		}

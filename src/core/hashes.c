@@ -6,8 +6,7 @@
  * A filter is sparse up to max_hashes distinct hashes.  Hashes are appended
  * in the order in which they come; sorting drops duplicates.  When room runs
  * out, the list is sorted, and if there are too many distinct hashes even so,
- * they are converted to the first layer.  A list that has shown to have few
- * duplicates is enlarged and converted with less sorting.
+ * they are converted to the first layer.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,13 +20,6 @@
 
 /* Hashes that the first list has room for. */
 #define INITIAL_ROOM	8
-
-/*
- * A list from this number of hashes on, of which the last sort dropped few, is
- * enlarged without sorting up to this factor over the sorted hashes.
- */
-#define LARGE_LIST		65536
-#define UNSORTED_FACTOR	8
 
 /*
  * The successor of a number in a permutation of the numbers up to mask, which
@@ -82,7 +74,7 @@ may_take_all(const BfBuilder *b)
 {
 	const BfBuildLayer *layer = &b->layers[0];
 
-	return b->nlayers == 1 && layer->bits_set == 0 && b->nexclusions == 0 &&
+	return b->nlayers == 1 && layer->bits_set == 0 &&
 		b->nhashes <= layer->geometry.capacity;
 }
 
@@ -96,8 +88,8 @@ add_ascending(BfBuilder *b)
 {
 	BfBuildLayer *layer = &b->layers[0];
 
-	layer->bits_set = bf_bits_add_all(&b->env.interrupts, &layer->geometry,
-									  layer->bits, b->hashes, b->nhashes);
+	bf_bits_add_all(&b->env.interrupts, &layer->geometry, layer->bits,
+					b->hashes, b->nhashes, &layer->bits_set);
 	if (layer->bits_set <= layer->bits_full)
 		return true;
 	memset(layer->bits, 0, bf_geometry_size(&layer->geometry));
@@ -140,17 +132,26 @@ first_geometry(const BfBuilder *b, BfGeometry *geometry)
 	return BF_OK;
 }
 
-/* Make the first layer and add the hashes to it. */
+/*
+ * Make the first layer and add the hashes to it.  The layers belong to another
+ * builder until all hashes are in, so that neither an error nor a long jump
+ * changes this one.
+ */
 static BfStatus
 convert_to_dense(BfBuilder *b)
 {
+	BfBuilder	converted = *b;
 	BfGeometry	geometry;
 	BfStatus	status = first_geometry(b, &geometry);
 
 	if (status == BF_OK)
-		status = bf_build_layers_append(b, &geometry);
+		status = bf_build_layers_append(&converted, &geometry);
 	if (status == BF_OK)
-		status = bf_builder_flush_hashes(b);
+		status = bf_builder_flush_hashes(&converted);
+	if (status == BF_OK)
+		*b = converted;
+	else
+		bf_build_layers_free(&converted);
 	return status;
 }
 
@@ -164,8 +165,6 @@ sort_hashes(BfBuilder *b)
 {
 	uint64_t   *pending;
 	size_t		npending = b->nhashes - b->nsorted;
-	size_t		nfew = npending / 4 * 3;
-	uint32_t	nbefore = b->nsorted;
 
 	if (npending == 0)
 		return BF_OK;
@@ -186,7 +185,6 @@ sort_hashes(BfBuilder *b)
 		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
 	}
 	b->nsorted = b->nhashes;
-	b->few_duplicates = b->nsorted - nbefore > nfew;
 
 	/* Not earlier: a long jump out of the merge would lose hashes. */
 	bf_check_interrupts(&b->env.interrupts);
@@ -202,6 +200,8 @@ bf_builder_sort_and_convert(BfBuilder *b)
 {
 	BfStatus	status;
 
+	if (b->incomplete)
+		return BF_INCOMPLETE;
 	if (b->nlayers > 0)
 		return BF_OK;
 	status = sort_hashes(b);
@@ -307,49 +307,9 @@ make_room(BfBuilder *b, uint32_t n)
 	return enlarge(b, next_room(b, n));
 }
 
-/* May the list be enlarged without sorting? */
-static bool
-may_stay_unsorted(const BfBuilder *b)
-{
-	return b->few_duplicates && b->nhashes >= LARGE_LIST &&
-		b->nhashes < UNSORTED_FACTOR * b->nsorted &&
-		b->nhashes < pending_limit(b);
-}
-
 /*
- * If n more hashes would exceed the pending limit, convert the list without
- * sorting it, provided that the bits tell that there are more than max_hashes
- * distinct ones: each sets at most k bits.
- */
-static BfStatus
-convert_unsorted(BfBuilder *b, uint32_t n)
-{
-	BfGeometry	geometry;
-	BfBuildLayer *layer;
-	BfStatus	status;
-
-	if (!b->few_duplicates || !bf_builder_must_convert(b, n))
-		return BF_OK;
-	status = first_geometry(b, &geometry);
-	if (status != BF_OK || geometry.capacity < b->nhashes)
-		return status;
-	status = bf_build_layers_append(b, &geometry);
-	if (status != BF_OK)
-		return status;
-
-	layer = &b->layers[0];
-	layer->bits_set = bf_bits_add_all(&b->env.interrupts, &geometry,
-									  layer->bits, b->hashes, b->nhashes);
-	if (layer->bits_set > (uint64_t) geometry.k * b->max_hashes)
-		bf_builder_free_hashes(b);
-	else
-		bf_build_layers_pop(b);
-	return BF_OK;
-}
-
-/*
- * The same for hashes that are going to be added one by one: if room runs out
- * and there are too many hashes, the filter becomes dense.
+ * Make room for n more hashes that are going to be added one by one: if room
+ * runs out and there are too many hashes, the filter becomes dense.
  */
 BfStatus
 bf_builder_reserve(BfBuilder *b, uint32_t n)
@@ -358,11 +318,6 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 
 	if (b->nlayers > 0 || b->room - b->nhashes >= n)
 		return BF_OK;
-	if (may_stay_unsorted(b))
-		return enlarge(b, next_room(b, n));
-	status = convert_unsorted(b, n);
-	if (status != BF_OK || b->nlayers > 0)
-		return status;
 	status = bf_builder_sort_and_convert(b);
 	if (status != BF_OK || b->nlayers > 0)
 		return status;

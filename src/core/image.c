@@ -5,8 +5,8 @@
  *	  wire and in memory.
  *
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
- * key type if it has one, the layer directory, and then either the hashes of
- * the sparse form or the blocks of the layers and the hashes of exclusions.
+ * key type if it has one, the layer directory, and then the hashes of the
+ * sparse form or the blocks of the layers.
  * After a length word of four bytes, as PostgreSQL has it, every field is
  * aligned to its size.
  *
@@ -31,13 +31,13 @@
 #define VERSION_AT		4
 #define FORM_AT			5
 #define SCHEME_AT		6
-#define NLAYERS_AT		7
+#define RESERVED_AT		7
 #define KEY_TYPE_AT		8
 #define NAMELEN_AT		9
 #define BYTE_ORDER_AT	10
 #define ENCODING_AT		11
 #define NHASHES_AT		12
-#define NEXCLUSIONS_AT	16
+#define NLAYERS_AT		16
 #define SEED_AT			20
 #define FPP_AT			28
 #define EXPECTED_AT		36
@@ -48,7 +48,7 @@
 #define BLOCK_LOG2_AT	4
 #define K_AT			5
 #define GENERATION_AT	6
-#define MERGED_AT		7
+#define L_RESERVED_AT	7
 #define CAPACITY_AT		8
 #define L_FPP_AT		16
 #define BITS_SET_AT		24
@@ -99,6 +99,8 @@ open_version(const uint8_t *header, BfView *view)
 					  "Its hashing scheme is unknown.");
 	if (header[FORM_AT] != FORM_SPARSE && header[FORM_AT] != FORM_DENSE)
 		return reject(view, BF_CORRUPT, "Its form is unknown.");
+	if (header[RESERVED_AT] != 0)
+		return reject(view, BF_CORRUPT, "Its flags are unknown.");
 	return BF_OK;
 }
 
@@ -174,7 +176,6 @@ open_layer(const uint8_t *entry, uint64_t total, BfViewLayer *layer,
 	geometry->fpp = bf_load_double(entry + L_FPP_AT);
 	layer->bits_set = bf_load64(entry + BITS_SET_AT);
 	geometry->generation = entry[GENERATION_AT];
-	geometry->merged = entry[MERGED_AT] != 0;
 
 	if (geometry->block_log2 < BF_MIN_BLOCK_LOG2 ||
 		geometry->block_log2 > BF_MAX_BLOCK_LOG2)
@@ -190,16 +191,15 @@ open_layer(const uint8_t *entry, uint64_t total, BfViewLayer *layer,
 	if (geometry->generation > BF_MAX_GENERATION)
 		return reject(view, BF_CORRUPT,
 					  "The generation of a layer is out of range.");
-	if (entry[MERGED_AT] > 1)
+	if (entry[L_RESERVED_AT] != 0)
 		return reject(view, BF_CORRUPT,
 					  "The flags of a layer are unknown.");
-	if (geometry->capacity < 1 || geometry->capacity >
-		(geometry->merged ? BF_MAX_KEYS : bf_geometry_bits(geometry)))
+	if (geometry->capacity < 1 ||
+		geometry->capacity > bf_geometry_bits(geometry))
 		return reject(view, BF_CORRUPT,
 					  "The capacity of a layer is out of range.");
 	/* Written so that NaN fails. */
-	if (!(geometry->fpp >= BF_LAYER_FPP_MIN &&
-		  geometry->fpp <= (geometry->merged ? 1 : BF_FPP_MAX)))
+	if (!(geometry->fpp >= BF_LAYER_FPP_MIN && geometry->fpp <= BF_FPP_MAX))
 		return reject(view, BF_CORRUPT,
 					  "The false-positive rate of a layer is out of range.");
 	if (layer->bits_set > bf_geometry_bits(geometry))
@@ -217,9 +217,6 @@ open_hashes(size_t at, BfView *view)
 	if (view->nlayers != 0)
 		return reject(view, BF_CORRUPT,
 					  "It has both layers and a list of hashes.");
-	if (view->nexclusions != 0)
-		return reject(view, BF_CORRUPT,
-					  "It has both exclusions and a list of hashes.");
 	if (left % 8 != 0 || left / 8 != view->nhashes)
 		return reject(view, BF_CORRUPT,
 					  "Its length does not match the number of hashes.");
@@ -240,9 +237,6 @@ open_layers(const uint8_t *header, size_t at, BfView *view)
 	if (view->nlayers < 1 || view->nlayers > BF_MAX_LAYERS)
 		return reject(view, BF_CORRUPT,
 					  "Its number of layers is out of range.");
-	if (view->nexclusions > BF_MAX_EXCLUSIONS)
-		return reject(view, BF_CORRUPT,
-					  "Its number of exclusions is out of range.");
 	if (view->size - at < (size_t) view->nlayers * ENTRY_SIZE)
 		return reject(view, BF_CORRUPT, "It is shorter than its directory.");
 
@@ -260,8 +254,7 @@ open_layers(const uint8_t *header, size_t at, BfView *view)
 		at += bf_geometry_size(&layer->geometry);
 	}
 
-	view->list_at = at;
-	if (view->size != at + 8 * (size_t) view->nexclusions)
+	if (view->size != at)
 		return reject(view, BF_CORRUPT,
 					  "Its length does not match its layers.");
 	return BF_OK;
@@ -279,13 +272,14 @@ BfStatus
 bf_open_header(const uint8_t *header, size_t size, BfView *view)
 {
 	size_t		content;
+	uint32_t	nlayers;
 	BfStatus	status;
 
 	view->image = NULL;
 	view->size = size;
 	view->reason = NULL;
 	view->hashes = NULL;
-	view->exclusions = NULL;
+	view->list_at = 0;
 
 	status = open_version(header, view);
 	if (status == BF_OK)
@@ -294,8 +288,8 @@ bf_open_header(const uint8_t *header, size_t size, BfView *view)
 		return status;
 
 	view->nhashes = bf_load32(header + NHASHES_AT);
-	view->nlayers = header[NLAYERS_AT];
-	view->nexclusions = bf_load32(header + NEXCLUSIONS_AT);
+	nlayers = bf_load32(header + NLAYERS_AT);
+	view->nlayers = nlayers > BF_MAX_LAYERS ? -1 : (int) nlayers;
 	content = HEADER_SIZE + padded(view->params.key_type.namelen);
 	return header[FORM_AT] == FORM_SPARSE ? open_hashes(content, view) :
 		open_layers(header, content, view);
@@ -317,11 +311,26 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	view->image = image;
 	if (view->nlayers == 0)
 		view->hashes = image + view->list_at;
-	else
-		view->exclusions = image + view->list_at;
 	for (i = 0; i < view->nlayers; i++)
 		view->layers[i].bits = image + view->layers[i].at;
 	return BF_OK;
+}
+
+/*
+ * What the first bytes of an image tell of its size before it is opened: bytes
+ * of the header and directory, at most BF_MAX_HEADER, and the number of
+ * layers, at most BF_MAX_LAYERS.  If they are not an image, bf_open_header
+ * rejects them without reading so much.
+ */
+size_t
+bf_peek_header(const uint8_t *image, size_t size, int *nlayers)
+{
+	uint32_t	n = size < HEADER_SIZE ? 0 : bf_load32(image + NLAYERS_AT);
+
+	*nlayers = n > BF_MAX_LAYERS ? 0 : (int) n;
+	return HEADER_SIZE +
+		(size < HEADER_SIZE ? 0 : padded(image[NAMELEN_AT])) +
+		(size_t) *nlayers * ENTRY_SIZE;
 }
 
 /* Bytes of the header and directory, in front of the hashes or blocks. */
@@ -335,7 +344,7 @@ bf_header_size(const BfParams *params, int nlayers)
 /* Write all but the directory; returns where that begins. */
 uint8_t *
 bf_write_header(uint8_t *image, const BfParams *params,
-				uint32_t nhashes, int nlayers, uint32_t nexclusions)
+				uint32_t nhashes, int nlayers)
 {
 	const BfKeyType *key_type = &params->key_type;
 
@@ -343,13 +352,13 @@ bf_write_header(uint8_t *image, const BfParams *params,
 	image[VERSION_AT] = VERSION;
 	image[FORM_AT] = nlayers > 0 ? FORM_DENSE : FORM_SPARSE;
 	image[SCHEME_AT] = SCHEME_XXH3_GOLDEN;
-	image[NLAYERS_AT] = (uint8_t) nlayers;
+	image[RESERVED_AT] = 0;
 	image[KEY_TYPE_AT] = key_type->code;
 	image[NAMELEN_AT] = key_type->namelen;
 	image[BYTE_ORDER_AT] = key_type->byte_order;
 	image[ENCODING_AT] = key_type->encoding;
 	bf_store32(image + NHASHES_AT, nhashes);
-	bf_store32(image + NEXCLUSIONS_AT, nexclusions);
+	bf_store32(image + NLAYERS_AT, (uint32_t) nlayers);
 	bf_store64(image + SEED_AT, params->seed);
 	bf_store_double(image + FPP_AT, params->fpp);
 	bf_store64(image + EXPECTED_AT, params->expected);
@@ -368,7 +377,7 @@ bf_write_layer(uint8_t *entry, const BfGeometry *geometry, uint64_t bits_set)
 	entry[BLOCK_LOG2_AT] = geometry->block_log2;
 	entry[K_AT] = geometry->k;
 	entry[GENERATION_AT] = geometry->generation;
-	entry[MERGED_AT] = geometry->merged;
+	entry[L_RESERVED_AT] = 0;
 	bf_store64(entry + CAPACITY_AT, geometry->capacity);
 	bf_store_double(entry + L_FPP_AT, geometry->fpp);
 	bf_store64(entry + BITS_SET_AT, bits_set);
@@ -376,26 +385,17 @@ bf_write_layer(uint8_t *entry, const BfGeometry *geometry, uint64_t bits_set)
 }
 
 /*
- * Write the header and directory of a dense filter without exclusions: what
- * the parameters, geometries and numbers of set bits in the view tell.  The
- * blocks of the layers follow in the same order.
+ * Write the header and directory of a dense filter: what the parameters,
+ * geometries and numbers of set bits in the view tell.  The blocks of the
+ * layers follow in the same order.
  */
 void
 bf_write_view_header(uint8_t *image, const BfView *view)
 {
 	int			i;
 
-	image = bf_write_header(image, &view->params, 0, view->nlayers, 0);
+	image = bf_write_header(image, &view->params, 0, view->nlayers);
 	for (i = 0; i < view->nlayers; i++)
 		image = bf_write_layer(image, &view->layers[i].geometry,
 							   view->layers[i].bits_set);
-}
-
-/* Change the number of set bits of one layer in place. */
-void
-bf_update_bits_set(uint8_t *image, const BfView *view, int layer,
-				   uint64_t bits_set)
-{
-	bf_store64(image + bf_header_size(&view->params, layer) + BITS_SET_AT,
-			   bits_set);
 }

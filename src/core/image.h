@@ -19,15 +19,9 @@ extern bool bf_valid_platform(const BfKeyType *key_type);
 
 /* image.c: writing the header and the layer directory */
 extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
-								uint32_t nhashes, int nlayers,
-								uint32_t nexclusions);
+								uint32_t nhashes, int nlayers);
 extern uint8_t *bf_write_layer(uint8_t *entry, const BfGeometry *geometry,
 							   uint64_t bits_set);
-extern void bf_update_bits_set(uint8_t *image, const BfView *view, int layer,
-							   uint64_t bits_set);
-
-/* probe.c: the layers without the exclusions */
-extern bool bf_layers_contain(const BfView *view, uint64_t hash);
 
 BF_HIDE_END
 

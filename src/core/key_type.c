@@ -77,11 +77,7 @@ bf_valid_platform(const BfKeyType *key_type)
 	if (key_type->code == BF_KEY_OPCLASS)
 		return key_type->byte_order == BF_LITTLE_ENDIAN ||
 			key_type->byte_order == BF_BIG_ENDIAN;
-	if (key_type->byte_order != 0)
-		return false;
-	return key_type->encoding == 0 ||
-		(key_type->encoding == BF_MULE_INTERNAL &&
-		 (key_type->code == BF_KEY_TEXT || key_type->code == BF_KEY_ENUM));
+	return key_type->byte_order == 0 && key_type->encoding == 0;
 }
 
 /*

@@ -113,12 +113,19 @@ bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry)
 	return BF_OK;
 }
 
-/* Remove the last layer. */
+/* Release all layers. */
 void
-bf_build_layers_pop(BfBuilder *b)
+bf_build_layers_free(BfBuilder *b)
 {
-	b->nlayers--;
-	b->env.free(b->env.context, b->layers[b->nlayers].memory);
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+		b->env.free(b->env.context, b->layers[i].memory);
+	if (b->layers != NULL)
+		b->env.free(b->env.context, b->layers);
+	b->layers = NULL;
+	b->nlayers = 0;
+	b->layer_room = 0;
 }
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */
@@ -140,8 +147,6 @@ compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
 		return g->k < h->k ? -1 : 1;
 	if (g->generation != h->generation)
 		return g->generation < h->generation ? -1 : 1;
-	if (g->merged != h->merged)
-		return h->merged ? -1 : 1;
 	if (x->bits_set != y->bits_set)
 		return x->bits_set < y->bits_set ? -1 : 1;
 	return memcmp(x->bits, y->bits, bf_geometry_size(g));

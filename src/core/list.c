@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * list.c
- *	  Ascending lists of distinct hashes: the sparse form of a filter, and
- *	  exclusions.
+ *	  Ascending lists of distinct hashes: the sparse form of a filter.
  *
  * Hashes are spread evenly over 64 bits, so a radix sort from the top byte
  * down ends after two or three bytes, and interpolation finds the right part

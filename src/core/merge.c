@@ -11,7 +11,6 @@
  *-------------------------------------------------------------------------
  */
 #include "builder.h"
-#include "bytes.h"
 
 /* Are these the parameters of bloom_empty() without arguments? */
 static bool
@@ -76,35 +75,6 @@ bf_builder_join_params(BfBuilder *b, const BfParams *params)
 }
 
 /*
- * Take over the exclusions of another dense filter, before its layers.  An
- * exclusion that the other side contains may be a member there: only a key
- * that neither contains is known to be in none of them.
- */
-static BfStatus
-merge_exclusions(BfBuilder *b, const BfView *view)
-{
-	BfStatus	status = BF_OK;
-	uint32_t	i;
-
-	for (i = b->nexclusions; i > 0; i--)
-	{
-		uint64_t	hash = b->exclusions[i - 1];
-
-		if (bf_contains(view, hash))
-			bf_exclusions_remove(b, hash);
-	}
-	for (i = 0; status == BF_OK && i < view->nexclusions; i++)
-	{
-		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
-
-		if (!bf_build_layers_contain(b, hash) ||
-			bf_exclusions_contain(b, hash))
-			status = bf_exclusions_add_if_room(b, hash);
-	}
-	return status;
-}
-
-/*
  * Take in the layers of a dense filter, and add the hashes of the builder to
  * them, if it has some.  If it has no layers, those of the other filter keep
  * their order, so that an image that is loaded and written stays as it was, if
@@ -114,7 +84,7 @@ static BfStatus
 merge_layers(BfBuilder *b, const BfView *view)
 {
 	bool		had_layers = b->nlayers > 0;
-	BfStatus	status = merge_exclusions(b, view);
+	BfStatus	status = BF_OK;
 	int			i;
 
 	for (i = 0; status == BF_OK && i < view->nlayers; i++)
@@ -131,14 +101,17 @@ merge_layers(BfBuilder *b, const BfView *view)
 /*
  * Take in all keys of another filter, which has to have the same seed and key
  * type (BF_SEED_MISMATCH, BF_KEY_TYPE_MISMATCH).  BF_NO_MEMORY, or
- * BF_TOO_LARGE if all layers together would be too large.  An empty builder
- * with default parameters adopts those of the other filter.
+ * BF_TOO_LARGE if all layers together would be too large; these leave the
+ * builder incomplete, as does a long jump.  An empty builder with default
+ * parameters adopts those of the other filter.
  */
 BfStatus
 bf_builder_merge(BfBuilder *b, const BfView *view)
 {
 	BfStatus	status = BF_OK;
 
+	if (b->incomplete)
+		return BF_INCOMPLETE;
 	if (bf_is_neutral(view))
 		return BF_OK;
 	if (b->nlayers == 0 && b->nhashes == 0 && params_are_neutral(&b->params))
@@ -154,10 +127,12 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 	if (status != BF_OK)
 		return status;
 
+	b->incomplete = true;
 	if (view->nlayers > 0)
-		return merge_layers(b, view);
-	if (view->nhashes > 0)
+		status = merge_layers(b, view);
+	else if (view->nhashes > 0)
 		status = bf_builder_add_list(b, view->hashes, view->nhashes);
+	b->incomplete = status != BF_OK;
 	bf_builder_sort_for_probes(b);
 	return status;
 }

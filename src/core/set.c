@@ -74,26 +74,6 @@ sparse_first(const BfView **x, const BfView **y)
 	}
 }
 
-/*
- * Keep those exclusions of either filter that the bits of the intersection
- * still report as members: what is not in one filter is not in it.
- */
-static BfStatus
-keep_exclusions(BfBuilder *b, const BfView *view)
-{
-	BfStatus	status = BF_OK;
-	uint32_t	i;
-
-	for (i = 0; status == BF_OK && i < view->nexclusions; i++)
-	{
-		uint64_t	hash = bf_load64(view->exclusions + 8 * (size_t) i);
-
-		if (bf_build_layers_contain(b, hash))
-			status = bf_exclusions_add_if_room(b, hash);
-	}
-	return status;
-}
-
 /* The hashes of a sparse filter that the other one contains. */
 static BfStatus
 intersect_hashes(BfBuilder *b, const BfView *x, const BfView *y)
@@ -130,8 +110,7 @@ intersect_layers(BfBuilder *b, const BfView *x, const BfView *y)
 	layer = &b->layers[0];
 	bf_bitmap_and(&b->env.interrupts, layer->bits, y->layers[0].bits, size);
 	layer->bits_set = bf_bitmap_count(layer->bits, size);
-	status = keep_exclusions(b, x);
-	return status == BF_OK ? keep_exclusions(b, y) : status;
+	return BF_OK;
 }
 
 /*

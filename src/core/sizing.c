@@ -56,15 +56,8 @@
  */
 #define PAGED_COST		1.15
 
-/* Designs that are remembered in each thread. */
+/* Designs that are remembered.  The core is used from one thread. */
 #define NCACHED			8
-
-/* A compiler without it must use the core from one thread only. */
-#ifdef __STDC_NO_THREADS__
-#define THREAD_LOCAL
-#else
-#define THREAD_LOCAL	_Thread_local
-#endif
 
 typedef struct Design
 {
@@ -208,8 +201,8 @@ find_design(double fpp, bool paged, Design *design)
 static const Design *
 design_for(double fpp, bool paged)
 {
-	static THREAD_LOCAL Design cache[NCACHED];
-	static THREAD_LOCAL unsigned next = 0;
+	static Design cache[NCACHED];
+	static unsigned next = 0;
 	Design	   *design;
 	size_t		i;
 
@@ -288,7 +281,6 @@ set_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
 	geometry->k = design->k;
 	geometry->fpp = design->fpp;
 	geometry->generation = 0;
-	geometry->merged = false;
 	geometry->capacity = capacity_of(design,
 									 (double) bf_geometry_bits(geometry));
 }
@@ -359,7 +351,7 @@ design_of(const BfGeometry *geometry)
 {
 	int			paged;
 
-	for (paged = 0; paged <= 1 && !geometry->merged; paged++)
+	for (paged = 0; paged <= 1; paged++)
 	{
 		const Design *design = design_for(geometry->fpp, paged);
 
@@ -370,10 +362,29 @@ design_of(const BfGeometry *geometry)
 	return NULL;
 }
 
+/* The largest divisor of a number that is not above max, or 1. */
+static uint32_t
+largest_divisor(uint32_t number, uint32_t max)
+{
+	uint32_t	largest = 1;
+	uint32_t	i;
+
+	for (i = 1; i <= number / i; i++)
+	{
+		if (number % i != 0)
+			continue;
+		if (i <= max && i > largest)
+			largest = i;
+		if (number / i <= max && number / i > largest)
+			largest = number / i;
+	}
+	return largest;
+}
+
 /*
  * The smallest layer into which one with this many bits set folds so that it
  * still has its rate.  Returns false, and the same geometry, if there is none:
- * a merged layer, or one of another design, stays as it is.
+ * a layer of another design stays as it is.
  */
 bool
 bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
@@ -390,9 +401,8 @@ bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 
 	limit = (double) bf_geometry_bits(geometry) /
 		needed_bits(design, fmax(n, 1));
-	factor = (uint32_t) fmin(limit, geometry->nblocks);
-	while (factor > 1 && geometry->nblocks % factor != 0)
-		factor--;
+	factor = largest_divisor(geometry->nblocks,
+							 (uint32_t) fmin(limit, geometry->nblocks));
 	if (factor <= 1)
 		return false;
 	folded->nblocks = geometry->nblocks / factor;
@@ -402,8 +412,7 @@ bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 
 /*
  * The number of set bits at which a layer is full: what its capacity sets on
- * average, and the headroom.  Then it has its rate.  A merged layer takes no
- * further key.
+ * average, and the headroom.  Then it has its rate.
  */
 uint64_t
 bf_geometry_full(const BfGeometry *geometry)
@@ -411,8 +420,6 @@ bf_geometry_full(const BfGeometry *geometry)
 	double		m = (double) bf_geometry_bits(geometry);
 	double		n = (double) geometry->capacity;
 
-	if (geometry->merged)
-		return 0;
 	return (uint64_t) fmin(bf_expected_bits_set(geometry, n) +
 						   HEADROOM * bf_deviation(m, geometry->k, n), m);
 }

@@ -4,14 +4,21 @@
  *	  What the bits of a layer, or of all layers of a filter, tell about its
  *	  number of keys and its false-positive rate.
  *
- * These functions read the numbers of set bits, not the bits, so they work
- * on the view of a header.
+ * Except for those that count distinct keys, these functions read the numbers
+ * of set bits, not the bits, so they work on the view of a header.
  *
  *-------------------------------------------------------------------------
  */
 #include <math.h>
 
+#include "bits.h"
 #include "rate.h"
+
+/*
+ * With so few unset bits, the estimate of the number of keys has a standard
+ * error of 3 % or less.
+ */
+#define MIN_UNSET	1000
 
 /*
  * Estimated number of distinct keys in a layer with this many bits set, by
@@ -42,8 +49,6 @@ bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set)
 	double		fpp = geometry->fpp;
 	int			i;
 
-	if (geometry->merged)
-		return (double) geometry->capacity;
 	for (i = 0; i < geometry->generation; i++)
 	{
 		fpp = fmin(2 * fpp, BF_FPP_MAX);
@@ -58,8 +63,6 @@ bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set)
 {
 	double		n;
 
-	if (geometry->merged)
-		return geometry->fpp;
 	if (bits_set == 0)
 		return 0;
 	n = fmax(1, rint(bf_geometry_cardinality(geometry, bits_set)));
@@ -70,7 +73,7 @@ bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set)
  * Number of distinct keys in a filter.  In the sparse form it is exact but
  * for different keys of equal hash, which have a chance of n^2 / 2^65; else it
  * is estimated.  A key in several layers, which a union can cause, counts in
- * each.
+ * each: see bf_count_distinct.
  */
 double
 bf_cardinality(const BfView *view)
@@ -82,6 +85,97 @@ bf_cardinality(const BfView *view)
 		n += bf_geometry_keys(&view->layers[i].geometry,
 							  view->layers[i].bits_set);
 	return n;
+}
+
+/* Are there layers that bf_count_distinct compares? */
+bool
+bf_can_count_distinct(const BfView *view)
+{
+	int			i;
+
+	for (i = 1; i < view->nlayers; i++)
+	{
+		if (bf_geometry_equal(&view->layers[i - 1].geometry,
+							  &view->layers[i].geometry))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Number of distinct keys in n layers of one geometry, by the bits that are set
+ * in any of them.  If these are nearly all, they tell little: then of each half
+ * of the layers.
+ */
+static double
+distinct_keys_of_equal(const BfInterrupts *interrupts, const BfBits *layers,
+					   int n)
+{
+	const BfGeometry *geometry = layers[0].geometry;
+	double		sum = 0;
+	double		most = 0;
+	uint64_t	set;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		double		keys = bf_geometry_keys(geometry, layers[i].bits_set);
+
+		sum += keys;
+		most = fmax(most, keys);
+	}
+	if (n == 1)
+		return sum;
+
+	set = bf_bitmap_count_union(interrupts, layers, n);
+	if (bf_geometry_bits(geometry) - set >= MIN_UNSET)
+		return fmin(fmax(bf_geometry_keys(geometry, set), most), sum);
+	return distinct_keys_of_equal(interrupts, layers, n / 2) +
+		distinct_keys_of_equal(interrupts, layers + n / 2, n - n / 2);
+}
+
+/*
+ * Number of distinct keys in all layers of a filter.  A key that is in several
+ * layers counts once for each geometry, so this is an upper bound; neighbours
+ * are compared, because equal layers are next to each other in an image.
+ */
+double
+bf_distinct_keys(const BfInterrupts *interrupts, const BfBits *layers,
+				 int nlayers)
+{
+	double		keys = 0;
+	int			first = 0;
+	int			i;
+
+	for (i = 1; i <= nlayers; i++)
+	{
+		if (i == nlayers ||
+			!bf_geometry_equal(layers[i].geometry, layers[first].geometry))
+		{
+			keys += distinct_keys_of_equal(interrupts, layers + first,
+										   i - first);
+			first = i;
+		}
+	}
+	return keys;
+}
+
+/* As bf_cardinality, but a key in layers of one geometry counts once. */
+double
+bf_count_distinct(const BfInterrupts *interrupts, const BfView *view)
+{
+	BfBits		layers[BF_MAX_LAYERS];
+	int			i;
+
+	if (!bf_can_count_distinct(view))
+		return bf_cardinality(view);
+	for (i = 0; i < view->nlayers; i++)
+	{
+		layers[i].geometry = &view->layers[i].geometry;
+		layers[i].bits_set = view->layers[i].bits_set;
+		layers[i].bits = view->layers[i].bits;
+	}
+	return bf_distinct_keys(interrupts, layers, view->nlayers);
 }
 
 /*
@@ -118,9 +212,6 @@ bf_largest_fpp(const BfView *view)
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
-	{
-		if (!view->layers[i].geometry.merged)
-			fpp = fmax(fpp, view->layers[i].geometry.fpp);
-	}
+		fpp = fmax(fpp, view->layers[i].geometry.fpp);
 	return fpp;
 }

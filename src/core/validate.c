@@ -4,8 +4,8 @@
  *	  The checks of an image that comes from outside.
  *
  * bf_open() makes every access safe.  A walk through the content makes sure
- * that the answers are right as well: lists are ascending, counters match the
- * bits, and exclusions are reported as members.
+ * that the answers are right as well: lists are ascending, and counters match
+ * the bits.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,14 +41,14 @@ BfStatus
 bf_validate(const uint8_t *image, size_t size, BfView *view)
 {
 	BfStatus	status = bf_open(image, size, view);
-	uint32_t	i;
+	int			i;
 
 	if (status != BF_OK)
 		return status;
 
 	if (!is_ascending(view->hashes, view->nhashes))
 		return reject(view, "Its hashes are not ascending.");
-	for (i = 0; i < (uint32_t) view->nlayers; i++)
+	for (i = 0; i < view->nlayers; i++)
 	{
 		const BfViewLayer *layer = &view->layers[i];
 
@@ -57,14 +57,7 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 			return reject(view,
 						  "The number of set bits of a layer does not match its bits.");
 	}
-	if (!is_ascending(view->exclusions, view->nexclusions))
-		return reject(view, "Its exclusions are not ascending.");
-	for (i = 0; i < view->nexclusions; i++)
-	{
-		if (!bf_layers_contain(view,
-							   bf_load64(view->exclusions + 8 * (size_t) i)))
-			return reject(view,
-						  "It has an exclusion that the bits do not contain.");
-	}
+	if (view->params.expected > bf_max_keys(view->params.fpp))
+		return reject(view, "It expects more keys than fit at its rate.");
 	return BF_OK;
 }

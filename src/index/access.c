@@ -12,14 +12,17 @@
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
-#include "catalog/pg_class_d.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -53,13 +56,9 @@ void
 bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info)
 {
 	meta->key_type = info->key_type.code;
-	meta->definition = info->definition;
 }
 
-/*
- * An index may have been built by a version that hashed its keys otherwise, or
- * over a composite type that has changed since.
- */
+/* An index may have been built by a version that hashed its keys otherwise. */
 void
 bfi_check_key_type(Relation index, const BfiMeta *meta,
 				   const PgBloomKeyInfo *info)
@@ -71,14 +70,6 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 						RelationGetRelationName(index)),
 				 errdetail("The code of its key type is %d, that of the column is %d.",
 						   meta->key_type, info->key_type.code),
-				 errhint("Rebuild the index by REINDEX.")));
-	if (meta->definition != info->definition)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" was built for keys that are hashed differently",
-						RelationGetRelationName(index)),
-				 errdetail("Type %s has been changed since.",
-						   format_type_be_qualified(bfi_key_sql_type(index))),
 				 errhint("Rebuild the index by REINDEX.")));
 }
 
@@ -139,8 +130,7 @@ standby_snapshot_sees_build(Relation index)
 /*
  * Indexes that this session has opened by OID.  A plan names an index so, and
  * nothing makes it a new plan if REINDEX CONCURRENTLY replaces the index after
- * the transaction has begun.  Parallel workers execute such plans as well, and
- * do not know what the session has opened.
+ * the transaction has begun.
  */
 static List *known_indexes = NIL;
 
@@ -158,6 +148,31 @@ bfi_remember(Oid oid)
 	last = oid;
 }
 
+/*
+ * Does the snapshot see an index of this OID?  Parallel workers do not know
+ * what the session has opened.
+ */
+static bool
+snapshot_sees_index(Oid oid)
+{
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(oid));
+	scan = systable_beginscan(pg_class, ClassOidIndexId, true,
+							  GetActiveSnapshot(), 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple) &&
+		((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_INDEX;
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return found;
+}
+
 /* Raise an error unless this was an index, which has been replaced. */
 static void
 check_was_index(Oid oid)
@@ -168,9 +183,10 @@ check_was_index(Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
-						name)));
-	if (!OidIsValid(oid) ||
-		(!IsParallelWorker() && !list_member_oid(known_indexes, oid)))
+						name),
+				 errhint("Name an index that was created USING bloomfilter, not its table.")));
+	if (!(IsParallelWorker() ? snapshot_sees_index(oid) :
+		  list_member_oid(known_indexes, oid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
@@ -198,12 +214,21 @@ check_is_readable(Relation index)
 						RelationGetRelationName(index))));
 }
 
-/* Lock the table of an index and the index; NULL if it is not there. */
+/*
+ * Lock the table of an index and the index; NULL if it is not there.
+ *
+ * DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY on the primary do not wait
+ * for locks of a standby.  What they have done to the index must be known, also
+ * if the lock on it is held already.
+ */
 static Relation
 lock_index(Oid oid)
 {
-	Oid			table = IndexGetRelation(oid, true);
+	Oid			table;
 
+	if (RecoveryInProgress())
+		AcceptInvalidationMessages();
+	table = IndexGetRelation(oid, true);
 	if (!OidIsValid(table))
 		return NULL;
 	LockRelationOid(table, AccessShareLock);
@@ -211,8 +236,9 @@ lock_index(Oid oid)
 }
 
 /*
- * Open an index.  Returns false if it may lack rows; then the meta data must
- * not be used.  The relation is NULL if the index has been replaced.
+ * Open an index of which the user may read the table, or has passed the check
+ * for the partitioned one.  Returns false if it may lack rows; then the meta
+ * data must not be used.  The relation is NULL if the index has been replaced.
  *
  * The lock on the table is held until the end of the transaction, as that of a
  * query is.  DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY wait for it, so
@@ -221,7 +247,7 @@ lock_index(Oid oid)
  * Serializable transactions read all of the index.
  */
 bool
-bfi_open(BfiIndex *index, Oid oid)
+bfi_open(BfiIndex *index, Oid oid, bool is_partition)
 {
 	index->partitioned = false;
 	index->relation = lock_index(oid);
@@ -231,6 +257,8 @@ bfi_open(BfiIndex *index, Oid oid)
 		check_was_index(oid);
 		return false;
 	}
+	if (!is_partition)
+		bfi_check_privileges(index->relation);
 	index->partitioned =
 		index->relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
 	check_is_readable(index->relation);
@@ -252,31 +280,79 @@ bfi_close(BfiIndex *index)
 }
 
 /*
- * Open an index that must be complete and not partitioned, and check the
- * user's privileges.
+ * Open an index that must be complete, or a partition of one for which this
+ * has been checked.
  */
 void
-bfi_open_plain(BfiIndex *index, Oid oid)
+bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition)
 {
-	bool		usable = bfi_open(index, oid);
+	bool		usable = bfi_open(index, oid, is_partition);
 
 	if (index->relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
-	bfi_check_privileges(index->relation);
-	if (index->partitioned)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("index \"%s\" is partitioned",
-						RelationGetRelationName(index->relation)),
-				 errhint("Call the function for the index of each partition: see pg_partition_tree.")));
 	if (!usable)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not valid, or too new for this transaction",
 						RelationGetRelationName(index->relation)),
 				 errhint("Wait until it is built, use a new transaction, or rebuild it by REINDEX.")));
+}
+
+/*
+ * Does Citus keep the rows of the table in other tables?  It marks such tables
+ * by a trigger, also where it turns a table into one by itself, because of a
+ * foreign key.
+ */
+static bool
+is_citus_table(Relation table)
+{
+	TriggerDesc *triggers = table->trigdesc;
+	int			i;
+
+	if (triggers == NULL || !triggers->trig_truncate_after_statement)
+		return false;
+	for (i = 0; i < triggers->numtriggers; i++)
+	{
+		char	   *name = get_func_name(triggers->triggers[i].tgfoid);
+
+		if (name != NULL && strcmp(name, "citus_truncate_trigger") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Raise an error if a query of the table returns rows of other tables. */
+void
+bfi_check_has_all_rows(Relation index)
+{
+	Relation	table = table_open(index->rd_index->indrelid, NoLock);
+	List	   *children = NIL;
+
+	if (is_citus_table(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" does not have the rows of table \"%s\"",
+						RelationGetRelationName(index),
+						RelationGetRelationName(table)),
+				 errdetail("The rows are in shards, which Citus manages."),
+				 errhint("Look up keys in the indexes of the shards, by run_command_on_shards.")));
+
+	/* Those of a partitioned table have indexes that belong to this one. */
+	if (table->rd_rel->relhassubclass &&
+		table->rd_rel->relkind == RELKIND_RELATION)
+		children = find_inheritance_children(RelationGetRelid(table), NoLock);
+	if (children != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" does not have all rows of table \"%s\"",
+						RelationGetRelationName(index),
+						RelationGetRelationName(table)),
+				 errdetail("Rows of table \"%s\", which inherits from it, are not in the index.",
+						   get_rel_name(linitial_oid(children))),
+				 errhint("Look up keys in the indexes of the children, and keep no rows in the parent.")));
+	table_close(table, NoLock);
 }
 
 /* Foreign tables have no indexes, so nothing tells what is in them. */
@@ -299,6 +375,22 @@ check_foreign_partitions(const BfiIndex *index)
 					 errhint("Look up keys in the indexes of the other partitions.")));
 	}
 	list_free(tables);
+}
+
+/*
+ * The index, or the indexes of the partitions of a partitioned one, if the user
+ * may read them.
+ */
+List *
+bfi_index_parts(Oid oid)
+{
+	BfiIndex	index;
+	List	   *parts;
+
+	bfi_open_complete(&index, oid, false);
+	parts = index.partitioned ? bfi_partitions(&index) : list_make1_oid(oid);
+	bfi_close(&index);
+	return parts;
 }
 
 /* The indexes of the partitions of a partitioned index. */

@@ -1,12 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * check.c
- *	  The function that verifies an index: its structure, and that every
- *	  visible row of the table is found.
+ *	  The function that verifies an index: its structure, its rate, and that
+ *	  every visible row of the table is found.
  *
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
+
+#include <math.h>
 
 #include "access/table.h"
 #include "access/tableam.h"
@@ -16,7 +18,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "pg/key_array.h"
+#include "key/key_array.h"
 
 PG_FUNCTION_INFO_V1(bloom_index_check);
 
@@ -35,8 +37,11 @@ typedef struct Check
 	bool	   *found;
 } Check;
 
-/* Report a page on which bits and their number disagree. */
-static void
+/*
+ * Report a page on which bits and their number disagree.  Returns the sum of
+ * the rates of its blocks.
+ */
+static double
 check_page(const BfiIndex *index, int number, BlockNumber i, Page page)
 {
 	const BfiLayer *layer = &index->meta.layers[number];
@@ -45,22 +50,31 @@ check_page(const BfiIndex *index, int number, BlockNumber i, Page page)
 									  bfi_page_nblocks(layer, i));
 	size_t		room = ((PageHeader) page)->pd_special -
 		MAXALIGN(SizeOfPageHeaderData);
+	size_t		block_size = bf_blocks_size(&layer->geometry, 1);
+	double		rates = 0;
+	size_t		at;
 
 	if (!bfi_page_bits_match(page, layer))
 		bfi_report_damage(index->relation, layer->first + i,
 						  "The number of set bits of the page does not match its bits.");
-	while (size < room)
+	for (at = size; at < room; at++)
 	{
-		if (blocks[size++] != 0)
+		if (blocks[at] != 0)
 			bfi_report_damage(index->relation, layer->first + i,
 							  "There are bits behind the last block of the page.");
 	}
+	for (at = 0; at < size; at += block_size)
+		rates += pow(bf_blocks_bits_set(blocks + at, block_size) /
+					 (8.0 * block_size), layer->geometry.k);
+	return rates;
 }
 
+/* Check all pages, and the rate that they have. */
 static void
 check_pages(const BfiIndex *index)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	double		negative = 1;
 	int			layer;
 	BlockNumber i;
 
@@ -70,6 +84,8 @@ check_pages(const BfiIndex *index)
 						  "Pages are missing at the end.");
 	for (layer = 0; layer < index->meta.nlayers; layer++)
 	{
+		double		rates = 0;
+
 		for (i = 0; i < index->meta.layers[layer].npages; i++)
 		{
 			Buffer		buffer;
@@ -77,11 +93,19 @@ check_pages(const BfiIndex *index)
 			CHECK_FOR_INTERRUPTS();
 			buffer = bfi_read_page(index->relation, &index->meta, layer, i,
 								   BUFFER_LOCK_SHARE, strategy);
-			check_page(index, layer, i, BufferGetPage(buffer));
+			rates += check_page(index, layer, i, BufferGetPage(buffer));
 			UnlockReleaseBuffer(buffer);
 		}
+		negative *= 1 - rates / index->meta.layers[layer].geometry.nblocks;
 	}
 	FreeAccessStrategy(strategy);
+	if (1 - negative > 2 * index->meta.fpp)
+		ereport(WARNING,
+				(errmsg("index \"%s\" reports absent keys at a rate of %.2g",
+						RelationGetRelationName(index->relation),
+						1 - negative),
+				 errdetail("It was made for a rate of %g.", index->meta.fpp),
+				 errhint("Rebuild the index by REINDEX, with another \"seed\" if somebody may have chosen the keys.")));
 }
 
 /* Look up the rows that have been collected. */
@@ -145,6 +169,7 @@ check_rows(BfiIndex *index, Relation table)
 	IndexInfo  *info = BuildIndexInfo(index->relation);
 	Check		check;
 
+	bfi_set_expressions(index->relation, info);
 	check.index = index;
 	check.key_info = bfi_key_info(index->relation, CurrentMemoryContext);
 	bfi_check_key_type(index->relation, &index->meta, check.key_info);
@@ -166,11 +191,12 @@ check_rows(BfiIndex *index, Relation table)
 }
 
 /*
- * Expressions of the index are evaluated as the owner of the table, as REINDEX
- * does, so that they gain nothing from who calls this function.
+ * Check an index that is not partitioned.  Its expressions are evaluated as the
+ * owner of the table, as REINDEX does, so that they gain nothing from who calls
+ * this function.
  */
-Datum
-bloom_index_check(PG_FUNCTION_ARGS)
+static void
+check_index(Oid oid)
 {
 	BfiIndex	index;
 	Relation	table;
@@ -178,8 +204,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	int			security;
 	int			nest_level;
 
-	bfi_flush();
-	bfi_open_plain(&index, PG_GETARG_OID(0));
+	bfi_open_complete(&index, oid, true);
 	table = table_open(index.relation->rd_index->indrelid, NoLock);
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(table->rd_rel->relowner,
@@ -194,5 +219,26 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	SetUserIdAndSecContext(user, security);
 	table_close(table, NoLock);
 	bfi_close(&index);
+}
+
+Datum
+bloom_index_check(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "check of a Bloom filter index",
+												  ALLOCSET_DEFAULT_SIZES);
+	List	   *parts;
+	ListCell   *part;
+
+	bfi_flush();
+	parts = bfi_index_parts(PG_GETARG_OID(0));
+	foreach(part, parts)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(context);
+
+		check_index(lfirst_oid(part));
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(context);
+	}
 	PG_RETURN_VOID();
 }

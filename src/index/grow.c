@@ -12,8 +12,8 @@
 #include "index/index.h"
 
 #include "access/xloginsert.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 
 /* An index of which the number of keys is not known begins with this room. */
 #define MIN_KEYS		10000
@@ -25,7 +25,15 @@
 #define SMALL_LAYER		((uint64) 1 << 20)
 #define FAST_GROWTH		8
 
-/* So many pages of a layer, evenly spaced, tell how full it is. */
+/*
+ * Nobody takes space for many expected keys before there are some: a layer is
+ * made for up to UNSEEN_KEYS of them, or UNSEEN_FACTOR times the keys that are
+ * there.
+ */
+#define UNSEEN_KEYS		((uint64) 1 << 22)
+#define UNSEEN_FACTOR	256
+
+/* So many pages of a layer tell how full it is. */
 #define MAX_SAMPLE		256
 
 /* The layer for n keys, or for as many as one layer can have. */
@@ -36,11 +44,14 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 		n = n / 4 * 3;
 }
 
-/* Raise an error if no layer can have room for so many keys. */
-static void
-check_size(double fpp, uint64 n)
+/*
+ * Raise an error if no layer can have room for so many keys of an index of this
+ * rate.
+ */
+void
+bfi_check_size(double fpp, uint64 n)
 {
-	double		bits = bf_needed_bits_paged(fpp, n);
+	double		bits = bf_needed_bits_paged(fpp / 2, n);
 
 	if (bits > (double) BF_MAX_PAGED_BITS)
 		ereport(ERROR,
@@ -50,6 +61,13 @@ check_size(double fpp, uint64 n)
 				 errdetail("The maximum size of one layer is %s.",
 						   pgbloom_pretty_size((double) BF_MAX_PAGED_BITS / 8)),
 				 errhint("Reduce \"expected\", ask for a larger \"fpp\", or partition the table.")));
+}
+
+/* As many of the expected keys as a layer is made for if there are so many. */
+static uint64
+expected_keys(const BfiMeta *meta, uint64 keys)
+{
+	return Min(meta->expected, Max(keys * UNSEEN_FACTOR, UNSEEN_KEYS));
 }
 
 /*
@@ -62,8 +80,8 @@ bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 	uint64		n = Max(keys + keys / 2, MIN_KEYS);
 
 	if (meta->expected > 0)
-		n = Max(keys, meta->expected);
-	check_size(meta->fpp / 2, n);
+		n = Max(keys, expected_keys(meta, keys));
+	bfi_check_size(meta->fpp, n);
 	geometry_for(meta->fpp / 2, n, geometry);
 }
 
@@ -75,6 +93,7 @@ successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 	uint64		n = last->capacity *
 		(last->capacity < SMALL_LAYER ? FAST_GROWTH : BF_GROWTH);
 
+	n = Max(n, expected_keys(meta, last->capacity));
 	geometry_for(Max(last->fpp / 2, BF_LAYER_FPP_MIN), Max(n, 2 * keys),
 				 geometry);
 	geometry->generation = Min(last->generation + 1, BF_MAX_GENERATION);
@@ -82,7 +101,8 @@ successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 
 /*
  * The number of set bits of a layer, estimated by some of its pages if it has
- * many.
+ * many: one of each interval, at random, so that nobody can choose keys for
+ * them.
  */
 uint64
 bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
@@ -95,7 +115,10 @@ bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
 
 	for (i = 0; i < n; i++)
 	{
-		BlockNumber number = (BlockNumber) ((uint64) i * of->npages / n);
+		uint64		offset = pg_prng_uint64_range(&pg_global_prng_state, 0,
+												  of->npages - 1);
+		BlockNumber number = (BlockNumber)
+			(((uint64) i * of->npages + offset) / n);
 		Buffer		buffer;
 
 		CHECK_FOR_INTERRUPTS();
@@ -110,15 +133,30 @@ bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
 	return bits_set;
 }
 
-/* Has the last layer as many bits set as it was designed for? */
-static bool
-is_full(Relation index, const BfiMeta *meta)
+/*
+ * How many bits each page of the last layer may have beyond its share, if some
+ * pages have less: all of them together do not exceed what the layer was
+ * designed for by more than a key on each.  0 if the layer is full, or if there
+ * is none.
+ */
+uint64
+bfi_extra_bits(Relation index, const BfiMeta *meta)
 {
 	int			last = meta->nlayers - 1;
-	const BfGeometry *geometry = &meta->layers[last].geometry;
+	const BfGeometry *geometry;
+	uint64		full;
+	uint64		bits_set;
 
-	return bfi_bits_set(index, meta, last) + geometry->k >
-		bf_geometry_full(geometry);
+	if (meta->nlayers == 0)
+		return 0;
+	if (meta->nlayers == BFI_MAX_LAYERS)
+		return BFI_NO_LIMIT;
+	geometry = &meta->layers[last].geometry;
+	full = bf_geometry_full(geometry);
+	bits_set = bfi_bits_set(index, meta, last);
+	if (bits_set + geometry->k > full)
+		return 0;
+	return Max((full - bits_set) / meta->layers[last].npages, geometry->k);
 }
 
 /*
@@ -158,38 +196,19 @@ make_pages(Relation index, const BfiLayer *layer, int number)
 }
 
 /*
- * Append a layer if the last one is full, or if there is none, for at least
- * this number of keys.  Returns true if the directory has changed, also by
- * another process; false if keys have to go to the last layer.
- *
- * Only who holds the lock on the meta page extends the index.
+ * Append a layer for at least this number of keys.  Only who holds the lock on
+ * the meta page extends the index.
  */
-bool
-bfi_grow(Relation index, const BfiMeta *meta, uint64 keys)
+void
+bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys)
 {
-	BfiMeta		now;
 	BfiLayer	layer;
-	bool		changed;
 
 	if (meta->nlayers == 0)
-		LockPage(index, BFI_META_BLOCK, ExclusiveLock);
-	else if (meta->nlayers == BF_MAX_LAYERS ||
-			 !ConditionalLockPage(index, BFI_META_BLOCK, ExclusiveLock))
-		return false;
-
-	bfi_read_meta(index, &now);
-	changed = now.nlayers != meta->nlayers;
-	if (!changed && (now.nlayers == 0 || is_full(index, &now)))
-	{
-		if (now.nlayers == 0)
-			bfi_first_geometry(&now, keys, &layer.geometry);
-		else
-			successor_geometry(&now, keys, &layer.geometry);
-		bfi_set_layer(&layer, bfi_end(&now));
-		make_pages(index, &layer, now.nlayers);
-		bfi_append_layer(index, &layer);
-		changed = true;
-	}
-	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
-	return changed;
+		bfi_first_geometry(meta, keys, &layer.geometry);
+	else
+		successor_geometry(meta, keys, &layer.geometry);
+	bfi_set_layer(&layer, bfi_end(meta));
+	make_pages(index, &layer, meta->nlayers);
+	bfi_enter_layer(index, &layer);
 }

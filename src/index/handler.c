@@ -37,7 +37,7 @@ insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	(void) index_unchanged;
 	if (isnull[0])
 		return false;
-	if (state == NULL || pgbloom_is_stale(state->key_info))
+	if (state == NULL)
 	{
 		BfiMeta		meta;
 

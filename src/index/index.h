@@ -11,7 +11,7 @@
 #ifndef BFI_INDEX_H
 #define BFI_INDEX_H
 
-#include "pg/pgbloom.h"
+#include "key/key.h"
 
 #include "storage/block.h"
 #include "storage/bufmgr.h"
@@ -21,8 +21,11 @@
 /* The meta page. */
 #define BFI_META_BLOCK		0
 
-/* A layer may have more set bits than its design, if nothing else helps. */
-#define BFI_NO_LIMIT		PG_UINT64_MAX
+/* As many layers as the directory of the meta page has room for. */
+#define BFI_MAX_LAYERS		32
+
+/* More bits than a page has: an index with all of its layers takes any key. */
+#define BFI_NO_LIMIT		((uint64) 8 * BLCKSZ)
 
 /* A layer of an index: blocks on consecutive pages. */
 typedef struct BfiLayer
@@ -41,10 +44,9 @@ typedef struct BfiMeta
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the index was built */
 	uint64		complete_from;	/* for snapshots from this transaction on */
-	uint64		definition;		/* of the type of the keys: PgBloomKeyInfo */
 	uint8		key_type;		/* BfKeyTypeCode */
 	int			nlayers;
-	BfiLayer	layers[BF_MAX_LAYERS];
+	BfiLayer	layers[BFI_MAX_LAYERS];
 } BfiMeta;
 
 /* At the end of each page of a layer. */
@@ -92,9 +94,17 @@ typedef struct BfiOptions
 {
 	int32		vl_len_;
 	double		fpp;
-	double		expected;		/* -1 if not given */
+	double		expected;		/* NaN if not given */
 	int			seed_offset;	/* of a string */
 } BfiOptions;
+
+/* The index that this place in a query looked into last. */
+struct PgBloomIndexCache
+{
+	Oid			oid;
+	MemoryContext context;		/* of key_info */
+	PgBloomKeyInfo *key_info;	/* of the indexed column or expression */
+};
 
 /* An index that a function looks into. */
 typedef struct BfiIndex
@@ -129,31 +139,33 @@ extern Buffer bfi_read_page(Relation index, const BfiMeta *meta, int layer,
 /* meta.c */
 extern void bfi_init_meta(Page page, const BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
-extern void bfi_append_layer(Relation index, const BfiLayer *layer);
+extern void bfi_enter_layer(Relation index, const BfiLayer *layer);
 extern BlockNumber bfi_end(const BfiMeta *meta);
 
-/* probe.c */
+/* index_probe.c */
 extern int	bfi_probe_layers(Relation index, const BfiMeta *meta,
 							 int first, int end, const uint64 *hashes, int n,
 							 bool *found);
 extern bool bfi_contains(Relation index, const BfiMeta *meta, uint64 hash);
 
-/* add.c */
+/* index_add.c */
 extern void bfi_add(Relation index, uint64 *hashes, int n);
 
 /* grow.c */
+extern void bfi_check_size(double fpp, uint64 n);
 extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys,
 							   BfGeometry *geometry);
 extern uint64 bfi_bits_set(Relation index, const BfiMeta *meta, int layer);
-extern bool bfi_grow(Relation index, const BfiMeta *meta, uint64 keys);
+extern uint64 bfi_extra_bits(Relation index, const BfiMeta *meta);
+extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
 
 /* pending.c */
 extern void bfi_pend(Relation index, uint64 hash);
-extern bool bfi_is_pending(Oid index, uint64 hash);
+extern bool bfi_is_pending(Relation index, uint64 hash);
 extern void bfi_flush(void);
-extern void bfi_note_build(Relation index);
+extern void bfi_init(void);
 
-/* build.c */
+/* index_build.c */
 struct IndexInfo;
 struct IndexBuildResult;
 extern struct IndexBuildResult *bfi_build(Relation heap, Relation index,
@@ -168,10 +180,16 @@ extern void bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern void bfi_remember(Oid oid);
-extern bool bfi_open(BfiIndex *index, Oid oid);
+extern bool bfi_open(BfiIndex *index, Oid oid, bool is_partition);
 extern void bfi_close(BfiIndex *index);
-extern void bfi_open_plain(BfiIndex *index, Oid oid);
+extern void bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition);
+extern List *bfi_index_parts(Oid oid);
+extern void bfi_check_has_all_rows(Relation index);
 extern List *bfi_partitions(const BfiIndex *index);
+
+/* expressions.c */
+extern void bfi_pull_columns(Relation index, Bitmapset **columns);
+extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
 
 /* privileges.c */
 extern void bfi_check_privileges(Relation index);

@@ -5,13 +5,15 @@
  *	  layers.
  *
  * It is read at each use of an index, because a directory that is out of date
- * would miss the keys of a new layer.
+ * would miss the keys of a new layer.  With a wrong seed or geometry, all keys
+ * would be missed, so it has a checksum, which is verified each time.
  *
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
 
 #include "access/generic_xlog.h"
+#include "port/pg_crc32c.h"
 
 #define META_MAGIC		0xB100F117
 #define META_VERSION	1
@@ -32,21 +34,35 @@ typedef struct DiskLayer
 typedef struct DiskMeta
 {
 	uint32		magic;
+	pg_crc32c	crc;			/* from here to the last layer */
 	uint8		version;
 	uint8		scheme;
 	uint8		key_type;
 	uint8		nlayers;
+	uint32		unused;
 	double		fpp;
 	uint64		expected;
 	uint64		seed;
 	uint64		keys_built;
 	uint64		complete_from;
-	uint64		definition;
-	DiskLayer	layers[BF_MAX_LAYERS];
+	DiskLayer	layers[BFI_MAX_LAYERS];
 } DiskMeta;
 
 #define PageGetMeta(page)	((DiskMeta *) PageGetContents(page))
 #define META_LOWER	(MAXALIGN(SizeOfPageHeaderData) + sizeof(DiskMeta))
+
+static pg_crc32c
+meta_crc(const DiskMeta *meta)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, (const char *) meta + offsetof(DiskMeta, version),
+				offsetof(DiskMeta, layers) - offsetof(DiskMeta, version) +
+				meta->nlayers * sizeof(DiskLayer));
+	FIN_CRC32C(crc);
+	return crc;
+}
 
 /* The first block behind all layers. */
 BlockNumber
@@ -94,9 +110,9 @@ bfi_init_meta(Page page, const BfiMeta *meta)
 	to->seed = meta->seed;
 	to->keys_built = meta->keys_built;
 	to->complete_from = meta->complete_from;
-	to->definition = meta->definition;
 	for (i = 0; i < meta->nlayers; i++)
 		write_layer(&to->layers[i], &meta->layers[i]);
+	to->crc = meta_crc(to);
 	((PageHeader) page)->pd_lower = META_LOWER;
 }
 
@@ -112,7 +128,6 @@ read_layer(const DiskLayer *from, BlockNumber first, BfiLayer *layer)
 	geometry->capacity = from->capacity;
 	geometry->fpp = from->fpp;
 	geometry->generation = from->generation;
-	geometry->merged = false;
 
 	if (geometry->block_log2 < BF_MIN_BLOCK_LOG2 ||
 		geometry->block_log2 > BF_MAX_BLOCK_LOG2 ||
@@ -147,8 +162,10 @@ check_meta(Page page)
 		return "The page is not the meta page of an index of access method \"bloomfilter\".";
 	if (from->version != META_VERSION || from->scheme != SCHEME_XXH3_GOLDEN)
 		return "Its format version is unknown.";
-	if (from->nlayers > BF_MAX_LAYERS)
+	if (from->nlayers > BFI_MAX_LAYERS)
 		return "The number of layers is out of range.";
+	if (from->crc != meta_crc(from))
+		return "The checksum of the meta page does not match its content.";
 	/* Written so that NaN fails. */
 	if (!(from->fpp >= BF_FPP_MIN && from->fpp <= BF_FPP_MAX))
 		return "The false-positive rate is out of range.";
@@ -174,7 +191,6 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 		meta->seed = from->seed;
 		meta->keys_built = from->keys_built;
 		meta->complete_from = from->complete_from;
-		meta->definition = from->definition;
 		meta->key_type = from->key_type;
 		meta->nlayers = 0;
 		for (i = 0; i < from->nlayers && reason == NULL; i++)
@@ -194,7 +210,7 @@ bfi_read_meta(Relation index, BfiMeta *meta)
  * after a crash there is either no such layer or a complete one.
  */
 void
-bfi_append_layer(Relation index, const BfiLayer *layer)
+bfi_enter_layer(Relation index, const BfiLayer *layer)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
 	GenericXLogState *state;
@@ -205,6 +221,7 @@ bfi_append_layer(Relation index, const BfiLayer *layer)
 	meta = PageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
 	write_layer(&meta->layers[meta->nlayers], layer);
 	meta->nlayers++;
+	meta->crc = meta_crc(meta);
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
 }

@@ -7,10 +7,13 @@
  */
 #include "index/index.h"
 
-#include <float.h>
+#include "filter/filter.h"
+
 #include <math.h>
 
 #include "access/reloptions.h"
+#include "tcop/pquery.h"
+#include "utils/float.h"
 
 /* The seed is a bigint, for which PostgreSQL has no kind of parameter. */
 static int64
@@ -37,22 +40,44 @@ validate_seed(const char *value)
 		(void) parse_seed(value);
 }
 
-/* Declare the parameters, once in each session. */
+/*
+ * Declare the parameters, once in each session.  Our own checks tell more about
+ * values out of range.  NaN, which is no value for a parameter, says that
+ * "expected" is not given.
+ */
 static relopt_kind
 options_kind(void)
 {
 	static relopt_kind kind = 0;
+	double		infinity = get_float8_infinity();
 
 	if (kind != 0)
 		return kind;
 	kind = add_reloption_kind();
 	add_real_reloption(kind, "fpp", "false-positive rate", BF_FPP_DEFAULT,
-					   -DBL_MAX, DBL_MAX, AccessExclusiveLock);
-	add_real_reloption(kind, "expected", "number of distinct keys", -1,
-					   -DBL_MAX, DBL_MAX, AccessExclusiveLock);
+					   -infinity, infinity, AccessExclusiveLock);
+	add_real_reloption(kind, "expected", "number of distinct keys",
+					   get_float8_nan(), -infinity, infinity,
+					   AccessExclusiveLock);
 	add_string_reloption(kind, "seed", "seed of the key hash", NULL,
 						 validate_seed, AccessExclusiveLock);
 	return kind;
+}
+
+/* Check parameters that somebody gives to an index. */
+static void
+check_options(const BfiOptions *options)
+{
+	pgbloom_check_fpp(options->fpp, false);
+	if (!isnan(options->expected))
+	{
+		pgbloom_check_expected(options->expected, false);
+		bfi_check_size(options->fpp, (uint64) ceil(options->expected));
+	}
+	if (ActivePortal != NULL &&
+		ActivePortal->commandTag == CMDTAG_ALTER_INDEX)
+		ereport(NOTICE,
+				(errmsg("parameters of a Bloom filter index take effect at its next REINDEX")));
 }
 
 bytea *
@@ -75,11 +100,7 @@ bfi_options(Datum reloptions, bool validate)
 							   sizeof(BfiOptions), elements,
 							   lengthof(elements));
 	if (validate && options != NULL)
-	{
-		pgbloom_check_fpp(options->fpp, false);
-		if (options->expected != -1)
-			pgbloom_check_expected(options->expected, false);
-	}
+		check_options(options);
 	return (bytea *) options;
 }
 
@@ -95,7 +116,7 @@ bfi_get_options(Relation index, BfiMeta *meta)
 	if (options == NULL)
 		return;
 	meta->fpp = options->fpp;
-	if (options->expected != -1)
+	if (!isnan(options->expected))
 		meta->expected = (uint64) ceil(options->expected);
 	if (options->seed_offset != 0)
 		seed = (const char *) options + options->seed_offset;

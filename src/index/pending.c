@@ -9,15 +9,15 @@
  * well as the pages.  Parallel workers cannot, so everything is written before
  * a parallel plan starts.
  *
- * After an abort of the transaction the hashes are forgotten.  Those of an
- * aborted subtransaction are written, which does no harm.
+ * Each hash has the transaction ID of its row.  Those of aborted
+ * subtransactions are not written.
  *
- * A subtransaction may give an index another file, by TRUNCATE or REINDEX, or
- * drop it, and be rolled back.  Then the index has its previous file again,
- * which lacks the hashes that were written to the new one.  So hashes stay
- * pending until they are in the file that the index had when they were
- * inserted, or until that file can only return in a rollback that removes
- * their rows, too.
+ * Hashes belong to the file that the index has when they are inserted, which
+ * may become that of another index, or be replaced, and return when a
+ * subtransaction is rolled back.  So they are written before a statement that
+ * can do such a thing begins, and at once while it goes on.  Where code does
+ * it that is not called as a statement, they are written to the index that has
+ * their file, and wait as long as there is none.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,11 +29,16 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/predicate.h"
+#include "tcop/pquery.h"
+#include "tcop/utility.h"
 #include "utils/memutils.h"
+#include PGBLOOM_RELFILENUMBER_HEADER
 
 typedef struct PendingHash
 {
 	uint64		hash;
+	TransactionId inserter;		/* invalid if the row is of another one */
 	char		status;
 } PendingHash;
 
@@ -54,11 +59,8 @@ typedef struct PendingIndex
 {
 	Oid			oid;
 	RelFileLocator file;
-	RelFileLocator written;		/* another file that has the hashes */
-	SubTransactionId inserted;	/* the outermost one that inserted hashes */
-	SubTransactionId replaced;	/* that gave the index a new file, or invalid */
+	TransactionId locker;		/* holds the lock on the index */
 	pending_hash *hashes;
-	size_t		nwaiting;		/* since the last attempt to write */
 	struct PendingIndex *next;
 } PendingIndex;
 
@@ -67,12 +69,25 @@ typedef struct PendingIndex
 
 /* Of this transaction, in its memory. */
 static PendingIndex *pending_indexes = NULL;
-static size_t nwaiting = 0;
 
-/* The commit has begun: what comes now must be written at once. */
+/* The size of all hash tables, and of those that could not be written. */
+static size_t pending_size = 0;
+static size_t unwritten_size = 0;
+
+/* The commit has begun: what comes then must be written at once. */
 static bool committing = false;
 
+/* Statements in progress that may give indexes other files. */
+static int	changing_files = 0;
+
 static ExecutorStart_hook_type previous_ExecutorStart = NULL;
+static ProcessUtility_hook_type previous_ProcessUtility = NULL;
+
+static size_t
+table_size(const pending_hash * hashes)
+{
+	return (size_t) hashes->size * sizeof(PendingHash);
+}
 
 static PendingIndex *
 find_index(Relation index)
@@ -86,6 +101,14 @@ find_index(Relation index)
 			return pending;
 	}
 	return NULL;
+}
+
+/* Is this of the transaction, and not of an aborted subtransaction? */
+static bool
+is_alive(TransactionId inserter)
+{
+	return !TransactionIdIsValid(inserter) ||
+		TransactionIdIsCurrentTransactionId(inserter);
 }
 
 static int
@@ -103,68 +126,120 @@ compare_hashes(uint64 a, uint64 b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Write pending hashes to the file that the index has. */
-static void
-write_hashes(Relation index, pending_hash * pending)
+/* The hashes of rows that are still there, ascending; returns their number. */
+static int
+sorted_hashes(pending_hash * pending, uint64 **hashes)
 {
-	uint64	   *hashes = MemoryContextAllocHuge(CurrentMemoryContext,
-												pending->members *
-												sizeof(uint64));
 	PendingHash *entry;
 	pending_iterator iterator;
 	int			n = 0;
 
+	*hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+									 pending->members * sizeof(uint64));
 	pending_start_iterate(pending, &iterator);
 	while ((entry = pending_iterate(pending, &iterator)) != NULL)
-		hashes[n++] = entry->hash;
-	sort_hashes(hashes, n);
-	bfi_add(index, hashes, n);
-	pfree(hashes);
+	{
+		if (is_alive(entry->inserter))
+			(*hashes)[n++] = entry->hash;
+	}
+	sort_hashes(*hashes, n);
+	return n;
 }
 
 /*
- * Write the pending hashes of an index, which may have been dropped.
- *
- * Hashes are removed only after that, because writing them may fail in a
- * subtransaction.
+ * Write hashes to an index.  Serializable transactions that have looked up one
+ * of them before it was written hold a predicate lock, so they are told after
+ * that.  Most errors come before it, so that the keys are not found when the
+ * transaction is tried again.
  */
 static void
-write_pending(PendingIndex *pending)
+write_hashes(Relation index, uint64 *hashes, int n)
+{
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+	bfi_add(index, hashes, n);
+	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
+}
+
+/* Open the index that has the file of pending hashes, or NULL. */
+static Relation
+open_by_file(const PendingIndex *pending)
+{
+	Oid			oid = RelidByRelfilenumber(pending->file.spcOid,
+										   pending->file.relNumber);
+
+	return OidIsValid(oid) ? try_relation_open(oid, RowExclusiveLock) : NULL;
+}
+
+/*
+ * Write the hashes of an index.  Returns false if no index has their file,
+ * which may return in a rollback; then they are written to the file that the
+ * index has instead.
+ */
+static bool
+write_to_file(const PendingIndex *pending, uint64 *hashes, int n)
 {
 	Relation	index = try_relation_open(pending->oid, RowExclusiveLock);
-	bool		same;
+	Relation	other;
+	bool		found = index != NULL &&
+		RelFileLocatorEquals(pending->file, index->rd_locator);
 
+	if (!found && (other = open_by_file(pending)) != NULL)
+	{
+		if (index != NULL)
+			relation_close(index, RowExclusiveLock);
+		index = other;
+		found = true;
+	}
 	if (index == NULL)
-		return;
-	same = RelFileLocatorEquals(pending->file, index->rd_locator);
-	if (same || !RelFileLocatorEquals(pending->written, index->rd_locator))
-		write_hashes(index, pending->hashes);
-	if (same)
-		pending_reset(pending->hashes);
-	else
-		pending->written = index->rd_locator;
+		return false;
+	write_hashes(index, hashes, n);
 	relation_close(index, RowExclusiveLock);
+	return found;
 }
 
-/* While an index is rebuilt, it has no pages yet. */
-static void
-flush_index(PendingIndex *pending)
+/*
+ * Write the pending hashes of an index.  Returns false if they have to wait
+ * further.  While an index is rebuilt, it has no pages yet.
+ */
+static bool
+flush_index(const PendingIndex *pending)
 {
-	if (pending->hashes->members > 0 &&
-		!ReindexIsProcessingIndex(pending->oid))
-		write_pending(pending);
-	nwaiting -= pending->nwaiting;
-	pending->nwaiting = 0;
+	uint64	   *hashes;
+	int			n;
+	bool		written = true;
+
+	if (ReindexIsProcessingIndex(pending->oid))
+		return false;
+	n = sorted_hashes(pending->hashes, &hashes);
+	if (n > 0)
+		written = write_to_file(pending, hashes, n);
+	pfree(hashes);
+	return written;
 }
 
-/* Write all pending hashes of the transaction. */
+/*
+ * Write all pending hashes of the transaction.  They are removed only after
+ * that, because writing them may fail in a subtransaction.
+ */
 void
 bfi_flush(void)
 {
-	PendingIndex *index;
+	PendingIndex **link = &pending_indexes;
+	PendingIndex *pending;
 
-	for (index = pending_indexes; index != NULL; index = index->next)
-		flush_index(index);
+	while ((pending = *link) != NULL)
+	{
+		if (!flush_index(pending))
+		{
+			link = &pending->next;
+			continue;
+		}
+		*link = pending->next;
+		pending_size -= table_size(pending->hashes);
+		pending_destroy(pending->hashes);
+		pfree(pending);
+	}
+	unwritten_size = pending_size;
 }
 
 static void
@@ -182,71 +257,12 @@ at_transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_ABORT:
 			pending_indexes = NULL;
-			nwaiting = 0;
+			pending_size = unwritten_size = 0;
 			committing = false;
 			break;
 		default:
 			break;
 	}
-}
-
-/* Forget hashes whose file cannot come back unless their rows are gone. */
-static void
-discard_replaced(void)
-{
-	PendingIndex **link = &pending_indexes;
-	PendingIndex *pending;
-
-	while ((pending = *link) != NULL)
-	{
-		if (pending->replaced != pending->inserted)
-		{
-			link = &pending->next;
-			continue;
-		}
-		*link = pending->next;
-		nwaiting -= pending->nwaiting;
-		pending_destroy(pending->hashes);
-		pfree(pending);
-	}
-}
-
-static void
-at_subtransaction_event(SubXactEvent event, SubTransactionId id,
-						SubTransactionId parent, void *arg)
-{
-	PendingIndex *pending;
-
-	(void) arg;
-	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
-		return;
-	for (pending = pending_indexes; pending != NULL; pending = pending->next)
-	{
-		if (pending->inserted == id)
-			pending->inserted = parent;
-		if (pending->replaced == id)
-			pending->replaced = event == SUBXACT_EVENT_COMMIT_SUB ? parent :
-				InvalidSubTransactionId;
-	}
-	discard_replaced();
-}
-
-/* A file of the index has been built, from all rows of the table. */
-void
-bfi_note_build(Relation index)
-{
-	PendingIndex *pending;
-
-	for (pending = pending_indexes; pending != NULL; pending = pending->next)
-	{
-		if (pending->oid != RelationGetRelid(index) ||
-			RelFileLocatorEquals(pending->file, index->rd_locator))
-			continue;
-		pending->written = index->rd_locator;
-		if (pending->replaced == InvalidSubTransactionId)
-			pending->replaced = GetCurrentSubTransactionId();
-	}
-	discard_replaced();
 }
 
 /* Parallel workers see the rows of the transaction. */
@@ -261,50 +277,133 @@ at_executor_start(QueryDesc *query, int eflags)
 		standard_ExecutorStart(query, eflags);
 }
 
-/* Arrange that pending hashes are written in time. */
-static void
-install_callbacks(void)
+/*
+ * May a statement give an index another OID for the same file, or a copy of
+ * its file?  TRUNCATE builds a file, but without the rows.
+ */
+static bool
+changes_files(const Node *statement)
 {
-	static bool installed = false;
+	return IsA(statement, AlterTableStmt) ||
+		IsA(statement, AlterTableMoveAllStmt) || IsA(statement, TruncateStmt);
+}
 
-	if (installed)
-		return;
+static void
+at_utility(PlannedStmt *statement, const char *query, bool read_only_tree,
+		   ProcessUtilityContext context, ParamListInfo params,
+		   QueryEnvironment *environment, DestReceiver *receiver,
+		   QueryCompletion *completion)
+{
+	volatile bool changes = changes_files(statement->utilityStmt);
+
+	if (changes)
+		bfi_flush();
+	changing_files += changes;
+	PG_TRY();
+	{
+		if (previous_ProcessUtility != NULL)
+			previous_ProcessUtility(statement, query, read_only_tree, context,
+									params, environment, receiver, completion);
+		else
+			standard_ProcessUtility(statement, query, read_only_tree, context,
+									params, environment, receiver, completion);
+	}
+	PG_FINALLY();
+	{
+		changing_files -= changes;
+	}
+	PG_END_TRY();
+}
+
+/*
+ * May a transaction be committing that began before the library was loaded?
+ * Its end finds no callback that is registered by one of the callbacks.  A
+ * commit runs outside of statements, or in one that has given up its snapshot,
+ * such as CALL, whose portal has no statements after ROLLBACK.
+ */
+static bool
+may_be_committing(void)
+{
+	if (!IsTransactionState())
+		return false;
+	if (ActivePortal == NULL)
+		return true;
+	return ActivePortal->portalSnapshot == NULL &&
+		(ActivePortal->stmts == NIL ||
+		 linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt != NULL);
+}
+
+/* Arrange that pending hashes are written in time. */
+void
+bfi_init(void)
+{
 	RegisterXactCallback(at_transaction_event, NULL);
-	RegisterSubXactCallback(at_subtransaction_event, NULL);
 	previous_ExecutorStart = ExecutorStart_hook;
 	ExecutorStart_hook = at_executor_start;
-	installed = true;
+	previous_ProcessUtility = ProcessUtility_hook;
+	ProcessUtility_hook = at_utility;
+	committing = may_be_committing();
 }
 
 static PendingIndex *
 make_index(Relation index)
 {
-	PendingIndex *pending;
+	PendingIndex *pending = MemoryContextAllocZero(TopTransactionContext,
+												   sizeof(*pending));
 
-	install_callbacks();
-	pending = MemoryContextAllocZero(TopTransactionContext, sizeof(*pending));
 	pending->oid = RelationGetRelid(index);
 	pending->file = index->rd_locator;
 	pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
 	pending->next = pending_indexes;
 	pending_indexes = pending;
+	pending_size += table_size(pending->hashes);
 	return pending;
 }
 
 /*
- * Insert a hash; returns false if it was there.  The hash table enters its new
- * size before it gets the memory, so it must be restored if there is none: a
- * subtransaction may end with that error, and the transaction go on.
+ * Find or make the entry of an index.  The lock on the index is kept to the
+ * end of the transaction, so that writing the hashes waits for nobody.
  */
+static PendingIndex *
+get_index(Relation index)
+{
+	PendingIndex *pending = find_index(index);
+
+	if (pending != NULL && is_alive(pending->locker))
+		return pending;
+	LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
+	if (pending == NULL)
+		pending = make_index(index);
+	pending->locker = GetCurrentTransactionIdIfAny();
+	return pending;
+}
+
+/* Is there room in work_mem for another hash? */
 static bool
+has_room(const pending_hash * hashes)
+{
+	size_t		size = pending_size - unwritten_size;
+
+	if (hashes->members >= hashes->grow_threshold)
+		size += table_size(hashes);
+	return size <= Min((size_t) work_mem * 1024, MaxAllocSize);
+}
+
+/*
+ * Insert a hash.  The hash table enters its new size before it gets the
+ * memory, so it must be restored if there is none: a subtransaction may end
+ * with that error, and the transaction go on.
+ */
+static void
 insert_hash(pending_hash * hashes, uint64 hash)
 {
 	pending_hash before = *hashes;
+	PendingHash *entry = NULL;
 	bool		found;
 
 	PG_TRY();
 	{
-		pending_insert(hashes, hash, &found);
+		entry = pending_insert(hashes, hash, &found);
 	}
 	PG_CATCH();
 	{
@@ -312,7 +411,9 @@ insert_hash(pending_hash * hashes, uint64 hash)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	return !found;
+	pending_size += table_size(hashes) - table_size(&before);
+	if (!found || !is_alive(entry->inserter))
+		entry->inserter = GetCurrentTransactionIdIfAny();
 }
 
 /* Let a hash wait until the commit, or until there are too many. */
@@ -321,37 +422,35 @@ bfi_pend(Relation index, uint64 hash)
 {
 	PendingIndex *pending;
 
-	if (committing || IsInParallelMode())
+	if (committing || changing_files > 0 || IsInParallelMode())
 	{
-		bfi_add(index, &hash, 1);
+		write_hashes(index, &hash, 1);
 		return;
 	}
-
-	pending = find_index(index);
-	if (pending == NULL)
-		pending = make_index(index);
-	if (pending->hashes->members == 0)
-		pending->inserted = GetCurrentSubTransactionId();
-	if (insert_hash(pending->hashes, hash))
+	pending = get_index(index);
+	if (!has_room(pending->hashes))
 	{
-		pending->nwaiting++;
-		nwaiting++;
-	}
-	if (nwaiting * sizeof(PendingHash) >
-		Min((size_t) work_mem * 1024, MaxAllocSize))
 		bfi_flush();
+		pending = get_index(index);
+	}
+	insert_hash(pending->hashes, hash);
 }
 
 /* Is this hash pending for an index? */
 bool
-bfi_is_pending(Oid index, uint64 hash)
+bfi_is_pending(Relation index, uint64 hash)
 {
 	PendingIndex *pending;
 
 	for (pending = pending_indexes; pending != NULL; pending = pending->next)
 	{
-		if (pending->oid == index &&
-			pending_lookup(pending->hashes, hash) != NULL)
+		PendingHash *entry;
+
+		if (pending->oid != RelationGetRelid(index) &&
+			!RelFileLocatorEquals(pending->file, index->rd_locator))
+			continue;
+		entry = pending_lookup(pending->hashes, hash);
+		if (entry != NULL && is_alive(entry->inserter))
 			return true;
 	}
 	return false;

@@ -13,7 +13,6 @@
 #include "access/sysattr.h"
 #include "catalog/pg_class_d.h"
 #include "miscadmin.h"
-#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
@@ -28,8 +27,7 @@ indexed_columns(Relation index)
 	if (column != InvalidAttrNumber)
 		columns = bms_make_singleton(column -
 									 FirstLowInvalidHeapAttributeNumber);
-	pull_varattnos((Node *) RelationGetIndexExpressions(index), 1, &columns);
-	pull_varattnos((Node *) RelationGetIndexPredicate(index), 1, &columns);
+	bfi_pull_columns(index, &columns);
 	return columns;
 }
 

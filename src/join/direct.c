@@ -56,6 +56,9 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 		PgBloomJoinRow row = PGBLOOM_JOIN_UNKNOWN;
 		bool		found;
 
+		if (probe->between != NULL &&
+			!pgbloom_join_between_started(probe->between))
+			continue;
 		if (filter->skip > 0)
 		{
 			filter->skip--;
@@ -85,6 +88,7 @@ init_probe(PgBloomJoinProbe *probe, Node *qual, MemoryContext query)
 	probe->filter = pgbloom_join_find(query, qual);
 	if (!OidIsValid(probe->filter->function))
 		return false;
+	probe->between = pgbloom_join_find_between(probe->filter, qual);
 	for_each_from(lc, call->args, 1)
 	{
 		AttrNumber	column = pgbloom_join_column(lfirst(lc));
@@ -96,34 +100,47 @@ init_probe(PgBloomJoinProbe *probe, Node *qual, MemoryContext query)
 	return true;
 }
 
-static bool
-replace_evaluation(PlanState *state, void *context)
+static void
+replace_evaluation(PlanState *state)
 {
 	List	   *quals = state->plan->qual;
 	DirectQual *direct;
 	ListCell   *lc;
 
-	if (quals != NIL && state->qual != NULL)
+	direct = palloc0(offsetof(DirectQual, probes) +
+					 sizeof(PgBloomJoinProbe) * list_length(quals));
+	if (pgbloom_join_has_pages(state))
+		direct->pages = (ScanState *) state;
+	foreach(lc, quals)
 	{
-		direct = palloc0(offsetof(DirectQual, probes) +
-						 sizeof(PgBloomJoinProbe) * list_length(quals));
-		if (pgbloom_join_has_pages(state))
-			direct->pages = (ScanState *) state;
-		foreach(lc, quals)
-		{
-			if (!init_probe(&direct->probes[direct->n++], lfirst(lc),
-							state->state->es_query_cxt))
-				break;
-		}
-		if (lc == NULL)
-		{
-			state->qual->evalfunc = eval_probes;
-			state->qual->evalfunc_private = direct;
-		}
-		else
-			pfree(direct);
+		if (!init_probe(&direct->probes[direct->n++], lfirst(lc),
+						state->state->es_query_cxt))
+			break;
 	}
-	return planstate_tree_walker(state, replace_evaluation, context);
+	if (lc == NULL)
+	{
+		state->qual->evalfunc = eval_probes;
+		state->qual->evalfunc_private = direct;
+	}
+	else
+		pfree(direct);
+}
+
+/* Prepare the probes of a plan. */
+static bool
+prepare_probes(PlanState *state, void *parent)
+{
+	PgBloomJoinAncestor node = {parent, state};
+	ListCell   *lc;
+
+	if (state->plan->qual != NIL && state->qual != NULL)
+	{
+		foreach(lc, state->plan->qual)
+			pgbloom_join_note_between(&node, lfirst(lc));
+		replace_evaluation(state);
+		pgbloom_join_gate_scan(state);
+	}
+	return planstate_tree_walker(state, prepare_probes, &node);
 }
 
 static void
@@ -139,7 +156,7 @@ start_executor(QueryDesc *query, int eflags)
 	if (pgbloom_join_has_filters(context))
 	{
 		context = MemoryContextSwitchTo(context);
-		replace_evaluation(query->planstate, NULL);
+		prepare_probes(query->planstate, NULL);
 		MemoryContextSwitchTo(context);
 	}
 }

@@ -10,7 +10,7 @@
 #include PGBLOOM_EXPLAIN_HEADER
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
-#include "pg/pgbloom.h"
+#include "pgbloom.h"
 #include "utils/ruleutils.h"
 
 static const char *const state_names[] = {
@@ -42,6 +42,32 @@ keys_of(CustomScanState *node, List *description, List *ancestors,
 						 deparse_expression(key, context, prefix, false));
 	}
 	return keys.data;
+}
+
+/* Scans that were skipped, and blocks that a BRIN index left. */
+static void
+explain_skipped(const PgBloomJoinFilter *filter, ExplainState *es)
+{
+	const PgBloomJoinCounts *counts = filter->counts;
+
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		ExplainPropertyInteger("Scans", NULL, filter->nscans, es);
+		ExplainPropertyUInteger("Scans Skipped", NULL, counts->skipped, es);
+		ExplainPropertyUInteger("Blocks", NULL, counts->blocks, es);
+		ExplainPropertyUInteger("Blocks Read", NULL, counts->blocks_read, es);
+		return;
+	}
+	if (filter->nscans == 0 && counts->blocks == 0)
+		return;
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	if (filter->nscans > 0)
+		appendStringInfo(es->str, "  Scans Skipped: " UINT64_FORMAT " of %d",
+						 counts->skipped, filter->nscans);
+	if (counts->blocks > 0)
+		appendStringInfo(es->str, "  Blocks Read: " UINT64_FORMAT " of "
+						 UINT64_FORMAT, counts->blocks_read, counts->blocks);
+	appendStringInfoChar(es->str, '\n');
 }
 
 static void
@@ -96,7 +122,9 @@ pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		if (es->analyze)
 		{
 			pgbloom_join_count(&build->filters[i]);
+			pgbloom_join_count_skipped(&build->filters[i]);
 			explain_counts(build->filters[i].counts, es);
+			explain_skipped(&build->filters[i], es);
 		}
 		ExplainCloseGroup("Bloom Filter", NULL, true, es);
 	}

@@ -22,22 +22,21 @@
 #include "core/interrupts.h"
 #include "join/hash.h"
 #include "miscadmin.h"
-#include "pg/pgbloom.h"
+#include "pgbloom.h"
 #include "utils/memutils.h"
 
 #define NHASHES			4
 
 /*
  * Probes after which a filter decides whether it is worth probing: if more
- * than the maximal share of rows passed, only one row of SAMPLE is probed,
- * until a shorter window of samples has less.  Between the two shares nothing
- * changes, lest filters near the limit go back and forth.
+ * than the share that it was given passed, only one row of SAMPLE is probed,
+ * until a shorter window of samples has less than RESUME_PASSED of it.  Between
+ * the two shares nothing changes, lest filters near the limit go back and forth.
  */
 #define WINDOW			1024
-#define MAX_PASSED		0.80
 #define SAMPLE			100
 #define SAMPLE_WINDOW	100
-#define RESUME_PASSED	0.70
+#define RESUME_PASSED	0.875
 
 #define FIRST_HASHES	1024
 
@@ -131,6 +130,8 @@ pgbloom_join_withdraw(PgBloomJoinFilter *filter)
 {
 	pgbloom_join_count(filter);
 	filter->bits = NULL;
+	filter->complete = false;
+	filter->generation++;
 	filter->skip = filter->shared_bits != NULL ? 0 : PG_INT64_MAX;
 }
 
@@ -138,6 +139,8 @@ pgbloom_join_withdraw(PgBloomJoinFilter *filter)
 void
 pgbloom_join_reset(PgBloomJoinFilter *filter)
 {
+	int			i;
+
 	pgbloom_join_withdraw(filter);
 	MemoryContextReset(filter->context);
 	filter->hashes = NULL;
@@ -147,6 +150,83 @@ pgbloom_join_reset(PgBloomJoinFilter *filter)
 	filter->collecting = true;
 	filter->counts->keys = 0;
 	filter->sampling = false;
+	for (i = 0; i < filter->nkeys && filter->ranges[i] != NULL; i++)
+		pgbloom_join_clear_range(filter->ranges[i]);
+	if (filter->range_context != NULL)
+		MemoryContextReset(filter->range_context);
+}
+
+/* Collect the keys in their order, too. */
+void
+pgbloom_join_want_ranges(PgBloomJoinFilter *filter)
+{
+	int			i;
+
+	if (filter->range_context != NULL)
+		return;
+	filter->range_context = AllocSetContextCreate(filter->query,
+												  "join filter ranges",
+												  ALLOCSET_SMALL_SIZES);
+	for (i = 0; i < filter->nkeys; i++)
+		filter->ranges[i] = pgbloom_join_make_range(filter->operators[i],
+													filter->inner[i].collation,
+													filter->types[i]);
+}
+
+/* The place of a range of a process in shared memory. */
+static void *
+shared_range(PgBloomJoinFilter *filter, int process, int key)
+{
+	return filter->shared_ranges +
+		(process * filter->nkeys + key) * pgbloom_join_shared_range_size();
+}
+
+/*
+ * Have the ranges all keys of the inner side?  In a Parallel Hash, no process
+ * reads the outer side before all have read the inner side; the first call
+ * then adds what the others have found.
+ */
+bool
+pgbloom_join_is_complete(PgBloomJoinFilter *filter)
+{
+	int			process,
+				i;
+
+	if (filter->shared_ranges == NULL || filter->merged == filter->generation)
+		return filter->complete;
+	for (process = 0; process < filter->nprocesses; process++)
+	{
+		for (i = 0; i < filter->nkeys; i++)
+			pgbloom_join_read_range(filter->ranges[i],
+									shared_range(filter, process, i),
+									filter->range_context);
+	}
+	filter->merged = filter->generation;
+	filter->complete = true;
+	return true;
+}
+
+/* Note whether a scan is skipped, for EXPLAIN. */
+void
+pgbloom_join_count_scan(PgBloomJoinFilter *filter, int scan, bool skipped)
+{
+	if (filter->skipped == NULL)
+		filter->skipped = MemoryContextAllocZero(filter->query,
+												 filter->nscans * sizeof(bool));
+	filter->skipped[scan] = skipped;
+}
+
+/* Fill in how many scans are skipped. */
+void
+pgbloom_join_count_skipped(PgBloomJoinFilter *filter)
+{
+	int			i;
+
+	if (filter->skipped == NULL)
+		return;
+	filter->counts->skipped = 0;
+	for (i = 0; i < filter->nscans; i++)
+		filter->counts->skipped += filter->skipped[i];
 }
 
 static void
@@ -203,9 +283,8 @@ move_to_bits(PgBloomJoinFilter *filter)
 
 	if (filter->new_bits == NULL)
 		filter->new_bits = alloc_bits(filter);
-	filter->bits_set += bf_bits_add_all(&env.interrupts, geometry,
-										filter->new_bits, filter->hashes,
-										filter->nhashes);
+	bf_bits_add_all(&env.interrupts, geometry, filter->new_bits,
+					filter->hashes, filter->nhashes, &filter->bits_set);
 	filter->nhashes = 0;
 }
 
@@ -242,6 +321,17 @@ choose_largest_geometry(PgBloomJoinFilter *filter)
 	set_geometry(&filter->geometry, nblocks);
 }
 
+/* Build no filter of what has been collected. */
+static void
+give_up(PgBloomJoinFilter *filter)
+{
+	filter->counts->state = PGBLOOM_JOIN_OVER_LIMIT;
+	filter->collecting = false;
+	MemoryContextReset(filter->context);
+	filter->hashes = NULL;
+	filter->new_bits = NULL;
+}
+
 /*
  * Make room in a full list.
  *
@@ -259,13 +349,7 @@ make_room(PgBloomJoinFilter *filter)
 	move_to_bits(filter);
 	if (filter->shared_bits == NULL &&
 		filter->bits_set > bf_geometry_bits(&filter->geometry) / 2)
-	{
-		filter->counts->state = PGBLOOM_JOIN_OVER_LIMIT;
-		filter->collecting = false;
-		MemoryContextReset(filter->context);
-		filter->hashes = NULL;
-		filter->new_bits = NULL;
-	}
+		give_up(filter);
 }
 
 /* Add the hash of a row of the inner side. */
@@ -314,6 +398,8 @@ merge_shared(PgBloomJoinFilter *filter)
 	Size		n = bf_geometry_size(&filter->geometry) / sizeof(uint32);
 	Size		i;
 
+	StaticAssertStmt(sizeof(pg_atomic_uint32) == sizeof(uint32),
+					 "bits cannot be addressed as atomic words");
 	for (i = 0; i < n; i++)
 	{
 		if (i % BF_INTERRUPT_SPACING == 0)
@@ -323,12 +409,30 @@ merge_shared(PgBloomJoinFilter *filter)
 	}
 }
 
-/* The inner side has been read: let the outer side be probed. */
+/*
+ * The inner side has been read: let the outer side be probed.  But not if it
+ * had so many more rows than estimated that nearly all outer rows are likely to
+ * match: some filters are not sampled.  Of shared bits, each process has added
+ * only some, so none of them knows.
+ */
 void
 pgbloom_join_publish(PgBloomJoinFilter *filter)
 {
+	int			i;
+
+	if (filter->complete)
+		return;
+	for (i = 0; i < filter->nkeys && filter->shared_ranges != NULL; i++)
+		pgbloom_join_write_range(filter->ranges[i],
+								 shared_range(filter, filter->process, i));
+	filter->complete = true;
 	if (!filter->collecting)
 		return;
+	if (filter->counts->keys > filter->most_keys && filter->shared_bits == NULL)
+	{
+		give_up(filter);
+		return;
+	}
 	filter->collecting = false;
 	if (filter->shared_bits != NULL)
 	{
@@ -363,9 +467,9 @@ end_window(PgBloomJoinFilter *filter)
 {
 	double		passed = 1 - (double) filter->removed / filter->checked;
 
-	if (filter->adaptive && passed > MAX_PASSED)
+	if (passed > filter->most_passed)
 		filter->sampling = true;
-	else if (passed < RESUME_PASSED)
+	else if (passed < filter->most_passed * RESUME_PASSED)
 		filter->sampling = false;
 	pgbloom_join_count(filter);
 }
@@ -376,7 +480,7 @@ end_window(PgBloomJoinFilter *filter)
  * came too late for the inner side finds complete bits.
  */
 static bool
-start(PgBloomJoinFilter *filter)
+find_shared_bits(PgBloomJoinFilter *filter)
 {
 	if (filter->shared_bits == NULL)
 		return false;
@@ -409,7 +513,7 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 	bool		found = true;
 	int			i;
 
-	if (filter->bits == NULL && !start(filter))
+	if (filter->bits == NULL && !find_shared_bits(filter))
 		return true;
 	for (i = 0; i < filter->nkeys && found; i++)
 	{

@@ -4,8 +4,9 @@
  *	  What the files of join filters share.
  *
  * README.md in this folder describes join filters.  Code of planning:
- * planner.c, target.c, repeatable.c.  Code of execution: build.c, filter.c,
- * shared.c, keys.c, probe.c, direct.c, page.c, explain.c.
+ * planner.c, estimate.c, target.c, expression.c, nodes.c, worth.c.  Code of
+ * execution: builder_node.c, filter.c, shared.c, keys.c, probe_function.c, direct.c, between.c, page.c,
+ * range.c, skip.c, constraints.c, brin.c, explain.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,13 +16,14 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "fmgr.h"
 #include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 #include "port/atomics.h"
 
-#include "pg/compat.h"
+#include "compat.h"
 #include "core/bf.h"
 
 /* Bits of a filter for each key. */
@@ -78,8 +80,13 @@ typedef struct PgBloomJoinCounts
 	uint64		size;			/* of the bits, in bytes */
 	uint64		checked;		/* outer rows probed */
 	uint64		removed;		/* of them, not in the filter */
+	uint64		skipped;		/* scans that were not started */
+	uint64		blocks;			/* of tables with a BRIN index on the key */
+	uint64		blocks_read;	/* of them, left by the index */
 	PgBloomJoinState state;
 } PgBloomJoinCounts;
+
+typedef struct PgBloomJoinRange PgBloomJoinRange;
 
 /*
  * A filter at run time.  The first members are those that each probe uses.
@@ -88,13 +95,15 @@ typedef struct PgBloomJoinFilter
 {
 	int64		skip;			/* let so many rows pass unprobed */
 	const uint8 *bits;			/* NULL until the filter is complete */
+	uint32		generation;		/* of the bits, as addresses come again */
 	BfGeometry	geometry;
 	int			nkeys;
 	PgBloomJoinKey outer[PGBLOOM_MAX_JOIN_KEYS];
 	uint32		checked;		/* probes of this window */
 	uint32		removed;		/* of them, not in the filter */
 	bool		sampling;
-	bool		adaptive;		/* sample if nearly all rows pass */
+	double		most_passed;	/* if a larger share passes: sample */
+	bool		grouped;		/* probed below a grouping */
 	PgBloomJoinCounts *counts;	/* of this process */
 
 	/* while the inner side is read */
@@ -107,10 +116,25 @@ typedef struct PgBloomJoinFilter
 	uint8	   *new_bits;		/* NULL until the list is full */
 	uint64		bits_set;
 	Size		limit;			/* of memory, in bytes */
+	uint64		most_keys;		/* with more it is of no use */
 	MemoryContext context;		/* of hashes and bits */
 
 	/* of a Parallel Hash: bits that all processes fill */
 	uint8	   *shared_bits;
+
+	/* for scans that may be skipped, see skip.c */
+	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
+	Oid			types[PGBLOOM_MAX_JOIN_KEYS];	/* of the inner keys */
+	PgBloomJoinRange *ranges[PGBLOOM_MAX_JOIN_KEYS];	/* NULL unless wanted */
+	MemoryContext range_context;
+	bool		complete;		/* the inner side has been read */
+	char	   *shared_ranges;	/* of all processes, in a Parallel Hash */
+	uint32		merged;			/* the generation that has them all */
+	int			nprocesses;
+	int			process;
+	int			nscans;			/* that may be skipped */
+	bool	   *skipped;		/* for each of them */
+	List	   *gates;
 
 	/* the registry */
 	dlist_node	node;
@@ -118,6 +142,7 @@ typedef struct PgBloomJoinFilter
 	int			number;
 	Oid			function;		/* that probes it */
 	PgBloomJoinCounts local_counts;
+	struct PgBloomJoinsBetween *between;	/* of its probes */
 } PgBloomJoinFilter;
 
 /* What is known of a row whose page has been probed. */
@@ -132,20 +157,27 @@ typedef enum PgBloomJoinRow
 typedef struct PgBloomJoinProbe
 {
 	PgBloomJoinFilter *filter;
+	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
 	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
 	int			nkeys;
 
 	/* the rows of a heap page that have been probed ahead, see page.c */
 	BlockNumber block;
-	const uint8 *bits;			/* that they were probed with */
+	uint32		generation;		/* of the bits they were probed with */
 	uint8		rows[MaxHeapTuplesPerPage + 1]; /* by offset number */
 } PgBloomJoinProbe;
+
+/* A node of a plan that is executed, and the nodes above it. */
+typedef struct PgBloomJoinAncestor
+{
+	const struct PgBloomJoinAncestor *parent;	/* NULL at the top */
+	PlanState  *state;
+} PgBloomJoinAncestor;
 
 /* The node that builds filters, below the Hash node of a join. */
 typedef struct PgBloomJoinBuild
 {
 	CustomScanState css;
-	int			nkeys;
 	ExprState **keys;			/* NULL for a column of the child */
 	AttrNumber *columns;		/* of the child; 0 for an expression */
 	int			nfilters;
@@ -155,6 +187,9 @@ typedef struct PgBloomJoinBuild
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
 
+/* probe_function.c */
+extern PGDLLEXPORT Datum bloom_join_probe(PG_FUNCTION_ARGS);
+
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif
@@ -162,11 +197,36 @@ typedef struct PgBloomJoinBuild
 /* settings.c */
 extern int	pgbloom_join_filters;
 extern int	pgbloom_join_filter_min_rows;
+extern bool pgbloom_join_planning;
 extern void pgbloom_join_init(void);
 extern Size pgbloom_join_filter_limit(void);
 
 /* planner.c */
 extern void pgbloom_join_install_planner(void);
+
+/* estimate.c */
+extern void pgbloom_join_install_search(void);
+
+/* nodes.c */
+typedef struct PgBloomJoinNodes
+{
+	int			last_node_id;	/* the largest plan_node_id */
+	Bitmapset  *volatile_nodes; /* plan_node_id of those that call such a
+								 * function */
+	Bitmapset  *volatile_trees; /* or have a node below that does */
+	bool		volatile_subplans;
+	Bitmapset  *subqueries;		/* range table entries of SubqueryScan nodes */
+	bool		removed_barrier;	/* nobody knows which nodes are below it */
+} PgBloomJoinNodes;
+
+extern List *pgbloom_plan_children(Plan *plan);
+extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
+extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
+extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
+
+/* expression.c */
+extern bool pgbloom_join_may_fail(Expr *key);
+extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
 
 /* target.c */
 typedef struct PgBloomJoinTarget
@@ -175,22 +235,25 @@ typedef struct PgBloomJoinTarget
 	List	   *keys;			/* expressions in terms of the scan */
 	Bitmapset  *key_numbers;	/* which keys of the join, from 0 on */
 	double		rows;			/* estimate, of all scans below an Append */
-	bool		grouped;		/* below aggregates: no samples */
-	bool		guarded;		/* a key may fail: only if the filter is ready */
+	Cost		above;			/* of the nodes between it and the join */
+	bool		grouped;		/* below a grouping: no samples */
+	int			together;		/* with all others of this number, or not at
+								 * all */
+	bool		guarded;		/* a key may fail, or is expensive */
+	double		most_passed;	/* if a larger share passes: sample */
+	double		most_keys;		/* of more inner rows it is of no use */
 } PgBloomJoinTarget;
 
-extern bool pgbloom_join_may_fail(Expr *key);
-extern List *pgbloom_join_targets(PlannedStmt *stmt, HashJoin *join,
-								  const Oid *families, bool rescanned);
+extern List *pgbloom_join_targets(PlannedStmt *stmt,
+								  const PgBloomJoinNodes *nodes,
+								  HashJoin *join, const Oid *families,
+								  bool rescanned, bool barrier);
 
-/* repeatable.c */
-extern List *pgbloom_plan_children(Plan *plan);
-extern int	pgbloom_max_node_id(Plan *plan);
-extern bool pgbloom_is_volatile(PlannedStmt *stmt, void *expressions);
-extern bool pgbloom_has_volatile(PlannedStmt *stmt, Plan *plan);
-extern bool pgbloom_has_volatile_subtree(PlannedStmt *stmt, Plan *plan);
-extern bool pgbloom_is_repeatable(PlannedStmt *stmt, Plan *plan,
-								  Bitmapset *gathers);
+/* worth.c */
+extern double pgbloom_join_matching(HashJoin *join);
+extern bool pgbloom_join_may_be_worthwhile(HashJoin *join);
+extern List *pgbloom_join_worthwhile(PlannedStmt *stmt, HashJoin *join,
+									 List *targets);
 
 /* keys.c */
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
@@ -200,8 +263,17 @@ extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
 
-/* build.c */
+/* builder_node.c */
 extern const CustomScanMethods pgbloom_join_scan_methods;
+extern bool pgbloom_join_builds(HashJoinState *join,
+								const PgBloomJoinFilter *filter);
+
+/* between.c */
+extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
+									  const Node *qual);
+extern struct PgBloomJoinsBetween *pgbloom_join_find_between(const PgBloomJoinFilter *filter,
+															 const Node *call);
+extern bool pgbloom_join_between_started(const struct PgBloomJoinsBetween *between);
 
 /* filter.c */
 extern void pgbloom_join_register(PgBloomJoinFilter *filter);
@@ -210,6 +282,11 @@ extern PgBloomJoinFilter *pgbloom_join_find(MemoryContext query,
 											const Node *call);
 extern void pgbloom_join_shared_geometry(double keys, BfGeometry *geometry);
 extern void pgbloom_join_reset(PgBloomJoinFilter *filter);
+extern void pgbloom_join_want_ranges(PgBloomJoinFilter *filter);
+extern bool pgbloom_join_is_complete(PgBloomJoinFilter *filter);
+extern void pgbloom_join_count_scan(PgBloomJoinFilter *filter, int scan,
+									bool skipped);
+extern void pgbloom_join_count_skipped(PgBloomJoinFilter *filter);
 extern void pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
 extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
@@ -217,6 +294,47 @@ extern void pgbloom_join_count(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 								  NullableDatum *keys);
+
+/* range.c */
+extern PgBloomJoinRange *pgbloom_join_make_range(Oid equality, Oid collation,
+												 Oid type);
+extern void pgbloom_join_clear_range(PgBloomJoinRange *range);
+extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
+									  MemoryContext context);
+extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
+extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,
+									   Expr *outer);
+extern Expr *pgbloom_join_range_list(const PgBloomJoinRange *range,
+									 Expr *outer);
+extern List *pgbloom_join_range_consts(const PgBloomJoinRange *range);
+extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
+									  Oid family, Oid collation);
+extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
+										 AttrNumber column,
+										 struct ScanKeyData *keys);
+extern Size pgbloom_join_shared_range_size(void);
+extern void pgbloom_join_write_range(const PgBloomJoinRange *range,
+									 void *place);
+extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
+									MemoryContext context);
+
+/* constraints.c */
+extern bool pgbloom_join_has_constraints(Relation relation);
+extern bool pgbloom_join_constraints_refute(Relation relation,
+											Snapshot snapshot,
+											const PgBloomJoinFilter *filter,
+											List *keys);
+
+/* skip.c */
+extern void pgbloom_join_gate_scan(PlanState *state);
+extern void pgbloom_join_close_gates(PgBloomJoinFilter *filter);
+
+/* brin.c */
+extern bool pgbloom_join_has_brin(Relation table);
+extern bool pgbloom_join_brin_blocks(Relation table, AttrNumber column,
+									 const PgBloomJoinRange *range,
+									 Snapshot snapshot, BlockNumber *first,
+									 BlockNumber *last);
 
 /* page.c */
 extern bool pgbloom_join_has_pages(PlanState *state);

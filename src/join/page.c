@@ -68,6 +68,7 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
 		   HeapScanDesc scan)
 {
 	const BfGeometry *geometry = &probe->filter->geometry;
+	const uint8 *bits = probe->filter->bits;
 	Relation	table = scan->rs_base.rs_rd;
 	Page		page = BufferGetPage(scan->rs_cbuf);
 	int			nrows = (int) scan->rs_ntuples;
@@ -92,13 +93,13 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
 									   &hashes[n]);
 		if (probe->rows[offset] == PGBLOOM_JOIN_FOUND)
 		{
-			bf_bits_prefetch(geometry, probe->bits, hashes[n], false);
+			bf_bits_prefetch(geometry, bits, hashes[n], false);
 			offsets[n++] = offset;
 		}
 	}
 	for (i = 0; i < n; i++)
 	{
-		if (!bf_bits_contain(geometry, probe->bits, hashes[i]))
+		if (!bf_bits_contain(geometry, bits, hashes[i]))
 			probe->rows[offsets[i]] = PGBLOOM_JOIN_REMOVED;
 	}
 }
@@ -107,10 +108,6 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
  * What a probe of the row's page knows of the row in the slot.  The first row
  * of a page has it probed.  The previous probe, or NULL, has done so with this
  * row.
- *
- * The rows of a page stay valid if the bits are made again at their address: a
- * join that is executed repeatedly has the same keys each time, which is rule 6
- * of the README.
  */
 PgBloomJoinRow
 pgbloom_join_probe_ahead(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
@@ -119,11 +116,11 @@ pgbloom_join_probe_ahead(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
 	HeapScanDesc heap = (HeapScanDesc) scan->ss_currentScanDesc;
 	BlockNumber block = ItemPointerGetBlockNumber(&slot->tts_tid);
 
-	if (block != probe->block || probe->bits != probe->filter->bits)
+	if (block != probe->block || probe->generation != probe->filter->generation)
 	{
 		memset(probe->rows, PGBLOOM_JOIN_UNKNOWN, sizeof(probe->rows));
 		probe->block = block;
-		probe->bits = probe->filter->bits;
+		probe->generation = probe->filter->generation;
 		if ((heap->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 &&
 			heap->rs_cblock == block)
 			probe_page(probe, previous, heap);

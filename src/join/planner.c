@@ -12,6 +12,8 @@
  */
 #include "join/join.h"
 
+#include <limits.h>
+
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
@@ -21,7 +23,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
-#include "pg/pgbloom.h"
+#include "parser/parsetree.h"
+#include "pgbloom.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
 #include "utils/guc.h"
@@ -30,15 +33,6 @@
 #include "utils/syscache.h"
 
 #define PROBE_FUNCTION	"bloom_join_probe"
-
-/*
- * The largest inner side, relative to the outer rows.  Building costs about
- * as much for each row as probing.
- */
-#define MAX_INNER_RATIO	2
-
-/* If the planner expects a larger share of outer rows to match: no filter. */
-#define MAX_MATCHING	0.9
 
 /* Where a call of the probe function is going to be added. */
 typedef struct Consumer
@@ -53,6 +47,7 @@ typedef struct Surroundings
 {
 	bool		rescanned;		/* may be executed more than once */
 	bool		parallel;		/* below Gather */
+	bool		barrier;		/* below a security barrier */
 	Bitmapset  *gathers;		/* parameters that make Gather start again */
 } Surroundings;
 
@@ -60,11 +55,10 @@ typedef struct Planning
 {
 	PlannedStmt *stmt;
 	Oid			function;		/* bloom_join_probe */
-	int			last_node_id;
 	int			last_number;
 	List	   *consumers;
-	bool		checked;		/* the next one is set */
-	bool		volatile_subplans;
+	PgBloomJoinNodes *nodes;	/* NULL until a join is worth looking at them */
+	Bitmapset  *once;			/* subplans that are executed once, from 1 on */
 } Planning;
 
 static planner_hook_type previous_planner;
@@ -83,16 +77,31 @@ is_public(HeapTuple function)
 }
 
 /*
+ * Is this the extension's function?  Its signature is part of that: others may
+ * have the same name.
+ */
+static bool
+is_probe_function(HeapTuple tuple)
+{
+	static PgBloomSymbol symbol =
+	{
+		PROBE_FUNCTION, bloom_join_probe, InvalidOid
+	};
+	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+
+	return form->prorettype == BOOLOID && form->provariadic == ANYOID &&
+		form->pronargs == 2 && form->proargtypes.values[0] == INT4OID &&
+		pgbloom_calls(form->oid, &symbol);
+}
+
+/*
  * The extension's function, or InvalidOid if the extension is not in this
  * database.  A query must not fail for want of a privilege that it does not
  * need without filters, so a function that not all roles may call is not used.
- * The last one found is remembered, because looking up its extension reads a
- * catalog.
  */
 static Oid
 find_probe_function(void)
 {
-	static Oid	last_found = InvalidOid;
 	CatCList   *candidates = SearchSysCacheList1(PROCNAMEARGSNSP,
 												 CStringGetDatum(PROBE_FUNCTION));
 	Oid			found = InvalidOid;
@@ -101,11 +110,9 @@ find_probe_function(void)
 	for (i = 0; i < candidates->n_members && !OidIsValid(found); i++)
 	{
 		HeapTuple	tuple = &candidates->members[i]->tuple;
-		Oid			oid = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
 
-		if (is_public(tuple) &&
-			(oid == last_found || pgbloom_is_ours(ProcedureRelationId, oid)))
-			found = last_found = oid;
+		if (is_probe_function(tuple) && is_public(tuple))
+			found = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
 	}
 	ReleaseSysCacheList(candidates);
 	return found;
@@ -114,17 +121,21 @@ find_probe_function(void)
 /*
  * Could filters change the result of the statement?  Where rows are locked,
  * changed or deleted, EvalPlanQual may evaluate a part of the plan again with
- * rows that the filter has not seen.
+ * rows that the filter has not seen.  Nor are there filters where PostgreSQL
+ * puts filters of its own into scans; one that stays within the hash join, for
+ * which there is the same setting, drops rows later and does not matter.
  */
 static bool
 is_suitable(PlannedStmt *stmt)
 {
 	const char *builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
+	bool		pushed_down = builtin != NULL && strcmp(builtin, "on") == 0 &&
+		GetConfigOption("bloom_filter_pushdown_threshold", true,
+						false) != NULL;
 
 	return (stmt->commandType == CMD_SELECT ||
 			stmt->commandType == CMD_INSERT) &&
-		!stmt->hasModifyingCTE && stmt->rowMarks == NIL &&
-		(builtin == NULL || strcmp(builtin, "on") != 0);
+		!stmt->hasModifyingCTE && stmt->rowMarks == NIL && !pushed_down;
 }
 
 /* Does the join drop outer rows without a match, and show no trace of them? */
@@ -161,36 +172,6 @@ key_families(HashJoin *join)
 			pgbloom_join_hash_family(operator) : InvalidOid;
 	}
 	return families;
-}
-
-/*
- * The share of outer rows that the planner expects to match.  The estimate of
- * a join tells it only if no outer row can match twice.
- */
-static double
-estimate_matching(HashJoin *join)
-{
-	double		outer_rows = Max(outerPlan(join)->plan_rows, 1);
-
-	if (join->join.jointype != JOIN_SEMI &&
-		!(join->join.jointype == JOIN_INNER && join->join.inner_unique))
-		return Min(join->join.plan.plan_rows / outer_rows, MAX_MATCHING);
-	return join->join.plan.plan_rows / outer_rows;
-}
-
-/* Is a filter of this scan likely to save more than it costs? */
-static bool
-is_worthwhile(HashJoin *join, PgBloomJoinTarget *target)
-{
-	double		inner_rows = innerPlan(join)->plan_rows;
-
-	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
-		return true;
-	return target->rows >= pgbloom_join_filter_min_rows &&
-		inner_rows <= target->rows * MAX_INNER_RATIO &&
-		inner_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 <=
-		pgbloom_join_filter_limit() / 4.0 * 3 &&
-		estimate_matching(join) <= MAX_MATCHING;
 }
 
 /*
@@ -237,7 +218,8 @@ make_probe(Planning *planning, int number, List *keys)
 /*
  * The join does not evaluate the key of the first outer row, which it may
  * fetch early, if its inner side turns out to be empty.  So a key that may
- * fail is evaluated only if the filter is complete.
+ * fail is evaluated only if the filter is complete, and one that is expensive
+ * only for rows that are probed.
  */
 static void
 add_consumer(Planning *planning, HashJoin *join, List *filter,
@@ -252,7 +234,7 @@ add_consumer(Planning *planning, HashJoin *join, List *filter,
 		consumer->qual = make_orclause(list_make2(make_probe(planning, number,
 															 NIL),
 												  consumer->qual));
-	consumer->matching = estimate_matching(join);
+	consumer->matching = pgbloom_join_matching(join);
 	planning->consumers = lappend(planning->consumers, consumer);
 }
 
@@ -280,25 +262,6 @@ pass_on(Plan *plan, int varno)
 	return result;
 }
 
-/* An identifier that no node of the statement has. */
-static int
-new_node_id(Planning *planning)
-{
-	ListCell   *lc;
-
-	if (planning->last_node_id == 0)
-	{
-		planning->last_node_id = pgbloom_max_node_id(planning->stmt->planTree);
-		foreach(lc, planning->stmt->subplans)
-		{
-			int			id = lfirst(lc) == NULL ? 0 : pgbloom_max_node_id(lfirst(lc));
-
-			planning->last_node_id = Max(planning->last_node_id, id);
-		}
-	}
-	return ++planning->last_node_id;
-}
-
 /*
  * Put the node that builds the filters between Hash and its child.  Everything
  * that other parts of PostgreSQL want to know of it, such as costs and
@@ -307,7 +270,7 @@ new_node_id(Planning *planning)
  */
 static void
 add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
-			bool adaptive)
+			double most_passed, double most_keys, bool grouped)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	Plan	   *child = outerPlan(hash);
@@ -316,7 +279,7 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 
 	*plan = *child;
 	plan->type = T_CustomScan;
-	plan->plan_node_id = new_node_id(planning);
+	plan->plan_node_id = ++planning->nodes->last_node_id;
 	plan->parallel_aware = parallel;
 	plan->async_capable = false;
 	plan->targetlist = pass_on(child, INDEX_VAR);
@@ -328,8 +291,10 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 	scan->custom_exprs = copyObject(hash->hashkeys);
 	scan->custom_private = list_make4(list_copy(join->hashoperators),
 									  list_copy(join->hashcollations),
-									  list_make2_int(hash->plan.parallel_aware,
-													 adaptive),
+									  list_make4_int(hash->plan.parallel_aware,
+													 (int) (most_passed * 100),
+													 (int) Min(most_keys, INT_MAX),
+													 grouped),
 									  filters);
 	scan->custom_private = lappend(scan->custom_private,
 								   list_make1_oid(planning->function));
@@ -338,45 +303,47 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 }
 
 /*
- * Where the results of subplans are used, parameters stand for them.  It may
- * depend on the rows whether they are executed.
+ * What is known of the nodes of the statement, or NULL if it has no filters.
+ * Where the results of subplans are used, parameters stand for them, and it
+ * may depend on the rows whether they are executed.
  */
-static bool
-has_volatile_subplans(Planning *planning)
+static const PgBloomJoinNodes *
+suitable_nodes(Planning *planning)
 {
-	ListCell   *lc;
-
-	if (planning->checked)
-		return planning->volatile_subplans;
-	planning->checked = true;
-	foreach(lc, planning->stmt->subplans)
-	{
-		if (lfirst(lc) != NULL &&
-			pgbloom_has_volatile_subtree(planning->stmt, lfirst(lc)))
-			planning->volatile_subplans = true;
-	}
-	return planning->volatile_subplans;
+	if (planning->nodes == NULL)
+		planning->nodes = pgbloom_examine_nodes(planning->stmt);
+	return planning->nodes->volatile_subplans ? NULL : planning->nodes;
 }
 
+/*
+ * A join that is executed repeatedly may read an outer row before its inner
+ * side starts again for new values of parameters, and would probe the filter
+ * of the time before.
+ */
 static void
 consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 {
+	const PgBloomJoinNodes *nodes;
 	List	   *filters = NIL;
-	bool		adaptive = pgbloom_join_filters != PGBLOOM_JOIN_FORCE;
+	List	   *targets;
+	double		most_passed = 0;
+	double		most_keys = INT_MAX;
+	bool		grouped = false;
 	ListCell   *lc;
 
 	if (!drops_outer_rows(join->join.jointype) ||
+		!pgbloom_join_may_be_worthwhile(join) ||
 		(above->rescanned &&
-		 !pgbloom_is_repeatable(planning->stmt, innerPlan(join),
-								above->gathers)))
+		 !bms_is_subset(innerPlan(join)->extParam, above->gathers)) ||
+		(nodes = suitable_nodes(planning)) == NULL)
 		return;
-	foreach(lc, pgbloom_join_targets(planning->stmt, join, key_families(join),
-									 above->rescanned))
+	targets = pgbloom_join_targets(planning->stmt, nodes, join,
+								   key_families(join), above->rescanned,
+								   above->barrier || nodes->removed_barrier);
+	foreach(lc, pgbloom_join_worthwhile(planning->stmt, join, targets))
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
 
-		if (!is_worthwhile(join, target) || has_volatile_subplans(planning))
-			continue;
 		if (!OidIsValid(planning->function))
 			planning->function = find_probe_function();
 		if (!OidIsValid(planning->function))
@@ -384,15 +351,19 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 		add_consumer(planning, join,
 					 find_filter(planning, &filters, target->key_numbers),
 					 target);
-		adaptive &= !target->grouped;
+		most_passed = Max(most_passed, target->most_passed);
+		most_keys = Min(most_keys, target->most_keys);
+		grouped |= target->grouped;
 	}
 	if (filters != NIL)
-		add_builder(planning, join, filters, above->parallel, adaptive);
+		add_builder(planning, join, filters, above->parallel, most_passed,
+					most_keys, grouped);
 }
 
 /* What is above a child of this plan. */
 static Surroundings
-above_child(Plan *plan, Plan *child, const Surroundings *above)
+above_child(PlannedStmt *stmt, Plan *plan, Plan *child,
+			const Surroundings *above)
 {
 	Surroundings result = *above;
 	int			gather = -1;
@@ -407,6 +378,10 @@ above_child(Plan *plan, Plan *child, const Surroundings *above)
 			/* Builders that were added here execute their child once. */
 			result.rescanned |= ((CustomScan *) plan)->methods !=
 				&pgbloom_join_scan_methods;
+			break;
+		case T_SubqueryScan:
+			result.barrier |= rt_fetch(((Scan *) plan)->scanrelid,
+									   stmt->rtable)->security_barrier;
 			break;
 		case T_Gather:
 			result.parallel = true;
@@ -425,6 +400,26 @@ above_child(Plan *plan, Plan *child, const Surroundings *above)
 }
 
 /*
+ * Note which subplans are executed once: CTEs and others whose results are
+ * parameters of this node and what is below it, if they have no parameters
+ * from outside.
+ */
+static void
+note_init_plans(Planning *planning, Plan *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->initPlan)
+	{
+		int			id = ((SubPlan *) lfirst(lc))->plan_id;
+		Plan	   *subplan = list_nth(planning->stmt->subplans, id - 1);
+
+		if (bms_is_empty(subplan->extParam))
+			planning->once = bms_add_member(planning->once, id);
+	}
+}
+
+/*
  * Consider the joins of a plan from the top down: a filter of an upper join
  * may go below a lower one, whose Hash node has no builder then.
  */
@@ -434,11 +429,14 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 	ListCell   *lc;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	note_init_plans(planning, plan);
 	if (IsA(plan, HashJoin))
 		consider_join(planning, (HashJoin *) plan, above);
 	foreach(lc, pgbloom_plan_children(plan))
 	{
-		Surroundings child_above = above_child(plan, lfirst(lc), above);
+		Surroundings child_above = above_child(planning->stmt, plan,
+											   lfirst(lc), above);
 
 		visit(planning, lfirst(lc), &child_above);
 	}
@@ -486,14 +484,18 @@ add_filters(PlannedStmt *stmt)
 {
 	Planning	planning = {.stmt = stmt};
 	Surroundings top = {0};
-	ListCell   *lc;
+	int			id;
 
 	visit(&planning, stmt->planTree, &top);
-	top.rescanned = true;
-	foreach(lc, stmt->subplans)
+
+	/* A subplan comes after those that it uses. */
+	for (id = list_length(stmt->subplans); id > 0; id--)
 	{
-		if (lfirst(lc) != NULL)
-			visit(&planning, lfirst(lc), &top);
+		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
+
+		top.rescanned = !bms_is_member(id, planning.once);
+		if (subplan != NULL)
+			visit(&planning, subplan, &top);
 	}
 	if (planning.consumers != NIL)
 	{

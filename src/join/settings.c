@@ -16,6 +16,7 @@
 
 int			pgbloom_join_filters = PGBLOOM_JOIN_OFF;
 int			pgbloom_join_filter_min_rows = 10000;
+bool		pgbloom_join_planning = false;
 static int	max_memory = -1;
 
 static const struct config_enum_entry join_filters_options[] = {
@@ -60,8 +61,14 @@ pgbloom_join_init(void)
 							&max_memory, -1, -1, MAX_KILOBYTES,
 							PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
+	DefineCustomBoolVariable("bloomfilter.join_planning",
+							 "Corrects estimates of joins of columns with different ranges of values.",
+							 NULL,
+							 &pgbloom_join_planning, false,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
 	pgbloom_join_install_planner();
+	pgbloom_join_install_search();
 	pgbloom_join_install_executor();
 }

@@ -38,15 +38,28 @@ struct PgBloomJoinShared
 	BfGeometry	geometry;		/* of shared bits; of size 0 if there are none */
 	Size		counts_at;		/* offset of nprocesses * nfilters counts */
 	Size		bits_at;		/* offset of the bits, before alignment */
+	Size		ranges_at;		/* offset of the ranges, filter by filter */
+	Size		skipped_at;		/* offset of a bool for each scan */
 	Size		size;			/* of all */
 };
 typedef struct PgBloomJoinShared Shared;
+
+/* The memory for the ranges of a filter in all processes of a Parallel Hash. */
+static Size
+ranges_size(PgBloomJoinBuild *build, PgBloomJoinFilter *filter, int nprocesses)
+{
+	if (!build->shared_hash || filter->ranges[0] == NULL)
+		return 0;
+	return mul_size(pgbloom_join_shared_range_size(),
+					mul_size(filter->nkeys, nprocesses));
+}
 
 /* Fill in the sizes of what a plan with so many processes needs. */
 static void
 plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 {
 	Size		bits_size = 0;
+	int			i;
 
 	memset(shared, 0, sizeof(*shared));
 	shared->nprocesses = nprocesses;
@@ -62,8 +75,17 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 									 &shared->geometry);
 		bits_size = bf_geometry_size(&shared->geometry);
 	}
-	shared->size = add_size(shared->bits_at + PG_CACHE_LINE_SIZE,
-							mul_size(bits_size, build->nfilters));
+	shared->ranges_at = MAXALIGN(add_size(shared->bits_at + PG_CACHE_LINE_SIZE,
+										  mul_size(bits_size,
+												   build->nfilters)));
+	shared->skipped_at = shared->ranges_at;
+	for (i = 0; i < build->nfilters; i++)
+		shared->skipped_at = add_size(shared->skipped_at,
+									  ranges_size(build, &build->filters[i],
+												  nprocesses));
+	shared->size = shared->skipped_at;
+	for (i = 0; i < build->nfilters; i++)
+		shared->size = add_size(shared->size, build->filters[i].nscans);
 }
 
 /* The counts of one filter in one process. */
@@ -88,6 +110,8 @@ clear(Shared *shared)
 static void
 attach(PgBloomJoinBuild *build, Shared *shared, int process)
 {
+	char	   *ranges = (char *) shared + shared->ranges_at;
+	char	   *skipped = (char *) shared + shared->skipped_at;
 	int			i;
 
 	build->shared = shared;
@@ -102,7 +126,15 @@ attach(PgBloomJoinBuild *build, Shared *shared, int process)
 			filter->shared_bits = (uint8 *)
 				CACHELINEALIGN((char *) shared + shared->bits_at) +
 				bf_geometry_size(&shared->geometry) * i;
+			if (filter->ranges[0] != NULL)
+				filter->shared_ranges = ranges;
 		}
+		filter->nprocesses = shared->nprocesses;
+		filter->process = process;
+		if (filter->nscans > 0)
+			filter->skipped = (bool *) skipped;
+		ranges += ranges_size(build, filter, shared->nprocesses);
+		skipped += filter->nscans;
 		pgbloom_join_reset(filter);
 	}
 }
@@ -173,6 +205,8 @@ sum_counts(Shared *shared, int filter, PgBloomJoinCounts *sum)
 		sum->size = Max(sum->size, counts->size);
 		sum->checked += counts->checked;
 		sum->removed += counts->removed;
+		sum->blocks += counts->blocks;
+		sum->blocks_read += counts->blocks_read;
 		sum->state = Max(sum->state, counts->state);
 	}
 }
@@ -198,6 +232,9 @@ pgbloom_join_shutdown(CustomScanState *node)
 			continue;
 		sum_counts(build->shared, i, &filter->local_counts);
 		filter->counts = &filter->local_counts;
+		pgbloom_join_count_skipped(filter);
+		filter->skipped = NULL;
+		filter->shared_ranges = NULL;
 		filter->shared_bits = NULL;
 		pgbloom_join_withdraw(filter);
 	}

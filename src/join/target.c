@@ -15,9 +15,7 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
@@ -29,80 +27,23 @@ typedef struct Keys
 	Expr	   *exprs[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
 	double		rows;			/* of the Append above, or 0 */
-	bool		grouped;		/* below aggregates or window functions */
+	Cost		above;			/* of the nodes between, without other sides
+								 * of joins */
+	bool		grouped;		/* below a grouping */
 } Keys;
 
 typedef struct Search
 {
 	PlannedStmt *stmt;
+	const PgBloomJoinNodes *nodes;
 	HashJoin   *join;
 	const Oid  *families;
 	bool		rescanned;		/* the join may be executed more than once */
+	bool		barrier;		/* the join may be below a security barrier */
 	List	   *targets;
 } Search;
 
-/* For replacing the Vars of one kind by what a target list has for them. */
-typedef struct Translation
-{
-	int			varno;
-	List	   *targetlist;
-	bool		failed;
-	bool		found;
-} Translation;
-
 static bool descend(Search *search, Plan *plan, Keys keys, int varno);
-
-/* Could the evaluation of this key raise an error? */
-bool
-pgbloom_join_may_fail(Expr *key)
-{
-	return !IsA(pgbloom_join_strip_relabel(key), Var) &&
-		contain_leaked_vars((Node *) key);
-}
-
-static Node *
-translate_mutator(Node *node, void *context)
-{
-	Translation *translation = context;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var))
-	{
-		Var		   *var = (Var *) node;
-		TargetEntry *entry = var->varno != translation->varno ? NULL :
-			get_tle_by_resno(translation->targetlist, var->varattno);
-
-		if (entry == NULL)
-		{
-			translation->failed = true;
-			return node;
-		}
-		translation->found = true;
-		return (Node *) copyObject(entry->expr);
-	}
-	return expression_tree_mutator(node, translate_mutator, context);
-}
-
-/* Nodes that cannot be evaluated in another place than where they are. */
-static bool
-is_fixed_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Param:
-		case T_SubPlan:
-		case T_AlternativeSubPlan:
-		case T_Aggref:
-		case T_GroupingFunc:
-		case T_WindowFunc:
-			return true;
-		default:
-			return expression_tree_walker(node, is_fixed_walker, context);
-	}
-}
 
 /*
  * Express the keys by what is below a node with this target list.  Keys for
@@ -117,20 +58,13 @@ translate(Keys *keys, int varno, List *targetlist)
 
 	for (i = 0; i < keys->n; i++)
 	{
-		Translation translation = {0};
-		Node	   *expr;
+		Expr	   *expr = pgbloom_join_translate(keys->exprs[i], varno,
+												  targetlist);
 
-		translation.varno = varno;
-		translation.targetlist = targetlist;
-		expr = translate_mutator((Node *) keys->exprs[i], &translation);
-		if (translation.failed || !translation.found)
-			continue;
-		if (!IsA(pgbloom_join_strip_relabel((Expr *) expr), Var) &&
-			(is_fixed_walker(expr, NULL) || expression_returns_set(expr) ||
-			 contain_mutable_functions(expr)))
+		if (expr == NULL)
 			continue;
 		keys->numbers[n] = keys->numbers[i];
-		keys->exprs[n++] = (Expr *) expr;
+		keys->exprs[n++] = expr;
 	}
 	keys->n = n;
 }
@@ -156,8 +90,12 @@ may_fail(Expr *key, Plan *scan)
 
 /*
  * Let the scan probe the filter.  A scan that drops rows goes on to others and
- * evaluates its conditions for them, where a node above may have stopped with
- * the first one, such as a join whose other side is empty.
+ * evaluates its conditions for them, and all that a subquery below it has,
+ * where a node above may have stopped with the first one, such as a join whose
+ * other side is empty.
+ *
+ * Below a security barrier, the join itself must see the rows: what is counted
+ * and evaluated must not be of rows that a node in between hides.
  */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
@@ -165,12 +103,15 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (pgbloom_is_volatile(search->stmt, scan->targetlist) ||
-		(keys->reduced && pgbloom_is_volatile(search->stmt, scan->qual)))
+	if (contain_volatile_functions((Node *) scan->targetlist) ||
+		(keys->reduced &&
+		 (search->barrier || pgbloom_has_volatile(search->nodes, scan))))
 		return false;
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
+	target->together = list_length(search->targets) + 1;
+	target->above = keys->above;
 	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
 	for (i = 0; i < keys->n; i++)
 	{
@@ -254,31 +195,26 @@ reads_all_first(Plan *plan)
 			return true;
 		plan = outerPlan(plan);
 	}
+	if (IsA(plan, SetOp))
+		return ((SetOp *) plan)->strategy == SETOP_HASHED ||
+			(IsA(outerPlan(plan), Sort) &&
+			 (innerPlan(plan) == NULL || IsA(innerPlan(plan), Sort)));
 	return IsA(plan, Sort);
 }
 
 /*
- * Aggregates and window functions must see all rows of a group or none: for a
- * part of a group, what is computed of them may fail.
+ * Grouping and the like; returns false if the search ends here.
+ *
+ * It must see all rows of a group or none.  What is computed of a part of a
+ * group may fail, and so may what is computed of another row of it than the
+ * one that represents it, or of a group that EXCEPT would have removed.
  */
-static bool
-pass_aggregates(Plan *plan, Keys *keys)
-{
-	if (!IsA(plan, WindowAgg) &&
-		!(IsA(plan, Agg) &&
-		  (contain_agg_clause((Node *) plan->targetlist) ||
-		   contain_agg_clause((Node *) plan->qual))))
-		return true;
-	keys->grouped = true;
-	return reads_all_first(plan);
-}
-
-/* Aggregation and the like; returns false if the search ends here. */
 static bool
 pass_grouping(Search *search, Plan *plan, Keys *keys)
 {
-	if (!pass_aggregates(plan, keys))
+	if (!reads_all_first(plan))
 		return false;
+	keys->grouped = true;
 	keys->reduced = true;
 	switch (nodeTag(plan))
 	{
@@ -346,6 +282,19 @@ is_read_whole(Join *join, Plan *side)
 }
 
 /*
+ * May this join fetch a row of its outer side before it reads its inner side,
+ * and end if that is empty?  Until then, probes let all rows of the outer side
+ * pass, see between.c.  The condition on costs is that of ExecHashJoinImpl().
+ */
+static bool
+may_end_early(Join *join)
+{
+	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
+		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) &&
+		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
+}
+
+/*
  * Of a join below, the sides whose rows can be dropped: those that come with
  * NULLs instead of a match for the other side's rows cannot.  Rows that are
  * dropped on one side may keep the other from being executed.
@@ -366,17 +315,19 @@ descend_join(Search *search, Join *join, Keys keys)
 	keys.reduced = true;
 	keys.rows = 0;
 	if (outer && is_read_whole(join, outer_plan) &&
-		!pgbloom_has_volatile_subtree(search->stmt, inner_plan))
+		!(keys.grouped && may_end_early(join)) &&
+		!pgbloom_has_volatile(search->nodes, inner_plan))
 		found |= descend(search, outer_plan, keys, OUTER_VAR);
 	if (inner && is_read_whole(join, inner_plan) &&
-		!pgbloom_has_volatile_subtree(search->stmt, outer_plan))
+		!pgbloom_has_volatile(search->nodes, outer_plan))
 		found |= descend(search, inner_plan, keys, INNER_VAR);
 	return found;
 }
 
 /*
- * Of several children below aggregates, all or none must be filtered, by the
- * same keys.
+ * Of several children below a grouping, all or none must be filtered, by the
+ * same keys.  Whether a filter is worth its costs is asked later, so targets
+ * are marked: those of the outermost of such nodes come together.
  */
 static bool
 descend_children(Search *search, List *children, Keys keys)
@@ -393,12 +344,18 @@ descend_children(Search *search, List *children, Keys keys)
 		found |= found_here;
 		all &= found_here;
 	}
-	for_each_from(lc, search->targets, before)
-		all &= list_length(((PgBloomJoinTarget *) lfirst(lc))->keys) == keys.n;
-	if (!keys.grouped || list_length(children) == 1 || all)
+	if (!keys.grouped || list_length(children) == 1)
 		return found;
-	search->targets = list_truncate(search->targets, before);
-	return false;
+	for_each_from(lc, search->targets, before)
+	{
+		PgBloomJoinTarget *target = lfirst(lc);
+
+		all &= list_length(target->keys) == keys.n;
+		target->together = before + 1;
+	}
+	if (!all)
+		search->targets = list_truncate(search->targets, before);
+	return all;
 }
 
 /*
@@ -446,6 +403,29 @@ pass(Search *search, Plan *plan, Keys keys)
 	return descend_children(search, pgbloom_plan_children(plan), keys);
 }
 
+/* The cost of a node without that of what is below. */
+static Cost
+own_cost(Plan *plan)
+{
+	Cost		cost = plan->total_cost;
+	ListCell   *lc;
+
+	foreach(lc, pgbloom_plan_children(plan))
+		cost -= ((Plan *) lfirst(lc))->total_cost;
+	return Max(cost, 0);
+}
+
+/*
+ * Is the subquery a security barrier?  Rows below it may be hidden from the
+ * user, and must not be counted or shown to functions.
+ */
+static bool
+is_barrier(Search *search, SubqueryScan *scan)
+{
+	return rt_fetch(scan->scan.scanrelid,
+					search->stmt->rtable)->security_barrier;
+}
+
 /*
  * Find targets in a plan.  The keys are in terms of the plan's output, to
  * which Vars of this varno refer.  Returns whether there are any.
@@ -454,6 +434,7 @@ static bool
 descend(Search *search, Plan *plan, Keys keys, int varno)
 {
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	translate(&keys, varno, plan->targetlist);
 	if (keys.n == 0)
 		return false;
@@ -479,14 +460,17 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 				SubqueryScan *scan = (SubqueryScan *) plan;
 				Keys		below = keys;
 
+				below.above += own_cost(plan);
 				below.reduced |= plan->qual != NIL;
-				return (!pgbloom_has_volatile(search->stmt, plan) &&
+				return (!pgbloom_is_volatile(search->nodes, plan) &&
+						!is_barrier(search, scan) &&
 						descend(search, scan->subplan, below,
 								(int) scan->scan.scanrelid)) ||
 					add_target(search, plan, &keys);
 			}
 		default:
-			return !pgbloom_has_volatile(search->stmt, plan) &&
+			keys.above += own_cost(plan);
+			return !pgbloom_is_volatile(search->nodes, plan) &&
 				pass(search, plan, keys);
 	}
 }
@@ -497,10 +481,11 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
  * InvalidOid for a key that is not to be used.
  */
 List *
-pgbloom_join_targets(PlannedStmt *stmt, HashJoin *join, const Oid *families,
-					 bool rescanned)
+pgbloom_join_targets(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
+					 HashJoin *join, const Oid *families, bool rescanned,
+					 bool barrier)
 {
-	Search		search = {stmt, join, families, rescanned, NIL};
+	Search		search = {stmt, nodes, join, families, rescanned, barrier, NIL};
 	Keys		keys = {0};
 	int			i;
 

@@ -4,18 +4,16 @@
  *	  An empty filter, and functions that add keys.
  *
  * A NULL key leaves the filter as it is, and a NULL filter counts as an empty
- * one.  A filter in a PL/pgSQL variable is changed in place (pg/expanded.c);
+ * one.  A filter in a PL/pgSQL variable is changed in place (filter/expanded.c);
  * any other is copied, once a call.
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
-#include "access/htup_details.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 
-#include "pg/key_array.h"
+#include "key/key_array.h"
 
 PG_FUNCTION_INFO_V1(bloom_empty);
 PG_FUNCTION_INFO_V1(bloom_add);
@@ -30,9 +28,6 @@ Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
-	BfKeyType	key_type;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
-	BfBuilder	builder;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
 		ereport(ERROR,
@@ -42,14 +37,9 @@ bloom_empty(PG_FUNCTION_ARGS)
 	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
 						PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1),
 						PG_GETARG_INT64(2));
-	bf_builder_init(&builder, &env, &params);
 	if (!PG_ARGISNULL(3))
-	{
-		pgbloom_key_type_of(PG_GETARG_OID(3), &key_type);
-		pgbloom_check(bf_builder_set_key_type(&builder, &key_type), &params,
-					  NULL);
-	}
-	PG_RETURN_BLOOM_P(pgbloom_result(&builder, false));
+		pgbloom_key_type_of(PG_GETARG_OID(3), &params.key_type);
+	PG_RETURN_BLOOM_P(pgbloom_empty(&params));
 }
 
 /*
@@ -60,25 +50,11 @@ static Bloom *
 add_hash(Bloom *filter, const BfView *view, const BfKeyType *key_type,
 		 uint64 hash)
 {
-	bool		same_key_type = bf_key_type_equal(&view->params.key_type,
-												  key_type);
-	Bloom	   *result;
 	BfBuilder	builder;
 
-	if (same_key_type && bf_contains(view, hash))
+	if (bf_key_type_equal(&view->params.key_type, key_type) &&
+		bf_contains(view, hash))
 		return filter;
-
-	/* If the last layer is not full, set the bits in a copy of the image. */
-	if (same_key_type && view->nlayers > 0)
-	{
-		result = palloc(VARHDRSZ + view->size);
-		SET_VARSIZE(result, VARHDRSZ + view->size);
-		memcpy(VARDATA(result), view->image, view->size);
-		if (bf_add_in_place((uint8_t *) VARDATA(result), view,
-							hash) == BF_OK)
-			return result;
-		pfree(result);
-	}
 
 	pgbloom_load(&builder, CurrentMemoryContext, view);
 	bf_builder_set_key_type(&builder, key_type);
@@ -126,14 +102,11 @@ bloom_try_add(PG_FUNCTION_ARGS)
 	Bloom	   *filter;
 	BfView		view;
 	BfKeyType	key_type;
+	PgBloomKeyInfo *key_info;
 	uint64		hash;
-	TupleDesc	descriptor;
+	uint64		unpadded;
 	Datum		values[2];
 	bool		nulls[2] = {false, false};
-
-	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	descriptor = BlessTupleDesc(descriptor);
 
 	if (PG_ARGISNULL(1))
 	{
@@ -148,13 +121,16 @@ bloom_try_add(PG_FUNCTION_ARGS)
 		filter = (Bloom *)
 			PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
 		pgbloom_open(filter, &view);
-		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
-								PG_GETARG_DATUM(1), &view.params, &key_type);
+		key_info = pgbloom_key_info(fcinfo, 1);
+		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), &view.params,
+								&key_type);
+		unpadded = pgbloom_unpadded_hash(key_info, PG_GETARG_DATUM(1),
+										 &view.params, hash);
 		values[0] = PointerGetDatum(add_hash(filter, &view, &key_type, hash));
-		values[1] = BoolGetDatum(!bf_contains(&view, hash));
+		values[1] = BoolGetDatum(!bf_contains(&view, hash) &&
+								 !bf_contains(&view, unpadded));
 	}
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
-													  nulls)));
+	return pgbloom_row(fcinfo, 2, values, nulls);
 }
 
 /*

@@ -15,6 +15,8 @@
 
 #include <math.h>
 
+#include "utils/float.h"
+
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
@@ -39,7 +41,8 @@ typedef struct ShownParams
 static char *
 format_params(const ShownParams *params)
 {
-	return psprintf("fpp %g, %s expected keys and seed %.0f", params->fpp,
+	return psprintf("fpp %s, %s expected keys and seed %.0f",
+					float8out_internal(params->fpp),
 					params->expected < 0 ? "no" :
 					psprintf("%.0f", params->expected), params->seed);
 }
@@ -348,8 +351,9 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
 			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
 					rint(bf_cardinality(&view)),
 					(long long) view.params.expected),
-			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %g was requested.",
-					   view.nlayers, bf_current_fpp(&view), view.params.fpp),
+			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %s was requested.",
+					   view.nlayers, bf_current_fpp(&view),
+					   float8out_internal(view.params.fpp)),
 			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
 }
 
@@ -358,15 +362,13 @@ warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
  * sized for its keys here.
  */
 static Datum
-finish(FunctionCallInfo fcinfo, BfBuilder *builder)
+key_result(FunctionCallInfo fcinfo, BfBuilder *builder)
 {
-	Bloom	   *image;
-	Datum		result;
+	Bloom	   *result = pgbloom_agg_result(fcinfo, builder,
+											builder->params.expected == 0);
 
-	result = pgbloom_agg_result(fcinfo, builder,
-								builder->params.expected == 0, &image);
-	warn_of_growth(fcinfo, image);
-	return result;
+	warn_of_growth(fcinfo, result);
+	PG_RETURN_BLOOM_P(result);
 }
 
 /*
@@ -380,8 +382,8 @@ bloom_agg_finalfn(PG_FUNCTION_ARGS)
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
 	if (state == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	return finish(fcinfo, pgbloom_batch_builder(pgbloom_agg_batch(state)));
+		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
+	return key_result(fcinfo, pgbloom_batch_builder(pgbloom_agg_batch(state)));
 }
 
 /*
@@ -394,6 +396,6 @@ bloom_agg_hash_finalfn(PG_FUNCTION_ARGS)
 	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
 
 	if (builder == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	return finish(fcinfo, builder);
+		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
+	return key_result(fcinfo, builder);
 }

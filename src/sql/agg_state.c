@@ -5,7 +5,7 @@
  *	  processes.
  *
  * A state of type bloom is an expanded filter, which the transition function
- * changes in place (pg/expanded.c).  Where the state leaves the process, in a
+ * changes in place (filter/expanded.c).  Where the state leaves the process, in a
  * parallel plan or between servers, PostgreSQL flattens it to an ordinary
  * value.  Distributed versions of PostgreSQL take no other states, and compare
  * the declared types of the arguments with the actual ones.
@@ -116,89 +116,39 @@ pgbloom_agg_batch(PgBloomAggState *state)
 	return &state->batch;
 }
 
-#ifdef PGBLOOM_COPIES_RESULTS
-/* An image that is part of a state, as an expanded object. */
-typedef struct ImageObject
-{
-	ExpandedObjectHeader header;
-	const Bloom *image;
-} ImageObject;
-
-static Size
-get_image_size(ExpandedObjectHeader *header)
-{
-	return VARSIZE(((ImageObject *) header)->image);
-}
-
-static void
-copy_image(ExpandedObjectHeader *header, void *result, Size size)
-{
-	memcpy(result, ((ImageObject *) header)->image, size);
-}
-
-static const ExpandedObjectMethods image_methods = {get_image_size, copy_image};
-#endif
-
-/*
- * An image that is part of a state, as the result of a function.  Where the
- * executor would copy it, a pointer to an expanded object is copied instead,
- * and the image only into the row that the result becomes part of.
- */
-static Datum
-image_datum(const Bloom *image)
-{
-#ifdef PGBLOOM_COPIES_RESULTS
-	ImageObject *object = palloc(sizeof(*object));
-	void	   *pointer = palloc(EXPANDED_POINTER_SIZE);
-
-	EOH_init_header(&object->header, &image_methods, CurrentMemoryContext);
-	object->image = image;
-	memcpy(pointer, object->header.eoh_ro_ptr, EXPANDED_POINTER_SIZE);
-	return PointerGetDatum(pointer);
-#else
-	return PointerGetDatum(image);
-#endif
-}
-
 /*
  * Write a builder as a value.  It is part of the builder's memory, if that is
- * possible, and valid as long as the state is neither changed nor freed.  Sets
- * *image to the value itself.
+ * possible, and valid as long as the state is neither changed nor freed.
  */
-static Datum
-get_image(BfBuilder *builder, Bloom **image)
+static Bloom *
+get_image(BfBuilder *builder)
 {
 	size_t		size;
 	uint8_t    *in_place;
+	Bloom	   *image;
 
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	in_place = bf_builder_write_in_place(builder, VARHDRSZ);
 	if (in_place == NULL)
-	{
-		*image = pgbloom_result(builder, false);
-		return PointerGetDatum(*image);
-	}
-	*image = (Bloom *) (in_place - VARHDRSZ);
-	Assert(*image == (Bloom *) MAXALIGN(*image));
-	SET_VARSIZE(*image, VARHDRSZ + size);
-	return image_datum(*image);
+		return pgbloom_result(builder, false);
+	image = (Bloom *) (in_place - VARHDRSZ);
+	Assert(image == (Bloom *) MAXALIGN(image));
+	SET_VARSIZE(image, VARHDRSZ + size);
+	return image;
 }
 
 /*
- * The result of a final function, and in *image the value itself.  The result
- * of an ordinary aggregate is used before the state goes away; a window frame
- * may add to the state before that.
+ * The result of a final function.  That of an ordinary aggregate is used
+ * before the state goes away; a window frame may add to the state before that.
  */
-Datum
-pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder, bool compact,
-				   Bloom **image)
+Bloom *
+pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder, bool compact)
 {
 	bf_builder_end_keep(builder);
 	if (!compact &&
 		AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_AGGREGATE)
-		return get_image(builder, image);
-	*image = pgbloom_result(builder, compact);
-	return PointerGetDatum(*image);
+		return get_image(builder);
+	return pgbloom_result(builder, compact);
 }
 
 /*
@@ -212,11 +162,10 @@ Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
 	PgBloomAggState *state;
-	Bloom	   *image;
 
 	pgbloom_agg_context(fcinfo);
 	state = pgbloom_agg_get_state(fcinfo, 0);
-	return get_image(pgbloom_batch_builder(pgbloom_agg_batch(state)), &image);
+	PG_RETURN_BLOOM_P(get_image(pgbloom_batch_builder(pgbloom_agg_batch(state))));
 }
 
 /*
@@ -318,17 +267,4 @@ pgbloom_agg_result_builder(FunctionCallInfo fcinfo, BfBuilder *copy)
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &view);
 	pgbloom_load(copy, CurrentMemoryContext, &view);
 	return copy;
-}
-
-/* What bloom_empty() returns: the result of an aggregate without input. */
-Bloom *
-pgbloom_agg_empty_filter(void)
-{
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
-	BfParams	params;
-	BfBuilder	builder;
-
-	pgbloom_init_params(&params, BF_FPP_DEFAULT, false, 0, 0);
-	bf_builder_init(&builder, &env, &params);
-	return pgbloom_result(&builder, false);
 }

@@ -8,7 +8,7 @@
 #ifndef PGBLOOM_AGG_STATE_H
 #define PGBLOOM_AGG_STATE_H
 
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
 #define PGBLOOM_AGG_MAGIC	0x626C6D66
 
@@ -43,9 +43,8 @@ extern Datum pgbloom_agg_combine(FunctionCallInfo fcinfo,
 extern void pgbloom_agg_merge(BfBuilder *builder, const BfView *view);
 extern BfBuilder *pgbloom_agg_result_builder(FunctionCallInfo fcinfo,
 											 BfBuilder *copy);
-extern Datum pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder,
-								bool compact, Bloom **image);
-extern Bloom *pgbloom_agg_empty_filter(void);
+extern Bloom *pgbloom_agg_result(FunctionCallInfo fcinfo, BfBuilder *builder,
+								 bool compact);
 
 /* The state of type internal in an argument, or NULL. */
 static inline PgBloomAggState *

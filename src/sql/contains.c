@@ -7,11 +7,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
 #include "miscadmin.h"
 
-#include "pg/key_array.h"
+#include "key/key_array.h"
 
 PG_FUNCTION_INFO_V1(bloom_contains);
 PG_FUNCTION_INFO_V1(bloom_contained_by);
@@ -21,7 +21,7 @@ PG_FUNCTION_INFO_V1(bloom_contains_all);
 PG_FUNCTION_INFO_V1(bloom_contains_each);
 
 static bool
-contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
+contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, key_argno);
 	PgBloomProbe probe;
@@ -31,7 +31,8 @@ contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 	pgbloom_probe_open(fcinfo, filter_argno, &probe);
 	hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(key_argno),
 							probe.params, NULL);
-	found = pgbloom_probe_contains(&probe, hash);
+	found = pgbloom_probe_contains_key(&probe, key_info,
+									   PG_GETARG_DATUM(key_argno), hash);
 	pgbloom_probe_close(&probe);
 	return found;
 }
@@ -39,14 +40,14 @@ contains(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 Datum
 bloom_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains(fcinfo, 0, 1));
+	PG_RETURN_BOOL(contains_key(fcinfo, 0, 1));
 }
 
 /* bloom_contains with its arguments exchanged, for the operator <@ */
 Datum
 bloom_contained_by(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains(fcinfo, 1, 0));
+	PG_RETURN_BOOL(contains_key(fcinfo, 1, 0));
 }
 
 Datum
@@ -66,7 +67,7 @@ bloom_contains_hash(PG_FUNCTION_ARGS)
  * them up.
  */
 static PgBloomHashedKey *
-prepare(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys)
+open_lookup(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys)
 {
 	PgBloomHashedKey *hashed;
 
@@ -80,18 +81,21 @@ prepare(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys)
 
 /* Is there a key for which bloom_contains returns this value? */
 static bool
-exists(FunctionCallInfo fcinfo, bool contained)
+contains_some(FunctionCallInfo fcinfo, bool contained)
 {
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed = prepare(fcinfo, &probe, &keys);
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys);
+	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool		found = false;
 	int			i;
 
 	for (i = 0; i < keys.nkeys && !found; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		found = pgbloom_probe_contains(&probe, hashed[i].hash) == contained;
+		found = pgbloom_probe_contains_key(&probe, key_info,
+										   keys.values[hashed[i].index],
+										   hashed[i].hash) == contained;
 	}
 	pgbloom_probe_close(&probe);
 	return found;
@@ -100,13 +104,13 @@ exists(FunctionCallInfo fcinfo, bool contained)
 Datum
 bloom_contains_any(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(exists(fcinfo, true));
+	PG_RETURN_BOOL(contains_some(fcinfo, true));
 }
 
 Datum
 bloom_contains_all(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(!exists(fcinfo, false));
+	PG_RETURN_BOOL(!contains_some(fcinfo, false));
 }
 
 /*
@@ -117,7 +121,8 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 {
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed = prepare(fcinfo, &probe, &keys);
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys);
+	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool	   *results = palloc(keys.nkeys);
 	bool		found = false;
 	int			i;
@@ -126,7 +131,9 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
-			found = pgbloom_probe_contains(&probe, hashed[i].hash);
+			found = pgbloom_probe_contains_key(&probe, key_info,
+											   keys.values[hashed[i].index],
+											   hashed[i].hash);
 		results[hashed[i].index] = found;
 	}
 	pgbloom_probe_close(&probe);

@@ -10,13 +10,15 @@
  */
 #include "sql/agg_state.h"
 
+#include "utils/float.h"
+
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
 
 static void
-intersect(BfBuilder *builder, const BfView *view)
+intersect_state(BfBuilder *builder, const BfView *view)
 {
 	BfEnv		env = builder->env;
 	BfBuilder	result;
@@ -44,7 +46,7 @@ bloom_union_agg_transfn(PG_FUNCTION_ARGS)
 Datum
 bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 {
-	return pgbloom_agg_combine(fcinfo, intersect, false);
+	return pgbloom_agg_combine(fcinfo, intersect_state, false);
 }
 
 /*
@@ -67,8 +69,8 @@ warn_of_rate(FunctionCallInfo fcinfo, const Bloom *filter)
 
 	fn_cache->warned = true;
 	ereport(WARNING,
-			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %g",
-					bf_current_fpp(&view), fpp),
+			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %s",
+					bf_current_fpp(&view), float8out_internal(fpp)),
 			 errdetail("Filters are merged into one layer only while it keeps its rate. The number of layers is %d.",
 					   view.nlayers),
 			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
@@ -82,14 +84,13 @@ bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 {
 	BfBuilder	copy;
 	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
-	Bloom	   *image;
-	Datum		result;
+	Bloom	   *result;
 
 	if (builder == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_agg_empty_filter());
-	result = pgbloom_agg_result(fcinfo, builder, false, &image);
-	warn_of_rate(fcinfo, image);
-	return result;
+		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
+	result = pgbloom_agg_result(fcinfo, builder, false);
+	warn_of_rate(fcinfo, result);
+	PG_RETURN_BLOOM_P(result);
 }
 
 /*

@@ -5,11 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 
@@ -39,7 +38,8 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 	if (builder != NULL)
 		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
 	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
-	PG_RETURN_INT64((int64) rint(bf_cardinality(&view)));
+	PG_RETURN_INT64((int64)
+					rint(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view)));
 }
 
 Datum
@@ -57,13 +57,12 @@ enum
 	INFO_KEY_TYPE, INFO_FORM, INFO_FPP, INFO_EXPECTED, INFO_SEED, INFO_LAYERS,
 	INFO_BITS, INFO_HASHES, INFO_BLOCK_BITS, INFO_BITS_SET, INFO_FILL,
 	INFO_CARDINALITY, INFO_CURRENT_FPP, INFO_BYTES, INFO_OVER_CAPACITY,
-	INFO_EXCLUDED, NINFO
+	NINFO
 };
 
 Datum
 bloom_info(PG_FUNCTION_ARGS)
 {
-	TupleDesc	descriptor = pgbloom_row_type(fcinfo, NINFO);
 	Datum		values[NINFO];
 	bool		nulls[NINFO] = {false};
 	BfView		view;
@@ -84,13 +83,12 @@ bloom_info(PG_FUNCTION_ARGS)
 	values[INFO_LAYERS] = Int32GetDatum(view.nlayers);
 	pgbloom_set_bits_columns(&view, &values[INFO_BITS], &nulls[INFO_BITS]);
 	values[INFO_CARDINALITY] =
-		Int64GetDatum((int64) rint(bf_cardinality(&view)));
+		Int64GetDatum((int64)
+					  rint(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view)));
 	values[INFO_CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
 	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
 	values[INFO_OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
-	values[INFO_EXCLUDED] = Int32GetDatum((int32) view.nexclusions);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
-													  nulls)));
+	return pgbloom_row(fcinfo, NINFO, values, nulls);
 }
 
 /*
@@ -108,7 +106,6 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
 	double		nkeys = PG_GETARG_FLOAT8(1);
-	TupleDesc	descriptor = pgbloom_row_type(fcinfo, NSIZING);
 	Datum		values[NSIZING];
 	bool		nulls[NSIZING] = {false};
 	BfParams	params;
@@ -147,6 +144,5 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	values[SIZING_STANDARD_BITS] =
 		Int64GetDatum((int64) ceil(expected * bf_standard_bits_per_key(fpp)));
 	values[SIZING_STANDARD_HASHES] = Int32GetDatum(bf_standard_hashes(fpp));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(descriptor, values,
-													  nulls)));
+	return pgbloom_row(fcinfo, NSIZING, values, nulls);
 }

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
 #include "common/base64.h"
 #include "libpq/pqformat.h"

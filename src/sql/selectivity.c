@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * selectivity.c
- *	  Planner support for lookups: selectivity and cost.
+ *	  Planner support for lookups: selectivity.
  *
  * One estimator serves functions, through their support function, and
  * operators, through RESTRICT.  doc/REFERENCE.md describes it for users.
@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "pg/pgbloom.h"
+#include "filter/filter.h"
 
 #include <math.h>
 
@@ -22,6 +22,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
@@ -37,16 +38,6 @@
  */
 #define DEFAULT_CONTAINS_SEL	0.1
 
-/*
- * Probes of a filter larger than a CPU cache wait for memory.  The limits are
- * typical sizes of the second and the last level; the factors are measured by
- * bench/cost.sql.
- */
-#define LARGE_FILTER			((Size) 1 << 20)
-#define LARGE_FILTER_FACTOR		2
-#define HUGE_FILTER				((Size) 1 << 25)
-#define HUGE_FILTER_FACTOR		4
-
 /* A condition "filter contains key" whose filter is known. */
 typedef struct Condition
 {
@@ -60,7 +51,6 @@ typedef struct Condition
 PG_FUNCTION_INFO_V1(bloom_contsel);
 PG_FUNCTION_INFO_V1(bloom_contjoinsel);
 PG_FUNCTION_INFO_V1(bloom_contains_support);
-PG_FUNCTION_INFO_V1(bloom_contains_hash_support);
 
 static bool
 is_filter(Node *node)
@@ -105,11 +95,24 @@ resolve_type(Condition *condition, Oid type)
 }
 
 /*
- * Look up a value of the column.  If its hash function raises an error, so
- * would the execution of the query.
+ * May hashing a value raise an error?  Text in encodings other than UTF-8 may
+ * have no equivalent in it.  The execution may never meet that value, because
+ * its rows are gone or fail another condition.
  */
 static bool
-contains(const Condition *condition, Datum value)
+hash_may_fail(const Condition *condition)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return !condition->by_hash && encoding != PG_UTF8 &&
+		encoding != PG_SQL_ASCII &&
+		(condition->key_info->key_type.code == BF_KEY_TEXT ||
+		 condition->key_info->key_type.code == BF_KEY_ENUM);
+}
+
+/* Look up a value of the column. */
+static bool
+contains_value(const Condition *condition, Datum value)
 {
 	const BfView *filter = &condition->filter;
 
@@ -141,13 +144,13 @@ look_up_common_values(Condition *condition, double *sum_all,
 						  ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 		return 0;
 	if (slot.nvalues == slot.nnumbers &&
-		resolve_type(condition, slot.valuetype))
+		resolve_type(condition, slot.valuetype) && !hash_may_fail(condition))
 	{
 		nvalues = slot.nvalues;
 		for (i = 0; i < nvalues; i++)
 		{
 			*sum_all += slot.numbers[i];
-			if (contains(condition, slot.values[i]))
+			if (contains_value(condition, slot.values[i]))
 			{
 				*sum_found += slot.numbers[i];
 				(*nfound)++;
@@ -203,8 +206,8 @@ share_of_rows(Condition *condition, bool readable)
  * Estimate the selectivity of a function with these arguments.
  */
 static Selectivity
-estimate(PlannerInfo *root, Oid function, List *args, Oid collation,
-		 int varRelid, bool by_hash)
+estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
+				  int varRelid, bool by_hash)
 {
 	Selectivity selectivity = DEFAULT_CONTAINS_SEL;
 	Node	   *filter;
@@ -254,8 +257,8 @@ bloom_contsel(PG_FUNCTION_ARGS)
 	List	   *args = (List *) PG_GETARG_POINTER(2);
 	int			varRelid = PG_GETARG_INT32(3);
 
-	PG_RETURN_FLOAT8(estimate(root, get_opcode(operator), args,
-							  PG_GET_COLLATION(), varRelid, false));
+	PG_RETURN_FLOAT8(estimate_contains(root, get_opcode(operator), args,
+									   PG_GET_COLLATION(), varRelid, false));
 }
 
 /*
@@ -269,75 +272,31 @@ bloom_contjoinsel(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(DEFAULT_CONTAINS_SEL);
 }
 
-static List *
-get_arguments(Node *call)
-{
-	if (call != NULL && IsA(call, FuncExpr))
-		return ((FuncExpr *) call)->args;
-	if (call != NULL && IsA(call, OpExpr))
-		return ((OpExpr *) call)->args;
-	return NIL;
-}
-
-/*
- * Scale the COST of a function by the size of a constant filter.  The size of
- * any other filter is not known, so its COST is left to the planner.
- */
+/* Does a function take a hash instead of a key, as bloom_contains_hash does? */
 static bool
-set_cost(SupportRequestCost *request)
+takes_hash(Oid function)
 {
-	Node	   *filter;
-	Node	   *key;
-	Size		size;
-	double		factor = 1;
-	HeapTuple	function;
+	Oid		   *types;
+	int			ntypes;
 
-	if (!get_filter_and_key(get_arguments(request->node), &filter, &key) ||
-		!IsA(filter, Const) || ((Const *) filter)->constisnull)
-		return false;
-	size = toast_raw_datum_size(((Const *) filter)->constvalue);
-	if (size > HUGE_FILTER)
-		factor = HUGE_FILTER_FACTOR;
-	else if (size > LARGE_FILTER)
-		factor = LARGE_FILTER_FACTOR;
-
-	function = SearchSysCache1(PROCOID, ObjectIdGetDatum(request->funcid));
-	if (!HeapTupleIsValid(function))
-		return false;
-	request->startup = 0;
-	request->per_tuple = factor * cpu_operator_cost *
-		((Form_pg_proc) GETSTRUCT(function))->procost;
-	ReleaseSysCache(function);
-	return true;
+	(void) get_func_signature(function, &types, &ntypes);
+	return ntypes == 2 && types[1] == INT8OID;
 }
 
-static Node *
-support(Node *request, bool by_hash)
+/* Support function of bloom_contains, _contained_by and _contains_hash */
+Datum
+bloom_contains_support(PG_FUNCTION_ARGS)
 {
-	if (IsA(request, SupportRequestCost))
-		return set_cost((SupportRequestCost *) request) ? request : NULL;
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
 	if (IsA(request, SupportRequestSelectivity))
 	{
 		SupportRequestSelectivity *r = (SupportRequestSelectivity *) request;
 
 		r->selectivity = r->is_join ? DEFAULT_CONTAINS_SEL :
-			estimate(r->root, r->funcid, r->args, r->inputcollid,
-					 r->varRelid, by_hash);
-		return request;
+			estimate_contains(r->root, r->funcid, r->args, r->inputcollid,
+							  r->varRelid, takes_hash(r->funcid));
+		PG_RETURN_POINTER(request);
 	}
-	return NULL;
-}
-
-/* Support function of bloom_contains and bloom_contained_by */
-Datum
-bloom_contains_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(support((Node *) PG_GETARG_POINTER(0), false));
-}
-
-/* Support function of bloom_contains_hash */
-Datum
-bloom_contains_hash_support(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_POINTER(support((Node *) PG_GETARG_POINTER(0), true));
+	PG_RETURN_POINTER(NULL);
 }

@@ -20,7 +20,7 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-#include "../../src/pg/compat.h"
+#include "../../src/compat.h"
 
 PGDLLEXPORT PG_FUNCTION_INFO_V1(set_function);
 PGDLLEXPORT PG_FUNCTION_INFO_V1(call_again);

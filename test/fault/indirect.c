@@ -14,7 +14,7 @@
 #include "fmgr.h"
 #include "utils/memutils.h"
 
-#include "../../src/pg/compat.h"
+#include "../../src/compat.h"
 
 PGDLLEXPORT PG_FUNCTION_INFO_V1(make_indirect);
 

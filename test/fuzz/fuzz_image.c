@@ -16,7 +16,7 @@
 
 #define MARK	'2'
 
-/* Hashes that are added, looked for and excluded. */
+/* Hashes that are added and looked for. */
 #define NPROBES	24
 
 /* No image of a size that a fuzzer makes needs so much in one piece. */
@@ -29,15 +29,14 @@ static void
 choose_probes(const BfView *view)
 {
 	uint64_t	seed = bf_hash_bytes(view->image, view->size, 0);
-	const uint8_t *list = view->nlayers == 0 ? view->hashes : view->exclusions;
-	uint32_t	n = view->nlayers == 0 ? view->nhashes : view->nexclusions;
+	uint32_t	n = view->nhashes;
 	uint32_t	i;
 
 	for (i = 0; i < NPROBES; i++)
 	{
 		probes[i] = bf_hash_u64(i, seed);
 		if (i < 8 && n > 0)
-			probes[i] = bf_load64(list + 8 * (size_t) (probes[i] % n)) +
+			probes[i] = bf_load64(view->hashes + 8 * (size_t) (probes[i] % n)) +
 				(i & 1);
 	}
 	probes[8] = 0;
@@ -54,7 +53,7 @@ choose_probes(const BfView *view)
 static size_t
 max_memory(const BfView *view, size_t size)
 {
-	size_t		max = BF_GROWTH * 120 * size + BF_MAX_EXCLUSIONS * 8 +
+	size_t		max = BF_GROWTH * 120 * size +
 		BF_MAX_LAYERS * sizeof(BfBuildLayer);
 	uint64_t	expected = view->params.expected;
 	double		fpp = view->params.fpp;
@@ -103,35 +102,9 @@ probe(const BfView *view)
 		   bf_key_type_name(&view->params.key_type) != NULL);
 	for (i = 0; i < view->nhashes; i++)
 		DEMAND(bf_contains(view, bf_load64(view->hashes + 8 * (size_t) i)));
-	for (i = 0; i < view->nexclusions; i++)
-		DEMAND(!bf_contains(view,
-							bf_load64(view->exclusions + 8 * (size_t) i)));
 }
 
-static void
-add_in_place(const BfView *view)
-{
-	Image		copy;
-	int			i;
-
-	copy.size = view->size;
-	copy.bytes = exactly(copy.size);
-	memcpy(copy.bytes, view->image, copy.size);
-	for (i = 0; i < NPROBES; i++)
-	{
-		BfStatus	status;
-
-		DEMAND(bf_open(copy.bytes, copy.size, &copy.view) == BF_OK);
-		status = bf_add_in_place(copy.bytes, &copy.view, probes[i]);
-		DEMAND(status == BF_OK || status == BF_NO_ROOM);
-		DEMAND(bf_validate(copy.bytes, copy.size, &copy.view) == BF_OK);
-		DEMAND((status == BF_OK) == bf_contains(&copy.view, probes[i]));
-	}
-	demand_no_loss(view, &copy.view);
-	image_free(&copy);
-}
-
-/* Load, write, compact, add, write again, exclude, write again. */
+/* Load, write, compact, add, write again. */
 static void
 rebuild(const BfView *view)
 {
@@ -150,7 +123,7 @@ rebuild(const BfView *view)
 	DEMAND(status == BF_OK || env.largest_requested > MEMORY);
 
 	/* Reading alone takes no more than what is read. */
-	DEMAND(env.largest_requested <= view->size + BF_MAX_EXCLUSIONS * 8 +
+	DEMAND(env.largest_requested <= view->size +
 		   BF_MAX_LAYERS * sizeof(BfBuildLayer) + 1024);
 	do
 	{
@@ -184,18 +157,6 @@ rebuild(const BfView *view)
 		image_free(&image);
 	}
 
-	/* A list is exact, and its members cannot be excluded. */
-	for (i = 0; status == BF_OK && i < NPROBES; i += 5)
-	{
-		BfStatus	excluded = bf_builder_exclude(&b, probes[i]);
-
-		DEMAND(excluded == BF_OK || excluded == BF_TOO_MANY_EXCLUSIONS ||
-			   excluded == BF_IS_MEMBER || excluded == BF_NO_MEMORY);
-		DEMAND((excluded == BF_OK) != bf_builder_contains(&b, probes[i]) ||
-			   excluded == BF_NO_MEMORY);
-	}
-	if (status == BF_OK && image_write(&image, &b, false) == BF_OK)
-		image_free(&image);
 	DEMAND(env.largest_requested <= max_memory(view, view->size));
 	finish(&b, &env);
 }
@@ -273,7 +234,6 @@ open_copy(const uint8_t *data, size_t size, Image *image)
 	}
 	choose_probes(&image->view);
 	probe(&image->view);
-	add_in_place(&image->view);
 	rebuild(&image->view);
 	combine(&image->view, &image->view);
 	return true;

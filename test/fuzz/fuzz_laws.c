@@ -25,7 +25,6 @@ typedef struct Filter
 	uint64_t	expected;
 	uint32_t	first;
 	uint32_t	end;
-	uint32_t	excluded;		/* keys from 2^20 on, if positive */
 	bool		compact;
 	Image		image;
 } Filter;
@@ -46,7 +45,6 @@ read_filter(Input *input, Filter *filter)
 	filter->expected = take16(input);
 	filter->first = take16(input) & 0x3FF;
 	filter->end = filter->first + (take16(input) & 0x7FF);
-	filter->excluded = take(input);
 }
 
 static void
@@ -65,8 +63,6 @@ build(Filter *filter)
 	bf_builder_init(&b, &env.env, &params);
 	for (i = filter->first; i < filter->end; i++)
 		DEMAND(bf_builder_add(&b, hash_of(i)) == BF_OK);
-	for (i = 0; i < filter->excluded; i++)
-		DEMAND(bf_builder_exclude(&b, hash_of((1 << 20) + i)) == BF_OK);
 	DEMAND(image_write(&filter->image, &b, filter->compact) == BF_OK);
 	finish(&b, &env);
 }
@@ -97,19 +93,6 @@ demand_keys(const Image *image, uint32_t first, uint32_t end)
 		DEMAND(bf_contains(&image->view, hash_of(i)));
 }
 
-static bool
-is_exclusion(const BfView *view, uint64_t hash)
-{
-	uint32_t	i;
-
-	for (i = 0; i < view->nexclusions; i++)
-	{
-		if (bf_load64(view->exclusions + 8 * (size_t) i) == hash)
-			return true;
-	}
-	return false;
-}
-
 static void
 pair(const Filter *x, const Filter *y)
 {
@@ -117,24 +100,12 @@ pair(const Filter *x, const Filter *y)
 				yx,
 				again;
 	BfStatus	status;
-	uint32_t	i;
 
 	DEMAND(combine(&xy, &x->image, &y->image, false) == BF_OK);
 	DEMAND(combine(&yx, &y->image, &x->image, false) == BF_OK);
 	DEMAND(image_equal(&xy, &yx));
 	demand_keys(&xy, x->first, x->end);
 	demand_keys(&xy, y->first, y->end);
-
-	/* What one excludes and the other does not contain is excluded. */
-	for (i = 0; i < 256; i++)
-	{
-		uint64_t	hash = hash_of((1 << 20) + i);
-
-		if (is_exclusion(&x->image.view, hash) &&
-			y->image.view.nlayers > 0 &&
-			!bf_contains(&y->image.view, hash))
-			DEMAND(!bf_contains(&xy.view, hash));
-	}
 
 	/* What is in the union already changes nothing in it. */
 	DEMAND(combine(&again, &xy, &xy, false) == BF_OK);
@@ -196,9 +167,7 @@ associate(const Filter *x, const Filter *y, const Filter *z)
 	demand_keys(&right, y->first, y->end);
 	demand_keys(&right, z->first, z->end);
 
-	/* Exclusions depend on what the others contain, so they are left out. */
-	if (equal_params && (x->expected == 0 || keys <= x->expected) &&
-		x->excluded + y->excluded + z->excluded == 0)
+	if (equal_params && (x->expected == 0 || keys <= x->expected))
 	{
 		DEMAND(left.view.nlayers <= 1);
 		DEMAND(image_equal(&left, &right));
@@ -230,8 +199,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			filters[i].expected = filters[0].expected;
 		}
 		if (mode & 2)
-			filters[i].excluded = 0;
-		if (mode & 4)
 			filters[i].compact = false;
 		build(&filters[i]);
 	}

@@ -57,7 +57,6 @@ def image_inputs():
         ('sizes-itself-12-keys', 'dense-fpp-0-01-300-of-300-keys'),
         ('dense-fpp-0-1-300-of-300-keys', 'dense-fpp-0-1-300-of-300-keys'),
         ('grown-to-several-layers', 'union-ored'),
-        ('exclusions', 'exclusions-one-removed-by-a-union'),
     ]
     for x, y in pairs:
         yield f'pair-{x}-{y}', (
@@ -68,49 +67,44 @@ def image_inputs():
 def laws_inputs():
     def filters(mode, *described):
         return bytes([mode]) + b''.join(
-            struct.pack('<BHHHB', *one) for one in described)
+            struct.pack('<BHHH', *one) for one in described)
 
-    # rate | 128 for compact, expected, first key, number of keys, excluded
+    # rate | 128 for compact, expected, first key, number of keys
     yield 'empty', b''
     yield 'sparse', filters(
-        1, (2, 1000, 0, 20, 0), (2, 1000, 10, 20, 0), (2, 1000, 500, 9, 0))
+        1, (2, 1000, 0, 20), (2, 1000, 10, 20), (2, 1000, 500, 9))
     yield 'unsized', filters(
-        0, (2, 0, 0, 200, 0), (2, 0, 100, 200, 0), (2, 0, 900, 100, 0))
+        0, (2, 0, 0, 200), (2, 0, 100, 200), (2, 0, 900, 100))
     yield 'compact', filters(
-        0, (130, 0, 0, 200, 0), (130, 0, 100, 900, 0), (130, 9, 0, 100, 0))
+        0, (130, 0, 0, 200), (130, 0, 100, 900), (130, 9, 0, 100))
     yield 'within-fill', filters(
-        1, (2, 900, 0, 300, 0), (2, 900, 200, 300, 0), (2, 900, 600, 300, 0))
+        1, (2, 900, 0, 300), (2, 900, 200, 300), (2, 900, 600, 300))
     yield 'beyond-fill', filters(
-        1, (2, 300, 0, 300, 0), (2, 300, 300, 300, 0), (2, 300, 600, 300, 0))
+        1, (2, 300, 0, 300), (2, 300, 300, 300), (2, 300, 600, 300))
     yield 'other-parameters', filters(
-        0, (1, 100, 0, 100, 0), (3, 500, 0, 400, 0), (6, 50, 0, 50, 0))
+        0, (1, 100, 0, 100), (3, 500, 0, 400), (6, 50, 0, 50))
     yield 'layers', filters(
-        1, (2, 10, 0, 400, 0), (2, 10, 200, 700, 0), (2, 10, 0, 3, 0))
-    yield 'exclusions', filters(
-        1, (0, 100, 0, 100, 200), (0, 100, 0, 90, 150), (0, 100, 50, 60, 99))
+        1, (2, 10, 0, 400), (2, 10, 200, 700), (2, 10, 0, 3))
 
 
 def layers_inputs():
     def program(rate, expected, *steps):
         return bytes([rate, expected]) + bytes(sum(steps, ()))
 
-    add, many, low, reload, compact, exclude, same, other, fail, probe = (
-        range(10))
+    add, many, low, reload, compact, same, other, fail, probe = range(9)
     yield 'empty', b''
     yield 'growth', program(3, 5, (many, 20), (reload, 0), (many, 50), (probe, 7))
     yield 'ascending', program(2, 30, (low, 200), (low, 255), (reload, 0))
     yield 'compact', program(
         3, 0, (many, 50), (compact, 0), (many, 10), (compact, 0), (add, 1))
-    yield 'exclusions', program(
-        0, 60, (add, 60), (exclude, 90), (reload, 0), (add, 90), (compact, 0))
     yield 'unions', program(
         3, 40, (add, 40), (same, 30), (other, 33), (other, 200), (reload, 0),
         (same, 10), (compact, 0), (many, 9))
     yield 'many-unions', program(3, 4, *[(other, 3 * i) for i in range(40)])
     for n in range(1, 12):
         yield f'out-of-memory-{n}', program(
-            3, 30, (fail, n), (many, 6), (exclude, 200), (other, 20),
-            (compact, 0), (many, 20))
+            3, 30, (fail, n), (many, 6), (other, 20), (compact, 0),
+            (many, 20))
 
 
 def main():

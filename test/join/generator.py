@@ -2,7 +2,7 @@
 choose freely, such as the order of rows or the look of equal values, is ordered or made equal at the top."""
 from dataclasses import dataclass
 
-from random_schema import SHOWN
+from random_schema import SHOWN, VIEWS
 
 # SQL of a value of each class, made from a small integer.
 LITERALS = {
@@ -16,7 +16,7 @@ LITERALS = {
 # Classes whose values have a smallest and a largest one, for min and max.
 ORDERED = {"int", "float", "numeric", "text", "ctext", "bpchar", "date", "timestamptz", "enum", "interval"}
 # Expressions over a key that are equal for equal keys.
-KEYS = {"int": ("{} + 1", "abs({})", "{} % 7", "COALESCE({}, 0)"), "numeric": ("{} * 2",),
+KEYS = {"int": ("{} + 1", "abs({})", "{} % 7", "COALESCE({}, 0)", "in_setting({})"), "numeric": ("{} * 2",),
         "text": ("lower({})", "{} || 'x'", "substr({}, 2)"), "date": ("{} + 1",), "citext": ("{} || 'x'",),
         "float": ("{} * 2",), "array": ("{} || 1",)}
 TABLE_WEIGHTS = {"none": 1, "one": 2, "ten": 5, "thousand": 6, "many": 3}
@@ -60,14 +60,15 @@ class Generator:
         table = self.random.choices(self.tables, weights)[0]
         alias = self.name("t")
         sample = ""
-        if "." not in table and table not in ("viewed", "barrier") and self.chance(0.02):
+        if "." not in table and table not in VIEWS and self.chance(0.02):
             sample = " TABLESAMPLE BERNOULLI (50) REPEATABLE (3)"
         columns = [Column(f"{alias}.{column}", kind) for column, (kind, _, _) in self.available.items()]
         return Relation(f"{table} AS {alias}{sample}", columns)
 
     def values(self):
         alias = self.name("v")
-        rows = ", ".join(f"({n}, 'k{n}')" for n in self.random.sample(range(30), self.random.randint(1, 8)))
+        number = "same({})" if self.chance(0.3) else "{}"
+        rows = ", ".join(f"({number.format(n)}, 'k{n}')" for n in self.random.sample(range(30), self.random.randint(1, 8)))
         return Relation(f"(VALUES {rows}) AS {alias} (i, x)", [Column(f"{alias}.i", "int"), Column(f"{alias}.x", "text")])
 
     def function(self, outer):
@@ -79,6 +80,8 @@ class Generator:
 
     def subquery(self, depth, outer):
         select, kinds = self.select(depth, outer)
+        if self.chance(0.06):
+            select = f"SELECT {self.name('q')}.*, same(1) FROM ({select}) AS q{self.names} OFFSET 0"
         alias = self.name("s")
         names = [f"c{n}" for n in range(len(kinds))]
         lateral = "LATERAL " if outer else ""
@@ -95,9 +98,20 @@ class Generator:
             if "REC" in select:
                 form = ""
             self.with_list.append((name, kinds, f"{name} ({names}) AS {form}({select.replace('REC', name)})"))
+            if self.chance(0.1):
+                self.chain(name, kinds)
         name, kinds, _ = self.random.choice(self.with_list)
         alias = self.name("c")
         return Relation(f"{name} AS {alias}", [Column(f"{alias}.c{n}", kind) for n, kind in enumerate(kinds)])
+
+    def chain(self, name, kinds):
+        """WITH queries that each read the one before twice."""
+        names = ", ".join(f"c{n}" for n in range(len(kinds)))
+        key = f"c{self.random.randrange(len(kinds))}"
+        for _ in range(self.random.randint(2, 12)):
+            before, name = name, self.name("w")
+            self.with_list.append((name, kinds, f"{name} ({names}) AS MATERIALIZED (SELECT * FROM {before} AS a WHERE "
+                                   f"EXISTS (SELECT 1 FROM {before} AS b WHERE a.{key} = b.{key}))"))
 
     def recursion(self):
         seed, step = self.table(), self.table()
@@ -130,8 +144,8 @@ class Generator:
     def key(self, column):
         if self.chance(0.1) and column.kind in KEYS:
             return "(" + self.random.choice(KEYS[column.kind]).format(column.sql) + ")"
-        if column.kind == "int" and self.chance(0.01):
-            return f"(1000 / {column.sql})"
+        if column.kind == "int" and self.chance(0.015):
+            return self.random.choice(("(1000 / {})", "fussy({})")).format(column.sql)
         return column.sql
 
     def equalities(self, left, right, only_equal=False):
@@ -144,6 +158,8 @@ class Generator:
             sides = [self.random.choice([c for c in columns if c.kind == kind]) for columns in (left, right)]
             keys = [self.key(side) for side in sides]
             self.random.shuffle(keys)
+            if kind == "text" and self.chance(0.05):
+                keys = [f"({key} = {value})" for key, value in zip(keys, ("current_setting('app.tenant')", "'k1'"))]
             conditions.append(f"{keys[0]} = {keys[1]}")
         if not only_equal and self.chance(0.15):
             conditions.append(self.predicate(left + right, 0))
@@ -302,10 +318,32 @@ class Generator:
         return (f"SELECT {names} {tail} ORDER BY {names} LIMIT {self.random.choice((1, 3, 10, 100, 1000))}{offset}",
                 [c.kind for c in chosen])
 
+    def select_rented(self):
+        """A SELECT of rows that have a match among those of a tenant, from tables of few pages and of many."""
+        key = self.random.choice(sorted(self.available))
+        kind = self.available[key][0]
+        other = self.random.choice([name for name, column in sorted(self.available.items()) if column[0] == kind])
+        condition = f"a.{key} = b.{other}" + self.random.choice(("", "", f" AND b.i8 <> {self.random.randint(0, 20)}"))
+        return (f"SELECT a.{key} FROM {self.random.choice(('one', 'ten', 'ten', 'thousand', 'parted'))} AS a WHERE EXISTS "
+                f"(SELECT 1 FROM {self.random.choice(('of_tenant', 'rented'))} AS b WHERE {condition})", [kind])
+
+    def select_tenants(self, depth):
+        """A SELECT that is executed for one tenant after the other."""
+        outer = [Column("tenant.t", "int")] if self.chance(0.3) else []
+        select, kinds = self.select_rented() if self.chance(0.4) else self.select(depth, outer)
+        if self.chance(0.5):
+            names = ", ".join(f"c{n}" for n in range(len(kinds)))
+            return (f"SELECT q.* FROM generate_series(0, 3) AS tenant (t), LATERAL (SELECT set_config('app.tenant', t::text, "
+                    f"false) AS s OFFSET 0) AS c, LATERAL (SELECT * FROM ({select}) AS l WHERE c.s IS NOT NULL OFFSET 0) "
+                    f"AS q ({names})", kinds)
+        return (f"SELECT t, length(set_config('app.tenant', t::text, false)), (SELECT count(*) + 0 * t FROM ({select}) AS q) "
+                "FROM generate_series(0, 3) AS tenant (t)", ["int", "int", "int"])
+
     def query(self):
         """A whole query, which shows equal values alike; and its number of columns."""
         self.names, self.with_list = 0, []
-        select, kinds = self.select(self.random.choice((1, 1, 2, 2, 2, 3)), [])
+        form = self.select_tenants if self.chance(0.12) else lambda depth: self.select(depth, [])
+        select, kinds = form(self.random.choice((1, 1, 2, 2, 2, 3)))
         names = [f"c{n}" for n in range(len(kinds))]
         shown = ", ".join(SHOWN.get(kind, "{}").format(name) for name, kind in zip(names, kinds))
         with_list = ""

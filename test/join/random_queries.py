@@ -6,8 +6,9 @@
 Connects as libpq does (PGHOST, PGDATABASE and so on, as a superuser), to a database of its own whose schema public it
 replaces. Each query, which is made from the seed and its number alone, runs with bloomfilter.join_filters = off and
 "force" under the same settings, which are random, too. Some run as prepared statements, by cursors, or as INSERT, UPDATE,
-or DELETE. Rows are compared as sets, or in their order if that is total, and errors by their SQLSTATE. With a filter a
-query may succeed that fails without, as a filter may remove the row for which an expression fails; the reverse is an error.
+or DELETE. Rows are compared as sets, or in their order if that is total, errors by their SQLSTATE, and so is the number of
+calls of a volatile function. With a filter a query may succeed that fails without, as a filter may remove the row for which
+an expression fails; the reverse is an error.
 
 On a difference it prints a script that shows it, with as few settings as possible, and stops, unless --keep-going is
 given. --only=N runs query N alone, --schema only makes the tables. The run fails, too, if too few plans had filters or if
@@ -68,7 +69,7 @@ PARALLEL = (("min_parallel_table_scan_size", "0"), ("min_parallel_index_scan_siz
             ("parallel_tuple_cost", "0"), ("max_parallel_workers_per_gather", "2"))
 ALWAYS = (("statement_timeout", "'2s'"), ("bloomfilter.join_filter_min_rows", "0"), ("max_parallel_workers_per_gather", "0"),
           ("jit_above_cost", "-1"), ("jit_inline_above_cost", "-1"), ("jit_optimize_above_cost", "-1"),
-          ("synchronize_seqscans", "off"))
+          ("synchronize_seqscans", "off"), ("app.tenant", "0"))
 
 
 class Query:
@@ -178,9 +179,10 @@ class Runner:
     def results(self, query, mode, settings=None):
         """What each statement returns, up to the first error; None if a statement took too long."""
         settings = query.settings if settings is None else settings
+        self.connection.run("ROLLBACK; SELECT setval('calls', 1, false)")
         self.connection.run(set_statement([*settings, ("bloomfilter.join_filters", mode)]))
         results = []
-        for statement in query.statements:
+        for statement in (*query.statements, "SELECT last_value, is_called FROM calls"):
             try:
                 rows = self.connection.run(statement)
                 results.append(rows if query.ordered else sorted(rows, key=repr))

@@ -46,6 +46,8 @@ TABLES = {
     "hashed": (3000, ("i", "i % 600", "i * 11 % 3000")),
 }
 
+VIEWS = ("viewed", "barrier", "hidden", "newest", "of_tenant")
+
 TYPES = """
 CREATE DOMAIN positive AS int4 CHECK (value >= 0);
 CREATE TYPE colour AS ENUM ('c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9', 'c10', 'c11', 'c12', 'c13',
@@ -61,13 +63,26 @@ CREATE INDEX ON thousand (uu);
 CREATE INDEX ON parted (i8);
 CREATE VIEW viewed AS SELECT a.*, b.i4 AS bi4, b.tx AS btx FROM thousand a JOIN ten b ON a.i8 = b.i4;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM thousand WHERE i4 % 3 <> 1;
+CREATE VIEW hidden WITH (security_barrier) AS SELECT a.* FROM many a JOIN ten b ON a.i4 % 10 = b.i4 WHERE b.i8 IS NOT NULL;
+CREATE VIEW newest WITH (security_barrier) AS SELECT DISTINCT ON (tx) * FROM thousand ORDER BY tx, id;
+CREATE TABLE rented AS SELECT * FROM thousand;
+ALTER TABLE rented ENABLE ROW LEVEL SECURITY;
+ALTER TABLE rented FORCE ROW LEVEL SECURITY;
+CREATE POLICY p ON rented USING (id % 4 = current_setting('app.tenant')::int);
+CREATE VIEW of_tenant AS SELECT * FROM many WHERE id % 4 = current_setting('app.tenant')::int;
 CREATE TABLE guarded AS SELECT * FROM thousand;
 ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 ALTER TABLE guarded FORCE ROW LEVEL SECURITY;
 CREATE POLICY p ON guarded USING (i8 IN (SELECT i4 FROM ten) OR i4 % 2 = 0);
 CREATE TABLE sink (id int4 PRIMARY KEY, i4 int4, tx text);
 INSERT INTO sink SELECT i, i % 50, 'k' || i % 70 FROM generate_series(1, 500) i;
-CREATE FUNCTION same(int8) RETURNS int8 LANGUAGE plpgsql VOLATILE COST 100 AS 'BEGIN RETURN $1; END';
+CREATE SEQUENCE calls;
+CREATE FUNCTION same(int8) RETURNS int8 LANGUAGE plpgsql VOLATILE COST 100 AS
+    'BEGIN PERFORM nextval(''calls''); RETURN $1; END';
+CREATE FUNCTION in_setting(int8) RETURNS int8 LANGUAGE plpgsql STABLE COST 10 AS
+    'BEGIN RETURN $1 % (4 + current_setting(''app.tenant'')::int); END';
+CREATE FUNCTION fussy(int8) RETURNS int8 LANGUAGE plpgsql IMMUTABLE COST 10 AS
+    'BEGIN IF $1 = 13 THEN RAISE ''unlucky''; END IF; RETURN $1; END';
 CREATE FUNCTION matches(int8) RETURNS SETOF int8 LANGUAGE sql STABLE SECURITY DEFINER COST 3000 ROWS 3 AS
     'SELECT a.i8 FROM ten a JOIN ten b ON a.i8 = b.i4 WHERE b.i8 > $1';
 CREATE FUNCTION found(int8) RETURNS int8 LANGUAGE plpgsql STABLE COST 3000 AS '
@@ -117,6 +132,7 @@ EXCEPTION WHEN duplicate_object THEN
 END $$;
 GRANT ALL ON SCHEMA public TO join_tester;
 GRANT ALL ON ALL TABLES IN SCHEMA public TO join_tester;
+GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO join_tester;
 """
 
 
@@ -149,10 +165,10 @@ def table_statements(name, available):
 
 def create(connection):
     """Make the schema; returns the columns, and the tables to query."""
-    connection.run("SET client_min_messages = error; DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
+    connection.run("SET client_min_messages = error; SET app.tenant = 0; DROP SCHEMA public CASCADE; CREATE SCHEMA public;"
                    "DROP EXTENSION IF EXISTS postgres_fdw CASCADE; DROP SCHEMA IF EXISTS remote CASCADE;"
                    "CREATE EXTENSION IF NOT EXISTS bloomfilter")
-    tables = [*TABLES, "viewed", "barrier", "guarded"]
+    tables = [*TABLES, *VIEWS, "guarded", "rented"]
     collations = connection.run("SELECT 1 FROM pg_collation WHERE collprovider = 'i'") != []
     if collations:
         connection.run("CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")

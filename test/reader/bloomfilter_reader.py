@@ -39,12 +39,9 @@ MASK = 2 ** 64 - 1
 G = 0x9E3779B97F4A7C15
 SPARSE, DENSE = 0, 1
 MAX_BITS = 2 ** 32
-MAX_LAYERS = 32
+MAX_LAYERS = 1024
 MAX_GENERATION = 23
-MAX_KEYS = 2 ** 53                      # of a merged layer
 MAX_HASHES = 2 ** 22                    # of a filter without expected
-MAX_EXCLUSIONS = 4096
-MULE_INTERNAL = 7                       # PostgreSQL's number of the encoding
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 
 HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
@@ -324,19 +321,22 @@ class Layer:
     """One layer: the fields of its directory entry, and its bits."""
 
     def __init__(self, nblocks, block_log2, k, capacity, fpp, generation=0,
-                 merged=False, bits=None):
+                 bits=None):
         self.nblocks = nblocks
         self.block_log2 = block_log2
         self.k = k
         self.capacity = capacity
         self.fpp = fpp
         self.generation = generation
-        self.merged = merged
         self.size = nblocks << block_log2           # m of section 9
         self.bits = bytearray(self.size // 8 if bits is None else bits)
         self.bits_set = bin(int.from_bytes(self.bits, 'little')).count('1')
         self._factor = pow(G, 64 * generation, MASK + 1)
         self._one_key = -math.expm1(_log_u(1 << block_log2, k))     # 1 - u
+
+    def geometry(self):
+        return (self.nblocks, self.block_log2, self.k, self.capacity,
+                self.fpp, self.generation)
 
     def positions(self, h):
         start = (h * self.nblocks >> 64) << self.block_log2
@@ -369,8 +369,6 @@ class Layer:
 
     def added_keys(self):
         """The same, corrected for the false positives of earlier layers."""
-        if self.merged:
-            return self.capacity
         n, fpp = self.keys(), self.fpp
         for _ in range(self.generation):
             fpp = min(2 * fpp, MAX_FPP)
@@ -379,8 +377,6 @@ class Layer:
 
     def rate(self):
         """The false-positive rate with the bits that are set."""
-        if self.merged:
-            return self.fpp
         if not self.bits_set:
             return 0.0
         n, others = max(1, round(self.keys())), self.nblocks - 1
@@ -398,11 +394,10 @@ class Filter:
     """A Bloom filter.
 
     key_type is a name in KEY_TYPES, or None if it is not known.  name is that
-    of the type, for enum and opclass; byte_order and encoding are for opclass;
-    encoding MULE_INTERNAL also for text and enum.  expected 0 or None: the
-    filter is sized by size_to_keys().  Like the seed, hashes may be given
-    signed or unsigned.  The attributes hashes (set), layers (list of Layer)
-    and exclusions (set) are for reading.
+    of the type, for enum and opclass; byte_order and encoding are for opclass.
+    expected 0 or None: the filter is sized by size_to_keys().  Like the seed, hashes may be given
+    signed or unsigned.  The attributes hashes (set) and layers (list of
+    Layer) are for reading.
     """
 
     def __init__(self, key_type=None, fpp=0.01, expected=0, seed=0, name='',
@@ -428,7 +423,6 @@ class Filter:
         self.seed = seed & MASK
         self.hashes = set()
         self.layers = []
-        self.exclusions = set()
 
     # Section 6: reading
 
@@ -451,17 +445,16 @@ class Filter:
         if image[4] != 1:
             raise UnknownVersion('unknown version %d' % image[4])
         rule(2, len(image) >= 44)
-        (_, _, form, scheme, nlayers, code, namelen, byte_order, encoding,
-         nhashes, nexclusions, seed, fpp, expected) = HEADER.unpack_from(image)
+        (_, _, form, scheme, flags, code, namelen, byte_order, encoding,
+         nhashes, nlayers, seed, fpp, expected) = HEADER.unpack_from(image)
         if scheme != 1:
             raise UnknownVersion('unknown scheme %d' % scheme)
-        rule(2, form in (SPARSE, DENSE))
+        rule(2, form in (SPARSE, DENSE) and flags == 0)
         rule(3, MIN_FPP <= fpp <= MAX_FPP and expected <= 2 ** 32)
         rule(4, code <= 20 or code in (64, 65))
         rule(4, (namelen > 0) == (code >= 64))
         rule(5, byte_order in (1, 2) and encoding <= 34 if code == 65
-             else byte_order == 0 and encoding in (
-                 (0, MULE_INTERNAL) if code in (1, 64) else (0,)))
+             else byte_order == encoding == 0)
         at = 44 + -(-namelen // 8) * 8
         rule(6, at <= len(image))
         try:
@@ -471,51 +464,45 @@ class Filter:
         rule(6, not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name)
              and not any(image[44 + namelen:at]))
         if form == SPARSE:
-            rule(7, nlayers == nexclusions == 0
+            rule(7, nlayers == 0
                  and len(image) == at + 8 * nhashes)
         else:
             rule(8, nhashes == 0 and 1 <= nlayers <= MAX_LAYERS
-                 and nexclusions <= MAX_EXCLUSIONS
                  and at + ENTRY.size * nlayers <= len(image))
         entries = []
         left = MAX_BITS
         for _ in range(nlayers):
             entry = ENTRY.unpack_from(image, at)
-            nblocks, log2, k, generation, merged, capacity, rate, \
+            nblocks, log2, k, generation, flags, capacity, rate, \
                 bits_set = entry
             rule(9, 9 <= log2 <= 14 and 1 <= k <= 64 and nblocks >= 1)
             size = nblocks << log2
             left -= size
             rule(9, left >= 0 and generation <= MAX_GENERATION
-                 and merged <= 1
-                 and 1 <= capacity <= (MAX_KEYS if merged else size)
-                 and MIN_LAYER_FPP <= rate <= (1 if merged else MAX_FPP)
+                 and flags == 0 and 1 <= capacity <= size
+                 and MIN_LAYER_FPP <= rate <= MAX_FPP
                  and bits_set <= size)
             entries.append(entry)
             at += ENTRY.size
         if form == DENSE:
-            rule(10, len(image)
-                 == at + (MAX_BITS - left) // 8 + 8 * nexclusions)
+            rule(10, len(image) == at + (MAX_BITS - left) // 8)
         f = cls(None, fpp, 0, seed)
         f.key_type, f.name = KEY_TYPE_NAMES.get(code), name
         f.byte_order, f.encoding = byte_order, encoding
         f.expected = expected
-        for nblocks, log2, k, generation, merged, capacity, rate, _ \
-                in entries:
+        rule(13, expected <= layer_parameters(fpp).max_keys)
+        for nblocks, log2, k, generation, _, capacity, rate, _ in entries:
             end = at + (nblocks << log2) // 8
             f.layers.append(Layer(nblocks, log2, k, capacity, rate,
-                                  generation, bool(merged), image[at:end]))
+                                  generation, image[at:end]))
             at = end
-        words = struct.unpack_from('<%dQ' % (nhashes + nexclusions), image, at)
-        ascending = all(a < b for a, b in zip(words, words[1:]))
         if form == SPARSE:
-            rule(11, ascending)
+            words = struct.unpack_from('<%dQ' % nhashes, image, at)
+            rule(11, all(a < b for a, b in zip(words, words[1:])))
             f.hashes = set(words)
         else:
             rule(12, all(layer.bits_set == entry[-1]
                          for layer, entry in zip(f.layers, entries)))
-            rule(13, ascending and all(map(f._bits_contain, words)))
-            f.exclusions = set(words)
         return f
 
     # Sections 1 to 3: writing
@@ -523,20 +510,19 @@ class Filter:
     def image(self):
         """The bytes of the filter."""
         name = self.name.encode()
-        words = sorted(self.exclusions if self.layers else self.hashes)
         parts = [
-            HEADER.pack(b'BLMF', 1, DENSE if self.layers else SPARSE, 1,
-                        len(self.layers), KEY_TYPES.get(self.key_type, 0),
-                        len(name), self.byte_order, self.encoding,
-                        len(self.hashes), len(self.exclusions),
-                        self.seed, self.fpp, self.expected),
+            HEADER.pack(b'BLMF', 1, DENSE if self.layers else SPARSE, 1, 0,
+                        KEY_TYPES.get(self.key_type, 0), len(name),
+                        self.byte_order, self.encoding, len(self.hashes),
+                        len(self.layers), self.seed, self.fpp, self.expected),
             name, bytes(-len(name) % 8)]
         parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k,
-                             layer.generation, layer.merged, layer.capacity,
+                             layer.generation, 0, layer.capacity,
                              layer.fpp, layer.bits_set)
                   for layer in self.layers]
         parts += [layer.bits for layer in self.layers]
-        parts.append(struct.pack('<%dQ' % len(words), *words))
+        parts.append(struct.pack('<%dQ' % len(self.hashes),
+                                 *sorted(self.hashes)))
         return b''.join(parts)
 
     def text(self):
@@ -558,9 +544,6 @@ class Filter:
         h &= MASK
         if not self.layers:
             return h in self.hashes
-        return h not in self.exclusions and self._bits_contain(h)
-
-    def _bits_contain(self, h):
         return any(layer.contains_hash(h) for layer in self.layers)
 
     # Section 8: building
@@ -577,7 +560,6 @@ class Filter:
     def add_hash(self, h):
         """Add the hash of a key."""
         h &= MASK
-        self.exclusions.discard(h)
         if self.contains_hash(h):
             return
         if not self.layers:
@@ -589,7 +571,7 @@ class Filter:
                                % MAX_HASHES)
             return
         layer = self.layers[0]
-        if len(self.layers) > 1 or layer.merged:
+        if len(self.layers) > 1:
             raise TooLarge('a filter of several layers cannot be extended')
         new = {i for i in layer.positions(h)
                if not layer.bits[i >> 3] >> (i & 7) & 1}
@@ -625,7 +607,28 @@ class Filter:
         """About how many distinct keys were added."""
         if not self.layers:
             return len(self.hashes)
-        return round(sum(layer.added_keys() for layer in self.layers))
+        runs = []
+        for layer in self.layers:
+            if runs and runs[-1][0].geometry() == layer.geometry():
+                runs[-1].append(layer)
+            else:
+                runs.append([layer])
+        return round(sum(self._distinct(run) for run in runs))
+
+    def _distinct(self, layers):
+        """Distinct keys of layers of one geometry."""
+        keys = [layer.added_keys() for layer in layers]
+        if len(layers) == 1:
+            return sum(keys)
+        bits = 0
+        for layer in layers:
+            bits |= int.from_bytes(layer.bits, 'little')
+        union = Layer(*layers[0].geometry(),
+                      bits.to_bytes(layers[0].size // 8, 'little'))
+        if union.size - union.bits_set >= 1000:
+            return min(max([union.added_keys()] + keys), sum(keys))
+        half = len(layers) // 2
+        return self._distinct(layers[:half]) + self._distinct(layers[half:])
 
     def current_fpp(self):
         """The rate of false positives with the keys it has."""

@@ -5,8 +5,8 @@
 
 An example is a block that begins with ```sql.  If a block that begins with
 ```output follows, psql has to print exactly that; otherwise, it has to
-run without an error.  The examples of one file run one after the other in a
-database of their own, which is dropped at the end.  With --update, the
+run without an error.  The examples run one after the other, those of a file
+in a session of its own, all in one database, which is dropped at the end.  With --update, the
 output blocks are rewritten.  Output: TAP.
 """
 import os
@@ -32,19 +32,12 @@ def trimmed(text):
 
 def run(blocks):
     """What psql prints for each block; all run in one session."""
-    psql('DROP DATABASE IF EXISTS %s;\nCREATE DATABASE %s '
-         "TEMPLATE template0 ENCODING 'UTF8';\n" % (DATABASE, DATABASE),
-         '-q', '-v', 'ON_ERROR_STOP=1')
-    try:
-        mark = '--- end of example ---'
-        script = ''.join(block + '\n\\echo %s\n' % mark for block in blocks)
-        if CREATE not in script:
-            script = CREATE + '\n' + script
-        # Warnings are part of what an example shows.
-        output = psql('\\set QUIET 1\n' + script, '-q', database=DATABASE,
-                      settings=SETTINGS.replace(' error', ' notice'))
-    finally:
-        psql('DROP DATABASE %s;\n' % DATABASE, '-q')
+    mark = '--- end of example ---'
+    script = ''.join(block + '\n\\echo %s\n' % mark for block in blocks)
+    # Warnings are part of what an example shows.
+    output = psql('\\set QUIET 1\n' + script.replace(CREATE, ''), '-q',
+                  database=DATABASE,
+                  settings=SETTINGS.replace(' error', ' notice'))
     return output.split(mark + '\n')[:-1]
 
 
@@ -91,11 +84,16 @@ def main():
     update = '--update' in arguments
     tap = Tap()
     tap.require_server()
+    drop = 'DROP DATABASE IF EXISTS %s;\n' % DATABASE
+    psql(drop + "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8';\n" %
+         DATABASE, '-q', '-v', 'ON_ERROR_STOP=1')
+    psql(CREATE, '-q', '-v', 'ON_ERROR_STOP=1', database=DATABASE)
     for name in [a for a in arguments if a != '--update'] or FILES:
         try:
             check_file(tap, name, update)
         except ServerError as error:
             tap.ok(False, name, error)
+    psql(drop, '-q')
     return tap.done()
 
 

@@ -34,11 +34,11 @@ CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
 #
 # Images as doc/FORMAT.md has them: from bytes to fields and back
 #
-my @header_fields = qw(magic version form scheme nlayers key_type namelen
-  byte_order encoding nhashes nexclusions seed fpp expected);
+my @header_fields = qw(magic version form scheme flags key_type namelen
+  byte_order encoding nhashes nlayers seed fpp expected);
 my $header_format = 'a4C8VVQ<d<Q<';
 my @layer_fields =
-  qw(nblocks block_log2 k generation merged capacity fpp bits_set);
+  qw(nblocks block_log2 k generation flags capacity fpp bits_set);
 my $layer_format = 'VCCCCQ<d<Q<';
 my $header_size = 44;
 my $layer_size = 32;
@@ -68,7 +68,7 @@ sub parse
 		$at += $size;
 	}
 
-	# Of the sparse form, or exclusions of the dense one
+	# Of the sparse form
 	$filter{hashes} = [ unpack 'Q<*', substr $image, $at ];
 	return \%filter;
 }
@@ -158,12 +158,6 @@ SELECT bloom_agg(i::text::citext, 0.01, 1000) FROM generate_series(1, 9) i},
 SELECT bloom_agg(i::text, 0.01, 200) FROM generate_series(1, 200) i},
 	dense_jsonb => q{
 SELECT bloom_agg(to_jsonb(i), 0.1, 100) FROM generate_series(1, 90) i},
-	exclusions => q{
-SELECT bloom_exclude(bloom_exclude(bloom_exclude(f, k[1]), k[2]), k[3])
-	FROM (SELECT bloom_agg(i::text, 0.3, 100) AS f
-		  FROM generate_series(1, 100) i) AS filter,
-		 LATERAL (SELECT array_agg(i::text) AS k
-				  FROM generate_series(101, 200) i WHERE f @> i::text) AS positive},
 	wide_blocks => q{
 SELECT bloom_agg(i, 1e-9, 200) FROM generate_series(1, 190) i},
 	layers => q{
@@ -258,15 +252,15 @@ foreach my $name (sort keys %bases)
 			version => [ 0, 2, 3, 255 ],
 			scheme => [ 0, 2, 255 ],
 			form => [ 1 - $now{form}, 2, 255 ],
-			nlayers => [ except($now{nlayers}, 0 .. 255) ],
+			flags => [ 1 .. 255 ],
+			nlayers => [
+				except(
+					$now{nlayers}, 0 .. 255, 1024, 1025, @u32,
+					1 << 29)
+			],
 			key_type => [ 21 .. 63, 66 .. 255 ],
 			nhashes =>
 			  [ except($now{nhashes}, @u32, $now{nhashes} + 1, 1 << 29) ],
-			nexclusions => [
-				except(
-					$now{nexclusions}, @u32, $now{nexclusions} + 1,
-					4096, 4097, 1 << 29)
-			],
 			fpp => [ @not_rates, 9e-10 ],
 			expected => [ grep { $_ > 1 << 32 } @u64 ]));
 	add('header', 'valid', build_variants($filter, undef, seed => \@u64));
@@ -334,7 +328,7 @@ foreach my $name (sort keys %bases)
 				block_log2 => [ except($now{block_log2}, 0 .. 255) ],
 				k => [ 0, 65 .. 255 ],
 				generation => [ 24 .. 255 ],
-				merged => [ 2 .. 255 ],
+				flags => [ 1 .. 255 ],
 				capacity => [ 0, $nbits + 1, grep { $_ > $nbits } @u64 ],
 				fpp => [ @not_rates, 9e-19 ],
 				bits_set => [
@@ -348,13 +342,11 @@ foreach my $name (sort keys %bases)
 				capacity => [ 1, 2, $nbits ],
 				fpp => [ 1e-18, 1e-9, 0.5 ]));
 
-		# The other bits would have to contain the exclusions.
-		add('layer', $filter->{nexclusions} ? '' : 'valid',
+		add('layer', 'valid',
 			build_variants(
 				$filter, $i,
 				k => [ 1 .. 64 ],
 				generation => [ 0 .. 23 ]));
-		add('layer', 'valid', build_variants($filter, $i, merged => [1]));
 
 		# Sizes that match the length only if arithmetic wraps
 		add('layer', 'invalid',
@@ -426,7 +418,7 @@ sub random_layer
 		block_log2 => $log2,
 		k => 1 + int rand 64,
 		generation => int rand 24,
-		merged => int rand 2,
+		flags => 0,
 		capacity => int random_magnitude(1, 8 * $size),
 		fpp => random_magnitude(1.1e-18, 0.5),
 		bits_set => unpack('%32b*', $bits),
@@ -448,7 +440,7 @@ sub random_filter
 		byte_order => 0,
 		encoding => 0,
 		nhashes => 0,
-		nexclusions => 0,
+		flags => 0,
 		seed => one_of(0, 0, 0, 1, random_u64()),
 		fpp => one_of(0.01, 0.5, 1e-9, random_magnitude(1e-9, 0.5)),
 		expected => one_of(0, 1, 100, int random_magnitude(1, 1e6)),
@@ -482,52 +474,20 @@ sub random_filter
 		$filter{layers} =
 		  [ map { random_layer(9 + int rand($small ? 1 : 6), 1 + int rand 2) }
 			  1 .. $filter{nlayers} ];
-
-		# Where all bits are set, every key can be an exclusion.
-		$hashes{ random_u64() } = 1
-		  foreach grep { $_->{bits} =~ /^\xff*$/ } @{ $filter{layers} };
-		$filter{nexclusions} = keys %hashes;
 	}
 	$filter{hashes} = [ sort { $a <=> $b } keys %hashes ];
 	return build(\%filter);
 }
 add('strange', 'valid', random_filter()) foreach 1 .. 2000;
 
-# Exclusions are hashes that the bits contain, and at most 4096.
 my $dense = parse($bases{dense});
 my $layer = $dense->{layers}[0];
-my $nbits = 8 * length $layer->{bits};
-my @many = map { $_ << 40 } 1 .. 4097;
-foreach my $case (
-	[ 'valid', "\xff", @many[ 0 .. 4095 ] ],
-	[ 'valid', "\xff", 0, ~0 ],
-	[ 'invalid', "\xff", @many ],
-	[ 'invalid', "\xff", 5, 5 ],
-	[ 'invalid', "\xff", 6, 5 ],
-	[ 'invalid', "\0", 7 ])
-{
-	my ($validity, $byte, @exclusions) = @$case;
 
-	add('exclusions',
-		$validity,
-		build_with(
-			{
-				%$dense,
-				hashes => \@exclusions,
-				nexclusions => scalar @exclusions
-			},
-			{
-				bits => $byte x ($nbits / 8),
-				bits_set => $byte eq "\0" ? 0 : $nbits
-			},
-			0));
-}
-
-# At most 32 layers.
+# At most 1,024 layers.
 add('layers',
-	$_ <= 32 ? 'valid' : 'invalid',
+	$_ <= 1024 ? 'valid' : 'invalid',
 	build_with($dense, { layers => [ ($layer) x $_ ], nlayers => $_ }))
-  foreach 1, 31, 32, 33, 64, 255;
+  foreach 1, 32, 255, 256, 1024, 1025, 4096;
 
 #
 # In by a cast from bytea, by text and by COPY in binary format
@@ -791,8 +751,7 @@ my %ways = (
 		}
 	],
 
-	# Valid again, with content that the extension does not build.  Exclusions
-	# stay, since the bits have to contain them.
+	# Valid again, with content that the extension does not build.
 	'other content' => [
 		'valid',
 		sub {
@@ -801,7 +760,6 @@ my %ways = (
 
 			if (@{ $filter->{layers} })
 			{
-				return if @{ $filter->{hashes} };
 				my $i = int rand @{ $filter->{layers} };
 				my @layers = @{ $filter->{layers} };
 				my $bits = $layers[$i]{bits};
@@ -849,12 +807,12 @@ sub locate
 	my $filter = parse($image);
 	my $at = $header_size + length $filter->{name};
 
-	# nlayers, namelen, nhashes, nexclusions, and what tells the size of bits
-	$filter->{lengths} = [ [ 7, 1 ], [ 9, 1 ], [ 12, 4 ], [ 16, 4 ] ];
+	# namelen, nhashes, nlayers, and what tells the size of bits
+	$filter->{lengths} = [ [ 9, 1 ], [ 12, 4 ], [ 16, 4 ] ];
 	$filter->{reserved} =
-	  [ $header_size + $filter->{namelen} .. $at - 1,
+	  [ 7, $header_size + $filter->{namelen} .. $at - 1,
 		$filter->{key_type} == 65 ? () : 10,
-		$filter->{key_type} =~ /^(?:1|64|65)$/ ? () : 11 ];
+		$filter->{key_type} == 65 ? () : 11 ];
 	foreach my $layer (@{ $filter->{layers} })
 	{
 		push @{ $filter->{directory} }, $at;
@@ -998,7 +956,7 @@ my @operations = (
 		q{bloom_add(f, NULL) = f AND bloom_add_all(f, NULL::int[]) = f AND bloom_add_hash(f, NULL) = f},
 		'', 'bytes'
 	],
-	[ q{(f | NULL) = f AND (NULL | f) = f AND bloom_exclude(f, NULL) = f}, '', 'bytes' ],
+	[ q{(f | NULL) = f AND (NULL | f) = f}, '', 'bytes' ],
 	[ q{bloom_add(f, 'key')::bytea::bloom @> 'key'}, '22P02|42804|54000' ],
 	[ q{bloom_add(f, 42)::bytea::bloom @> 42::bigint}, '42804|54000' ],
 	[
@@ -1012,19 +970,6 @@ my @operations = (
 	[
 		q{bloom_add_all(f, ARRAY['key', NULL, 'other'])::bytea::bloom @> 'other'},
 		'42804|54000'
-	],
-	[ q{NOT bloom_exclude(f, 'key')::bytea::bloom @> 'key'}, '22023|22P02|42804|54000' ],
-	[
-		q{NOT bloom_contains_any(bloom_exclude_all(f, ARRAY['key', NULL, 'other'])::bytea::bloom, ARRAY['key', 'other'])},
-		'22023|42804|54000'
-	],
-	[
-		q{bloom_add(bloom_exclude(f, 'key'), 'key')::bytea::bloom @> 'key'},
-		'22023|22P02|42804|54000'
-	],
-	[
-		q{(bloom_exclude(f, 'key') | bloom_add(bloom_empty(0.01, 100, (bloom_info(f)).seed), 'key'))::bytea::bloom @> 'key'},
-		'22023|22P02|42804|54000'
 	],
 	[ q{bloom_contains_hash(bloom_add_hash(f, 42)::bytea::bloom, 42)}, '54000' ],
 	[

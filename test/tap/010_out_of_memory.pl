@@ -1,5 +1,7 @@
 # Each allocation fails in turn: the statement ends in an error, and tables and
-# server stay as they were.
+# server stay as they were.  A read of the state of an aggregate or of a
+# variable that fails there, or at a check for interrupts, loses no key, nor does
+# an index whose pending keys are being written.
 
 use strict;
 use warnings;
@@ -29,6 +31,8 @@ $node->safe_psql(
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION fail_allocation(n bigint) RETURNS boolean
 	AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION fail_check(n bigint) RETURNS boolean
+	AS '$library' LANGUAGE C STRICT;
 });
 $node->safe_psql(
 	'postgres', q{
@@ -41,10 +45,6 @@ INSERT INTO filters VALUES
 	(3, (SELECT bloom_agg(i, 0.01, 50) FROM generate_series(1, 900) i)),
 	(4, (SELECT bloom_agg(i, 0.1, 3000) FROM generate_series(1, 3000) i)),
 	(5, (SELECT bloom_add_all(bloom_empty(), array_agg(i)) FROM generate_series(1, 900) i));
-UPDATE filters SET f = bloom_exclude(f, k)
-	FROM (SELECT min(i) AS k FROM generate_series(5000, 9000) i
-		  WHERE (SELECT f @> i FROM filters WHERE id = 4)) AS positive
-	WHERE id = 4;
 CREATE TABLE keys AS SELECT i FROM generate_series(1, 20000) i;
 ALTER TABLE keys SET (parallel_workers = 1);
 CREATE TABLE built (f bloom);
@@ -92,14 +92,6 @@ my @statements = (
 		20
 	],
 	[ 'UPDATE filters SET f = (bloom_try_add(f, -1)).filter', 10 ],
-	[
-		'UPDATE filters SET f = bloom_exclude(f, (SELECT min(i) FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
-		4
-	],
-	[
-		'UPDATE filters SET f = bloom_exclude_all(f, ARRAY(SELECT i FROM generate_series(5000, 9000) i WHERE f @> i)) WHERE id = 4',
-		4
-	],
 	[ 'UPDATE filters SET f = bloom_compact(f)', 10 ],
 	[ 'UPDATE filters x SET f = bloom_union(x.f, y.f) FROM filters y WHERE y.id = 5 - x.id',
 		10 ],
@@ -154,6 +146,168 @@ SELECT * FROM fail_each('SELECT bloom_agg(i), bloom_agg(i, 0.1, 9000) FROM keys'
   2;
 is($wrong, '', 'error 53200 and nothing else: a parallel aggregate');
 cmp_ok($times, '>=', 5, "it fails $times times");
+
+# States and variables that are used after an error of a read
+$node->safe_psql('postgres', q{
+-- A final function that goes on after an error: it reads the state, which fails
+-- at an allocation or a check for interrupts.  Returns the number of keys that
+-- are lost then, or NULL if it has not failed.
+CREATE FUNCTION read_on(f bloom) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	failed boolean;
+BEGIN
+	BEGIN
+		EXECUTE current_setting('test.fail');
+		EXECUTE 'SELECT ' || current_setting('test.read') USING f;
+	EXCEPTION WHEN query_canceled OR out_of_memory THEN
+		NULL;
+	END;
+	EXECUTE regexp_replace(current_setting('test.fail'), '\d+', '0') INTO failed;
+	RETURN CASE WHEN failed THEN (SELECT count(*) FROM generate_series(1, current_setting('test.keys')::int) i
+		WHERE NOT f @> i OR NOT bloom_from_bytea(f::bytea) @> i) END;
+END $$;
+CREATE AGGREGATE careful(bigint, float8, float8) (SFUNC = bloom_agg_hash_transfn, STYPE = bloom, FINALFUNC = read_on);
+-- How often reads fail, and what else comes up than no lost key
+CREATE FUNCTION fail_each_read(keys int, expected float8, OUT times int, OUT wrong text) LANGUAGE plpgsql AS $$
+DECLARE
+	failing text;
+	reading text;
+	lost text;
+BEGIN
+	times := 0;
+	wrong := '';
+	PERFORM set_config('test.keys', keys::text, false);
+	FOREACH failing IN ARRAY '{fail_check,fail_allocation}'::text[] LOOP
+		FOREACH reading IN ARRAY '{$1 @> 1,bloom_cardinality($1),$1::text,bloom_compact($1),$1 | $1}'::text[] LOOP
+			PERFORM set_config('test.read', reading, false);
+			FOR n IN 1 .. 100 LOOP
+				PERFORM set_config('test.fail', format('SELECT %s(%s)', failing, n), false);
+				BEGIN
+					SELECT careful(bloom_hash(i), 0.01, expected) INTO lost FROM generate_series(1, keys) i;
+				EXCEPTION WHEN OTHERS THEN
+					lost := SQLERRM;
+				END;
+				EXIT WHEN lost IS NULL;
+				times := times + 1;
+				IF lost <> '0' THEN
+					wrong := wrong || format('[%s %s, %s: %s]', failing, n, reading, lost);
+				END IF;
+			END LOOP;
+		END LOOP;
+	END LOOP;
+END $$;
+
+-- The same for a variable to which keys are added: all of them, or none
+CREATE FUNCTION fail_each_addition(keys int[], expected float8, more int[], OUT times int, OUT wrong text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	f bloom;
+	failing text;
+	failed boolean;
+	before bigint;
+	state bigint;
+BEGIN
+	times := 0;
+	wrong := '';
+	FOREACH failing IN ARRAY '{fail_check,fail_allocation}'::text[] LOOP
+		FOR n IN 1 .. 100 LOOP
+			f := bloom_empty(0.01, expected);
+			f := bloom_add_all(f, keys);
+			f := bloom_add_all(f, keys);
+			before := (SELECT count(*) FROM unnest(more) k WHERE f @> k);
+			EXECUTE format('SELECT %s(%s)', failing, n);
+			BEGIN
+				f := bloom_add_all(f, more);
+			EXCEPTION WHEN query_canceled OR out_of_memory THEN
+				NULL;
+			END;
+			EXECUTE format('SELECT %s(0)', failing) INTO failed;
+			EXIT WHEN NOT failed;
+			times := times + 1;
+			state := (SELECT count(*) FROM unnest(more) k WHERE f @> k);
+			IF state NOT IN (before, cardinality(more)) OR NOT bloom_contains_all(f, keys) THEN
+				wrong := wrong || format('[%s %s: %s of %s keys]', failing, n, state, cardinality(more));
+			END IF;
+		END LOOP;
+	END LOOP;
+END $$;
+});
+foreach my $case (
+	'fail_each_read(3200, 20000)', 'fail_each_read(40000, 220000)',
+	'fail_each_read(900, 50)',
+	'fail_each_addition(ARRAY(SELECT generate_series(1, 100)), 100000, ARRAY(SELECT generate_series(101, 9000)))',
+	'fail_each_addition(ARRAY(SELECT generate_series(1, 9000)), 10000, ARRAY(SELECT generate_series(9001, 9500)))'
+  )
+{
+	($times, $wrong) = split /\|/,
+	  $node->safe_psql('postgres', "SELECT * FROM $case"), 2;
+	is($wrong, '', "no key is lost: $case");
+	cmp_ok($times, '>=', 2, "it fails $times times");
+}
+
+# Pending keys of an index: a statement that writes them fails, in a
+# subtransaction, and the transaction goes on.
+$node->safe_psql('postgres', q{
+CREATE TABLE pending (k int);
+CREATE INDEX pending_k ON pending USING bloomfilter (k) WITH (fpp = 0.001, expected = 20000);
+CREATE FUNCTION lost_keys() RETURNS bigint LANGUAGE sql AS $$
+	SELECT count(*) FROM pending WHERE NOT bloom_index_contains('pending_k', k) $$;
+CREATE PROCEDURE fail_each_write(failing text, statement text, INOUT times int, INOUT wrong text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	n int := 1;
+	failed boolean;
+	lost bigint;
+BEGIN
+	LOOP
+		TRUNCATE pending;
+		COMMIT;
+		INSERT INTO pending SELECT generate_series(1, 1000);
+		BEGIN
+			INSERT INTO pending SELECT generate_series(-100, -1);
+			RAISE division_by_zero;
+		EXCEPTION WHEN division_by_zero THEN
+			NULL;
+		END;
+		EXECUTE format('SELECT %s(%s)', failing, n);
+		BEGIN
+			EXECUTE statement;
+		EXCEPTION WHEN query_canceled OR out_of_memory THEN
+			NULL;
+		END;
+		EXECUTE format('SELECT %s(0)', failing) INTO failed;
+		lost := lost_keys();
+		INSERT INTO pending SELECT generate_series(1001, 1100);
+		lost := lost + lost_keys();
+		COMMIT;
+		PERFORM bloom_index_check('pending_k');
+		lost := lost + lost_keys();
+		IF lost > 0 OR (SELECT count(*) FROM generate_series(-100, -1) i WHERE bloom_index_contains('pending_k', i)) > 2 THEN
+			wrong := wrong || format('[%s: %s]', n, lost);
+		END IF;
+		EXIT WHEN NOT failed;
+		times := times + 1;
+		n := n + 1 + n / 20;
+	END LOOP;
+END $$;
+});
+foreach my $failing ('fail_check', 'fail_allocation')
+{
+	foreach my $statement (
+		q{SELECT bloom_index_filter('pending_k')},
+		'INSERT INTO pending SELECT generate_series(1001, 6000)',
+		'TRUNCATE pending')
+	{
+		($times, $wrong) = split /\|/,
+		  $node->safe_psql(
+			'postgres', qq{
+SET work_mem = '64kB';
+CALL fail_each_write('$failing', \$s\$$statement\$s\$, 0, '')}),
+		  2;
+		is($wrong, '', "$failing, no pending key is lost: $statement");
+		cmp_ok($times, '>=', 4, "it fails $times times");
+	}
+}
 
 # Without a subtransaction, the error takes the statement with it.
 my $session = BloomTest::Session->new($node, 'postgres');

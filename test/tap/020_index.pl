@@ -99,16 +99,33 @@ sub end_load
 	return $load->{out};
 }
 
+# Where process 1 reaps no orphans, as in some containers, a postmaster that was
+# killed remains as a zombie, and its lock files seem to be in use.
+sub remove_lock_files_of_zombie
+{
+	my ($server, $pid) = @_;
+	my $directory = $server->data_dir;
+
+	return
+	  unless -r "/proc/$pid/stat" && slurp_file("/proc/$pid/stat") =~ /\) Z /;
+	return if grep { (readlink("$_/cwd") // '') eq $directory } glob '/proc/[0-9]*';
+	unlink "$directory/postmaster.pid",
+	  $server->host . '/.s.PGSQL.' . $server->port . '.lock';
+	return;
+}
+
 # Kill the server, and start it when all of its processes are gone.
 sub crash
 {
 	my ($server, $load) = @_;
+	my ($pid) = slurp_file($server->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 
 	$server->kill9;
 	end_load($load) if $load;
 	for (1 .. 100)
 	{
 		usleep(100_000);
+		remove_lock_files_of_zombie($server, $pid);
 		return if $server->start(fail_ok => 1);
 		$server->{_pid} = undef;
 	}

@@ -302,6 +302,46 @@ is(result_of($few), '110|110|110|t',
 	'an older snapshot finds every row of an index that was not valid');
 $old->query('COMMIT');
 is(result_of($few), '0|0|0|f', 'a new snapshot finds none');
+
+# A plan of a transaction of the replica names an index that the primary drops
+# or replaces concurrently, and rows come that it lacks.
+$primary->safe_psql('postgres',
+	"DROP INDEX IF EXISTS few_ids; CREATE INDEX few_ids $create; INSERT INTO few SELECT generate_series(1, 100)"
+);
+foreach my $how ('REINDEX INDEX CONCURRENTLY few_ids',
+	'DROP INDEX CONCURRENTLY few_ids')
+{
+	catch_up();
+	$old->query(q{
+SET plan_cache_mode = force_generic_plan;
+PREPARE not_found AS SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('few_ids', id)) FROM few;
+BEGIN});
+	my ($before) = $old->query('EXECUTE not_found');
+	like($before, qr/^\d+\|0$/, "a plan before $how");
+
+	# The builder waits for one, marks the index as dead, and waits for the other.
+	$other->query('BEGIN; LOCK few IN ACCESS SHARE MODE');
+	$builder->send($how);
+	my $waits = q{SELECT count(*) = 1 FROM pg_locks
+		WHERE locktype = 'virtualxid' AND NOT granted AND mode = 'ShareLock'};
+	my $is_dead = q{SELECT count(*) = 1 FROM pg_index
+		WHERE indrelid = 'few'::regclass AND NOT indislive};
+	my $last = BloomTest::Session->new($primary, 'postgres');
+	$primary->poll_query_until('postgres', $waits);
+	$last->query('BEGIN; LOCK few IN ACCESS SHARE MODE');
+	$other->query('COMMIT');
+	$primary->poll_query_until('postgres', $is_dead);
+	$primary->safe_psql('postgres',
+		'INSERT INTO few SELECT generate_series(1001, 2000)');
+	catch_up();
+	my ($after) = $old->query('EXECUTE not_found');
+	like($after, qr/^1\d{3}\|0$|^2\d{3}\|0$/, "the plan after $how");
+	$last->query('COMMIT');
+	$old->query('COMMIT; DEALLOCATE not_found');
+	$builder->finish;
+	$last->quit;
+}
+$primary->safe_psql('postgres', "CREATE INDEX few_ids $create");
 $_->quit for $other, $builder;
 
 #

@@ -30,8 +30,10 @@ $node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION bloomfilter;
-CREATE TABLE t (id int, filler int) WITH (fillfactor = 50);
+CREATE TABLE t (id int, filler int, name varchar(10), amount numeric(20, 2)) WITH (fillfactor = 50);
 CREATE INDEX t_id ON t USING bloomfilter (id);
+CREATE INDEX t_name ON t USING bloomfilter (name);
+CREATE INDEX t_amount ON t USING bloomfilter (amount);
 CREATE INDEX t_order ON t (id);
 CREATE TABLE u (id int);
 CREATE INDEX u_id ON u USING bloomfilter (id);
@@ -40,7 +42,8 @@ CREATE FUNCTION look_up(moment text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   missing int[];
 BEGIN
-  SELECT array_agg(id) INTO missing FROM t WHERE NOT bloom_index_contains('t_id', id);
+  SELECT array_agg(id) INTO missing FROM t WHERE NOT (bloom_index_contains('t_id', id)
+    AND bloom_index_contains('t_name', name) AND bloom_index_contains('t_amount', amount));
   IF missing IS NOT NULL THEN
     RAISE EXCEPTION '%: % are missing', moment, missing;
   END IF;
@@ -55,15 +58,21 @@ sub statement
 	my $first = $key + 1;
 	my $n = (1, 3, 20, 3000)[ int rand 4 ];
 	my @statements = (
-		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
-		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
-		sub { $key += $n; "INSERT INTO t SELECT generate_series($first, $key)" },
+		sub { $key += $n; "INSERT INTO t SELECT i, NULL, i, i FROM generate_series($first, $key) i" },
+		sub { $key += $n; "INSERT INTO t SELECT i, NULL, i, i FROM generate_series($first, $key) i" },
+		sub { $key += $n; "INSERT INTO t SELECT i, NULL, i, i FROM generate_series($first, $key) i" },
 		sub { 'UPDATE t SET filler = 1 WHERE id % 3 = 0' },
 		sub { 'UPDATE t SET id = id + 10000000 WHERE id % 7 = 0' },
 		sub { 'DELETE FROM t WHERE id % 5 = 0' },
 		sub { 'TRUNCATE t' },
 		sub { 'REINDEX INDEX t_id' },
 		sub { 'ALTER TABLE t ALTER filler TYPE ' . (int rand 2 ? 'int' : 'bigint') },
+		sub { "ALTER TABLE t ALTER name TYPE varchar(@{[10 + int rand 20]})" },
+		sub { "ALTER TABLE t ALTER amount TYPE numeric(@{[20 + int rand 20]}, 2)" },
+		sub { 'ALTER TABLE t ADD CONSTRAINT c UNIQUE (id, name); ALTER TABLE t DROP CONSTRAINT c' },
+		sub { 'ALTER TABLE t ALTER id SET NOT NULL; ALTER TABLE t ALTER name TYPE varchar(99), ALTER amount TYPE numeric(50, 2)' },
+		sub { 'DROP INDEX t_name; CREATE INDEX t_name ON t USING bloomfilter (name)' },
+		sub { 'ALTER INDEX t_name SET TABLESPACE ' . (int rand 2 ? 'elsewhere' : 'pg_default') },
 		sub { 'ALTER INDEX t_id SET TABLESPACE ' . (int rand 2 ? 'elsewhere' : 'pg_default') },
 		sub { 'ALTER TABLE t SET ' . (int rand 2 ? 'LOGGED' : 'UNLOGGED') },
 		sub { 'CLUSTER t USING t_order' },
@@ -105,7 +114,7 @@ sub transaction
 	push @script, q{SELECT look_up('at the end')},
 	  rand() < 0.85 ? 'COMMIT' : 'ROLLBACK';
 	push @script, q{SELECT look_up('afterwards')},
-	  q{SELECT bloom_index_check('t_id')};
+	  q{SELECT bloom_index_check(i::regclass) FROM (VALUES ('t_id'), ('t_name'), ('t_amount')) AS indexes (i)};
 	return @script;
 }
 
@@ -125,7 +134,7 @@ foreach my $i (1 .. $transactions)
 	}
 }
 is($failed, '', "every row is found in $transactions transactions");
-cmp_ok($rolled_back, '>', $transactions / 3, 'savepoints were rolled back');
+cmp_ok($rolled_back, '>', $transactions / 4, 'savepoints were rolled back');
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 

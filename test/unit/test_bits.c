@@ -113,7 +113,7 @@ static const uint64_t extremes[] = {
 static BfGeometry
 geometry_of(uint32_t nblocks, int block_log2, int k)
 {
-	BfGeometry	geometry = {nblocks, (uint8_t) block_log2, (uint8_t) k, 1, 0.01, 0, false};
+	BfGeometry	geometry = {nblocks, (uint8_t) block_log2, (uint8_t) k, 0, 1, 0.01};
 
 	return geometry;
 }
@@ -134,12 +134,12 @@ test_golden(void)
 		BfGeometry	geometry;
 		uint64_t	bits[6];
 	}			cases[] = {
-		{1, {1, 9, 4, 1, 0.01, 0, false}, {316, 446, 192, 434}},
-		{UINT64_C(0xC77B3ABB6F87ACD9), {20, 9, 6, 1, 0.01, 0, false},
+		{1, {1, 9, 4, 0, 1, 0.01}, {316, 446, 192, 434}},
+		{UINT64_C(0xC77B3ABB6F87ACD9), {20, 9, 6, 0, 1, 0.01},
 		{8092, 8163, 7697, 8051, 7977, 7683}},
-		{UINT64_C(0x0123456789ABCDEF), {1000, 12, 5, 1, 0.01, 0, false},
+		{UINT64_C(0x0123456789ABCDEF), {1000, 12, 5, 0, 1, 0.01},
 		{16585, 17600, 18411, 18103, 19725}},
-		{UINT64_MAX, {7, 14, 4, 1, 0.01, 0, false}, {104562, 100398, 108525, 100783}}
+		{UINT64_MAX, {7, 14, 4, 0, 1, 0.01}, {104562, 100398, 108525, 100783}}
 	};
 	size_t		i;
 	int			j;

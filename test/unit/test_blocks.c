@@ -59,82 +59,20 @@ same_bits(void)
 	}
 }
 
-/* Number of keys until some part of a layer reaches its limit. */
-static double
-keys_until_full(const BfGeometry *geometry, uint32_t part_blocks, uint64_t set)
-{
-	uint8_t    *bits = calloc(1, bf_geometry_size(geometry));
-	uint32_t	parts = geometry->nblocks / part_blocks;
-	uint64_t   *bits_set = calloc(parts + 1, sizeof(uint64_t));
-	uint64_t	full = bf_blocks_full(geometry, part_blocks);
-	uint64_t	n = 0;
-
-	for (;; n++)
-	{
-		uint64_t	hash = key(n, set);
-		uint32_t	block = bf_block_number(geometry, hash);
-
-		bits_set[block / part_blocks] +=
-			bf_block_add(geometry, bits + bf_blocks_size(geometry, block),
-						 hash);
-		if (block / part_blocks < parts &&
-			bits_set[block / part_blocks] > full)
-			break;
-	}
-	free(bits);
-	free(bits_set);
-	return (double) n;
-}
-
-/* The first part that is full tells that the layer is about full. */
+/* All of a layer is full when the layer is, and half of it at half of that. */
 static void
-part_full(void)
-{
-	static const struct
-	{
-		double		fpp;
-		uint32_t	page;
-		uint64_t	keys;
-	}			cases[] = {
-		{0.005, 127, 20000}, {0.005, 127, 2000000}, {5e-4, 31, 500000},
-		{5e-7, 15, 500000}
-	};
-	size_t		c;
-
-	for (c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
-	{
-		uint64_t	n = quick() && cases[c].keys > 500000 ? 500000 :
-			cases[c].keys;
-		double		sum = 0;
-		double		lowest = 2;
-		BfGeometry	geometry;
-		int			i;
-
-		bf_geometry_for(cases[c].fpp, n, &geometry);
-		for (i = 0; i < 5; i++)
-		{
-			double		share = keys_until_full(&geometry, cases[c].page, i) /
-				(double) geometry.capacity;
-
-			sum += share / 5;
-			lowest = fmin(lowest, share);
-		}
-		CHECK(sum > 0.98 && sum < 1.03 && lowest > 0.96,
-			  "rate %g, %llu keys: full at %.4f of the capacity, once at %.4f",
-			  cases[c].fpp, (unsigned long long) n, sum, lowest);
-	}
-}
-
-/* All of a layer is full when the layer is. */
-static void
-whole_full(void)
+share_full(void)
 {
 	BfGeometry	geometry;
+	uint64_t	full;
 
 	bf_geometry_for(0.01, 12345, &geometry);
-	CHECK(bf_blocks_full(&geometry, geometry.nblocks) ==
-		  bf_geometry_full(&geometry), "%llu bits",
-		  (unsigned long long) bf_blocks_full(&geometry, geometry.nblocks));
+	full = bf_blocks_full(&geometry, geometry.nblocks);
+	CHECK(full == bf_geometry_full(&geometry), "%llu bits",
+		  (unsigned long long) full);
+	CHECK(geometry.nblocks % 2 != 0 ||
+		  bf_blocks_full(&geometry, geometry.nblocks / 2) == full / 2,
+		  "half of %llu bits", (unsigned long long) full);
 }
 
 /*
@@ -230,8 +168,7 @@ int
 main(void)
 {
 	tap_run("single blocks have the bits of the whole layer", same_bits);
-	tap_run("the first full part tells that the layer is full", part_full);
-	tap_run("all of a layer is full when the layer is", whole_full);
+	tap_run("the share of a part in a full layer", share_full);
 	tap_run("layers beyond the size of an image have their rate",
 			large_layers);
 	tap_run("the header of an image from a view", view_header);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * test_merge.c
- *	  Layers merged into one another, where a filter has too many, and what
- *	  filters with grown and merged layers tell about themselves.
+ *	  Filters of many layers, and what filters with several layers tell about
+ *	  themselves.
  *
  * A told rate is compared with the one that is measured with keys that were
  * never added; a told number of keys with the number that was added.  The
@@ -11,7 +11,6 @@
  *-------------------------------------------------------------------------
  */
 #include "support.h"
-#include "bits.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -22,160 +21,6 @@ static bool
 is_near(double told, double measured, double tolerance)
 {
 	return fabs(told - measured) <= tolerance * measured;
-}
-
-/* Rate at which bits report keys as members that were never added. */
-static double
-measured_rate(const BfGeometry *geometry, const uint8_t *bits, uint64_t probes,
-			  uint64_t set)
-{
-	uint64_t	hits = 0;
-	uint64_t	i;
-
-	for (i = 0; i < probes; i++)
-		hits += bf_bits_contain(geometry, bits, key((ABSENT) + i, set));
-	return (double) hits / (double) probes;
-}
-
-/* A layer with n keys of a set. */
-static uint8_t *
-make_bits(const BfGeometry *geometry, uint64_t n, uint64_t set)
-{
-	uint8_t    *bits = exactly(bf_geometry_size(geometry));
-	uint64_t	i;
-
-	memset(bits, 0, bf_geometry_size(geometry));
-	for (i = 0; i < n; i++)
-		bf_bits_add(geometry, bits, key(i, set));
-	return bits;
-}
-
-/*
- * Any two layers, whatever their numbers and sizes of blocks and their numbers
- * of hash functions: all keys of both are found in the merged one, and the
- * rate that its bits tell is the one that it has.
- */
-static void
-test_any_two(void)
-{
-	static const uint32_t nblocks[] = {1, 2, 3, 7, 64, 75, 129, 1000};
-	static const int block_log2s[] = {9, 10, 12, 14};
-	static const int ks[] = {1, 3, 6, 13};
-	uint64_t	state = 1;
-	int			round;
-	int			nrated = 0;
-
-	for (round = 0; round < (quick() ? 40 : 400); round++)
-	{
-		BfGeometry	geometries[2];
-		BfGeometry	merged = {0, 0, 0, 1, 0.01, 0, true};
-		uint8_t    *bits[2];
-		uint8_t    *both;
-		uint64_t	n[2];
-		double		told;
-		int			generation = (int) (random64(&state) % 24);
-		int			i;
-
-		merged.block_log2 = BF_MAX_BLOCK_LOG2;
-		merged.k = BF_MAX_HASHES;
-		merged.generation = (uint8_t) generation;
-		for (i = 0; i < 2; i++)
-		{
-			BfGeometry *geometry = &geometries[i];
-
-			memset(geometry, 0, sizeof(*geometry));
-			geometry->nblocks = nblocks[random64(&state) % LENGTH(nblocks)];
-			geometry->block_log2 = (uint8_t)
-				block_log2s[random64(&state) % LENGTH(block_log2s)];
-			geometry->k = (uint8_t) ks[random64(&state) % LENGTH(ks)];
-			geometry->generation = (uint8_t) generation;
-
-			/* Of its bits, a fifth to two fifths are set. */
-			n[i] = bf_geometry_bits(geometry) / geometry->k *
-				(4 + random64(&state) % 5) / 16 + 1;
-			bits[i] = make_bits(geometry, n[i], 2 * (uint64_t) round +
-								(uint64_t) i);
-			if (merged.nblocks < geometry->nblocks)
-				merged.nblocks = geometry->nblocks;
-			if (merged.block_log2 > geometry->block_log2)
-				merged.block_log2 = geometry->block_log2;
-			if (merged.k > geometry->k)
-				merged.k = geometry->k;
-		}
-
-		both = exactly(bf_geometry_size(&merged));
-		memset(both, 0, bf_geometry_size(&merged));
-		for (i = 0; i < 2; i++)
-		{
-			TestEnv		env;
-
-			env_init(&env, SIZE_MAX);
-			bf_bitmap_or_into(&env.env.interrupts, &merged, both, &geometries[i],
-							  bits[i]);
-		}
-		for (i = 0; i < 2; i++)
-		{
-			uint64_t	j;
-
-			for (j = 0; j < n[i]; j++)
-			{
-				uint64_t	hash = key(j, 2 * (uint64_t) round +
-									   (uint64_t) i);
-
-				if (!CHECK(bf_bits_contain(&merged, both, hash),
-						   "round %d: key %llu of layer %d is lost", round,
-						   (unsigned long long) j, i))
-					break;
-			}
-		}
-
-		told = bf_bitmap_fpp(&merged, both);
-		if (told > 0.001)
-		{
-			double		measured = measured_rate(&merged, both, 400000, 7);
-
-			nrated++;
-			CHECK(is_near(told, measured, 0.05 + 4 / sqrt(measured * 400000)),
-				  "round %d: %u and %u blocks of 2^%d and 2^%d, k %d and %d: "
-				  "told %g, measured %g", round, geometries[0].nblocks,
-				  geometries[1].nblocks, geometries[0].block_log2,
-				  geometries[1].block_log2, geometries[0].k, geometries[1].k, told,
-				  measured);
-		}
-		free(both);
-		free(bits[0]);
-		free(bits[1]);
-	}
-	CHECK(nrated > round / 4, "only %d rates were measured", nrated);
-}
-
-/* A layer that is merged into one of its own geometry is ORed into it. */
-static void
-test_equal_geometries(void)
-{
-	BfGeometry	geometry;
-	TestEnv		env;
-	uint8_t    *x,
-			   *y,
-			   *z;
-	size_t		i;
-
-	env_init(&env, SIZE_MAX);
-	CHECK(bf_geometry_for(0.001, 20000, &geometry) == BF_OK, "no geometry");
-	x = make_bits(&geometry, 9000, 1);
-	y = make_bits(&geometry, 9000, 2);
-	z = exactly(bf_geometry_size(&geometry));
-	memcpy(z, x, bf_geometry_size(&geometry));
-	bf_bitmap_or_into(&env.env.interrupts, &geometry, z, &geometry, y);
-	for (i = 0; i < bf_geometry_size(&geometry); i++)
-	{
-		if (!CHECK(z[i] == (x[i] | y[i]), "byte %zu", i))
-			break;
-	}
-	CHECK(env.polls > 0, "cannot be cancelled");
-	free(x);
-	free(y);
-	free(z);
 }
 
 /*
@@ -232,7 +77,7 @@ test_many(void)
 		}
 		if (image_write(&image, &b, false))
 		{
-			CHECK(image.view.nlayers == BF_MAX_LAYERS, "%s: %d layers",
+			CHECK(image.view.nlayers == cases[c].nfilters, "%s: %d layers",
 				  cases[c].name, image.view.nlayers);
 			for (i = 0; i < cases[c].nfilters; i++)
 				image_has(&image, 0, cases[c].expected > 0 ?
@@ -252,37 +97,87 @@ test_many(void)
 	}
 }
 
-/* A filter with as many layers as there can be takes further keys. */
+/* A filter has as many layers as there can be, and no more. */
 static void
-test_add_beyond(void)
+test_layer_limit(void)
 {
 	TestEnv		env;
 	BfBuilder	b;
-	Image		image;
+	Image		image,
+				next;
+	double		told,
+				measured;
 	int			i;
 
-	start(&b, &env, 0.01, 0);
+	start(&b, &env, 0.001, 0);
 	for (i = 0; i < BF_MAX_LAYERS; i++)
 	{
-		Image		next;
-
-		image_build(&next, 0.01, 100 + 60 * (uint64_t) i, 0,
-					100 + 60 * (uint64_t) i, (uint64_t) i, false);
+		image_build(&next, 0.001, 100, 0, 100, (uint64_t) i, false);
 		CHECK(bf_builder_merge(&b, &next.view) == BF_OK, "filter %d", i);
 		image_free(&next);
 	}
 	CHECK(b.nlayers == BF_MAX_LAYERS, "%d layers", b.nlayers);
-	add_keys(&b, 0, 100000, 99);
 	if (image_write(&image, &b, false))
 	{
-		CHECK(image.view.nlayers == BF_MAX_LAYERS, "%d layers",
-			  image.view.nlayers);
 		for (i = 0; i < BF_MAX_LAYERS; i++)
-			image_has(&image, 0, 100 + 60 * (uint64_t) i, (uint64_t) i);
-		image_has(&image, 0, 100000, 99);
+			image_has(&image, 0, 100, (uint64_t) i);
+		told = bf_current_fpp(&image.view);
+		measured = (double) count_hits(&image.view, ABSENT, 100000, 5000) /
+			100000;
+		CHECK(is_near(told, measured, 0.05), "rate told %g, measured %g", told,
+			  measured);
 		image_free(&image);
 	}
+
+	/* What is in it needs no layer. */
+	image_build(&next, 0.001, 100, 0, 100, 7, false);
+	CHECK(bf_builder_merge(&b, &next.view) == BF_OK &&
+		  b.nlayers == BF_MAX_LAYERS, "the same filter again");
+	image_free(&next);
+	image_build(&next, 0.001, 100, 0, 100, BF_MAX_LAYERS, false);
+	CHECK(bf_builder_merge(&b, &next.view) == BF_TOO_MANY_LAYERS,
+		  "one layer more");
+	image_free(&next);
 	finish(&b, &env);
+}
+
+/* Large layers are ORed as small ones are, though not all of each is read. */
+static void
+test_large_layers(void)
+{
+	static const struct
+	{
+		uint64_t	first;
+		uint64_t	n;
+		int			nlayers;	/* of the union with keys 0 to 39,999 */
+	}			others[] = {
+		{0, 40000, 1}, {100, 30000, 1}, {39000, 1000, 1}, {40000, 40000, 2},
+		{20000, 40000, 2}
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(others); i++)
+	{
+		Image		x,
+					y,
+					both;
+		TestEnv		env;
+		BfBuilder	b;
+
+		image_build(&x, 0.01, 40000, 0, 40000, 1, false);
+		image_build(&y, 0.01, 40000, others[i].first, others[i].n, 1, false);
+		env_init(&env, SIZE_MAX);
+		CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "no union");
+		if (image_write(&both, &b, false))
+		{
+			CHECK(both.view.nlayers == others[i].nlayers, "%d layers of %zu",
+				  both.view.nlayers, i);
+			image_free(&both);
+		}
+		finish(&b, &env);
+		image_free(&x);
+		image_free(&y);
+	}
 }
 
 /*
@@ -441,57 +336,14 @@ test_neutral(void)
 	}
 }
 
-/* Allocations that fail while layers are merged: an error, nothing leaks. */
-static void
-test_no_memory(void)
-{
-	Image		all,
-				next;
-	TestEnv		env;
-	BfBuilder	b;
-	long		fail_at;
-	int			i;
-
-	start(&b, &env, 0.01, 100);
-	for (i = 0; i < BF_MAX_LAYERS; i++)
-	{
-		image_build(&next, 0.01, 100 + 60 * (uint64_t) i, 0,
-					100 + 60 * (uint64_t) i, (uint64_t) i, false);
-		CHECK(bf_builder_merge(&b, &next.view) == BF_OK, "filter %d", i);
-		image_free(&next);
-	}
-	image_write(&all, &b, false);
-	finish(&b, &env);
-
-	image_build(&next, 0.001, 5000, 0, 5000, 40, false);
-	for (fail_at = 1;; fail_at++)
-	{
-		BfStatus	status;
-
-		env_init(&env, SIZE_MAX);
-		env.fail_at = fail_at;
-		status = bf_union(&b, &env.env, &all.view, &next.view);
-		finish(&b, &env);
-		if (status == BF_OK)
-			break;
-		if (!CHECK(status == BF_NO_MEMORY, "status %d", (int) status))
-			break;
-	}
-	CHECK(fail_at > BF_MAX_LAYERS, "only %ld allocations", fail_at);
-	image_free(&all);
-	image_free(&next);
-}
-
 int
 main(void)
 {
-	tap_run("any two layers can be merged", test_any_two);
-	tap_run("layers of equal geometry are ORed", test_equal_geometries);
-	tap_run("unions of more than 32 filters", test_many);
-	tap_run("a filter of 32 layers takes further keys", test_add_beyond);
+	tap_run("unions of many filters", test_many);
+	tap_run("1,024 layers and no more", test_layer_limit);
+	tap_run("large layers are ORed", test_large_layers);
 	tap_run("grown filters tell rate and keys", test_told_by_growth);
 	tap_run("unions of related rates tell their keys", test_told_by_union);
 	tap_run("a filter of default parameters is neutral", test_neutral);
-	tap_run("merging layers: no memory", test_no_memory);
 	return tap_done();
 }

@@ -605,7 +605,7 @@ test_saturated(void)
 	{
 		for (k = 1; k <= BF_MAX_HASHES; k++)
 		{
-			BfGeometry	geometry = {3, (uint8_t) log2, (uint8_t) k, 1, 0.01, 0, false};
+			BfGeometry	geometry = {3, (uint8_t) log2, (uint8_t) k, 0, 1, 0.01};
 			uint64_t	bits = bf_geometry_bits(&geometry);
 			double		before = 0;
 			double		rate_before = 0;
@@ -637,8 +637,8 @@ test_saturated(void)
 	/* As large as a layer can be. */
 	for (k = 1; k <= BF_MAX_HASHES; k++)
 	{
-		BfGeometry	geometry = {1 << 23, 9, (uint8_t) k, 1, 0.01, 0, false};
-		BfGeometry	large = {1 << 18, 14, (uint8_t) k, 1, 0.01, 0, false};
+		BfGeometry	geometry = {1 << 23, 9, (uint8_t) k, 0, 1, 0.01};
+		BfGeometry	large = {1 << 18, 14, (uint8_t) k, 0, 1, 0.01};
 
 		CHECK(bf_geometry_fpp(&geometry, BF_MAX_BITS) > 0.8 &&
 			  bf_geometry_fpp(&geometry, BF_MAX_BITS) <= 1 + 1e-12,

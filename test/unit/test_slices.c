@@ -54,7 +54,6 @@ open_header(const Image *image, BfView *view)
 	free(header);
 	return CHECK(status == BF_OK, "status %d", (int) status) &&
 		CHECK(view->image == NULL && view->hashes == NULL &&
-			  view->exclusions == NULL &&
 			  (view->nlayers == 0 || view->layers[0].bits == NULL),
 			  "a view of a front has pointers");
 }
@@ -221,41 +220,6 @@ test_dense(void)
 	}
 }
 
-static void
-test_exclusions(void)
-{
-	TestEnv		env;
-	BfBuilder	b;
-	Image		image;
-	BfView		view;
-	uint64_t	i;
-
-	start(&b, &env, 0.25, 2000);
-	add_keys(&b, 0, 2000, 1);
-	for (i = 0; b.nexclusions < 1000; i++)
-	{
-		if (bf_builder_contains(&b, key(i, 2)))
-			bf_builder_exclude(&b, key(i, 2));
-	}
-	image_write(&image, &b, false);
-	finish(&b, &env);
-
-	CHECK(image.view.nexclusions == 1000 && image.view.nlayers == 1,
-		  "%u exclusions", image.view.nexclusions);
-	compare_many(&image, 2000, 1);
-	if (open_header(&image, &view))
-	{
-		uint64_t	j;
-
-		for (j = 0; j < i; j++)
-		{
-			CHECK(!bf_contains(&image.view, key(j, 2)), "not excluded");
-			compare(&image, &view, key(j, 2));
-		}
-	}
-	image_free(&image);
-}
-
 /* What bf_open says of an image, bf_open_header says of its header. */
 static void
 compare_opening(const uint8_t *bytes, size_t size)
@@ -272,8 +236,8 @@ compare_opening(const uint8_t *bytes, size_t size)
 		CHECK(strcmp(x.reason, y.reason) == 0, "%s %s", x.reason, y.reason);
 	else
 		CHECK(x.size == y.size && x.list_at == y.list_at &&
-			  x.nlayers == y.nlayers && x.nhashes == y.nhashes &&
-			  x.nexclusions == y.nexclusions, "views differ");
+			  x.nlayers == y.nlayers && x.nhashes == y.nhashes,
+			  "views differ");
 	free(header);
 }
 
@@ -324,7 +288,6 @@ main(void)
 	tap_run("lists of hashes by parts, in few of them", test_sparse);
 	tap_run("lists of hashes that are not spread", test_made_up);
 	tap_run("blocks of all sizes and layers by parts", test_dense);
-	tap_run("exclusions by parts", test_exclusions);
 	tap_run("a front is opened as the whole is", test_opening);
 	return tap_done();
 }

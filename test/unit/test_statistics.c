@@ -130,117 +130,152 @@ test_layers(void)
 	image_free(&image);
 }
 
-/* What a builder makes of an image and one key more. */
-static bool
-add_by_builder(Image *result, const Image *image, uint64_t hash)
-{
-	TestEnv		env;
-	BfBuilder	b;
-	BfStatus	status;
-	bool		written;
-
-	env_init(&env, SIZE_MAX);
-	bf_builder_init(&b, &env.env, &image->view.params);
-	status = bf_builder_merge(&b, &image->view);
-	if (status == BF_OK)
-		status = bf_builder_add(&b, hash);
-	CHECK(status == BF_OK, "status %d", (int) status);
-	written = image_write(result, &b, false);
-	finish(&b, &env);
-	return written;
-}
-
+/*
+ * A key in layers of one geometry counts once, also where so many of them have
+ * all bits set that only some are compared; else it counts in each.
+ */
 static void
-test_add_in_place(void)
+test_distinct(void)
 {
 	static const struct
 	{
-		double		fpp;
-		uint64_t	expected;
-		uint64_t	n;
-	}			cases[] = {
-		{0.01, 0, 0}, {0.01, 0, 20}, {0.01, 1000, 10}, {0.01, 1000, 300},
-		{0.1, 30, 30}, {0.01, 100, 400}, {1e-5, 200, 900}, {1e-3, 1, 100}
-	};
-	long		in_place = 0;
-	long		no_room = 0;
-	size_t		c;
+		uint64_t	parts;
+		uint64_t	step;		/* of the first key */
+		double		most;		/* counted for each key */
+	}			cases[] = {{2, 0, 1}, {2, 5000, 1}, {2, 10000, 1}, {10, 1000, 1},
+	{10, 10000, 1}, {32, 100, 1.02}, {32, 10000, 1.02}};
+	static const double rates[] = {0.5, 0.1, 0.01, 1e-4};
+	size_t		i,
+				j;
 
-	for (c = 0; c < LENGTH(cases); c++)
+	for (i = 0; i < LENGTH(cases) * LENGTH(rates); i++)
 	{
+		double		fpp = rates[i % LENGTH(rates)];
+		uint64_t	step = cases[i / LENGTH(rates)].step;
+		uint64_t	parts = cases[i / LENGTH(rates)].parts;
+		double		keys = (double) (10000 + (parts - 1) * step);
+		double		counted;
+		TestEnv		env;
+		BfBuilder	b;
 		Image		image;
-		uint64_t	i;
 
-		image_build(&image, cases[c].fpp, cases[c].expected, 0, cases[c].n,
-					1, false);
-		for (i = 0; i < 500; i++)
+		start(&b, &env, fpp, 10000);
+		for (j = 0; j < parts; j++)
 		{
-			/* Now and then one that is there already. */
-			uint64_t	hash = i % 5 == 0 && cases[c].n > 0 ?
-				key(i % cases[c].n, 1) : key(i, 2);
-			bool		known = bf_contains(&image.view, hash);
-			Image		expected;
-			uint8_t    *copy = exactly(image.size);
-			BfStatus	status;
-
-			if (!add_by_builder(&expected, &image, hash))
-				return;
-
-			/* The view may be of another copy than the one written to. */
-			memcpy(copy, image.bytes, image.size);
-			status = bf_add_in_place(copy, &image.view, hash);
-			if (status == BF_OK)
-			{
-				in_place++;
-				CHECK(expected.size == image.size &&
-					  memcmp(copy, expected.bytes, image.size) == 0,
-					  "case %zu, key %llu: a builder gives other bytes", c,
-					  (unsigned long long) i);
-			}
-			else
-			{
-				no_room++;
-				CHECK(status == BF_NO_ROOM && !known,
-					  "case %zu, key %llu: status %d", c,
-					  (unsigned long long) i, (int) status);
-				CHECK(memcmp(copy, image.bytes, image.size) == 0,
-					  "case %zu, key %llu: rejected, but written", c,
-					  (unsigned long long) i);
-
-				/* Then there is none: the builder takes more, too. */
-				CHECK(expected.size > image.size ||
-					  expected.view.nlayers != image.view.nlayers,
-					  "case %zu, key %llu: rejected for no reason", c,
-					  (unsigned long long) i);
-			}
-			CHECK(!known || memcmp(copy, image.bytes, image.size) == 0,
-				  "case %zu, key %llu: known, but written", c,
-				  (unsigned long long) i);
-			CHECK(bf_contains(&expected.view, hash),
-				  "case %zu: key %llu is lost", c, (unsigned long long) i);
-			free(copy);
-
-			/* Where it stands. */
-			if (status == BF_OK)
-			{
-				status = bf_add_in_place(image.bytes, &image.view, hash);
-				CHECK(status == BF_OK && image_open(&image) &&
-					  image_equal(&image, &expected),
-					  "case %zu, key %llu: where it stands", c,
-					  (unsigned long long) i);
-				image_free(&expected);
-			}
-			else
-			{
-				image_free(&image);
-				image = expected;
-			}
+			image_build(&image, fpp, 10000, j * step, 10000, 1, false);
+			CHECK(bf_builder_merge(&b, &image.view) == BF_OK, "merge");
+			image_free(&image);
 		}
-		image_has(&image, 0, cases[c].n, 1);
+		image_write(&image, &b, false);
+		counted = bf_count_distinct(&env.env.interrupts, &image.view);
+		CHECK(counted > 0.96 * keys &&
+			  counted < 1.04 * cases[i / LENGTH(rates)].most * keys,
+			  "%g, %d layers: %.0f for %.0f keys", fpp, image.view.nlayers,
+			  counted, keys);
+		CHECK(counted == bf_builder_cardinality(&b), "another in the builder");
+		CHECK(counted <= bf_cardinality(&image.view), "not a better bound");
 		image_free(&image);
+		finish(&b, &env);
 	}
-	CHECK(in_place > 1000 && no_room > 500,
-		  "%ld in place, %ld not: not much of a test", in_place, no_room);
+}
+
+/* Rate and keys told of a union to which keys are added are right within 5 %. */
+static void
+test_added_to_union(void)
+{
+	static const double rates[] = {0.1, 0.01};
+	uint64_t	nprobes = scaled(1000000, 200000);
+	size_t		i;
+	uint64_t	j;
+
+	for (i = 0; i < LENGTH(rates) * 3; i++)
+	{
+		double		fpp = rates[i % LENGTH(rates)];
+		uint64_t	parts = 2 + i / LENGTH(rates);
+		uint64_t	nkeys = parts * 14000 + 20000;
+		uint64_t	hits = 0;
+		TestEnv		env;
+		BfBuilder	b;
+		Image		image;
+
+		start(&b, &env, fpp, 20000);
+		for (j = 0; j < parts; j++)
+		{
+			image_build(&image, fpp, 20000, 14000 * j, 14000, 1, false);
+			CHECK(bf_builder_merge(&b, &image.view) == BF_OK, "merge");
+			image_free(&image);
+		}
+		add_keys(&b, parts * 14000, 20000, 1);
+		image_write(&image, &b, false);
+		for (j = 0; j < nprobes; j++)
+			hits += bf_contains(&image.view, key(j, 2));
+		CHECK(fabs(bf_current_fpp(&image.view) * (double) nprobes /
+				   (double) hits - 1) < 0.05, "%g: %g told, %g measured", fpp,
+			  bf_current_fpp(&image.view), (double) hits / (double) nprobes);
+		CHECK(fabs(bf_count_distinct(&env.env.interrupts, &image.view) /
+				   (double) nkeys - 1) < 0.05, "%g: %g of %g keys", fpp,
+			  bf_count_distinct(&env.env.interrupts, &image.view),
+			  (double) nkeys);
+		image_free(&image);
+		finish(&b, &env);
+	}
+}
+
+/*
+ * A filter that expects far more keys than it holds grows by steps: a small one
+ * from elsewhere does not take much memory for one key.
+ */
+static void
+test_expects_many(void)
+{
+	static const double rates[] = {0.5, 0.1, 0.01};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(rates); i++)
+	{
+		TestEnv		env;
+		BfBuilder	b;
+		Image		full,
+					many,
+					grown;
+
+		image_build(&full, rates[i], 20, 0, 20, 1, true);
+		image_build(&many, rates[i], bf_max_keys(rates[i]), 0, 0, 1, false);
+		start(&b, &env, rates[i], 20);
+		CHECK(bf_builder_merge(&b, &full.view) == BF_OK &&
+			  bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+		add_keys(&b, 20, 1000, 1);
+		image_write(&grown, &b, false);
+		CHECK(grown.view.nlayers > 1 && grown.size < 128 * 1024,
+			  "%g: %d layers, %zu bytes", rates[i], grown.view.nlayers,
+			  grown.size);
+		CHECK(env.largest_requested < 128 * 1024, "%zu bytes requested",
+			  env.largest_requested);
+		image_free(&full);
+		image_free(&many);
+		image_free(&grown);
+		finish(&b, &env);
+	}
+}
+
+/* No filter of the extension expects more keys than fit. */
+static void
+test_validate_expected(void)
+{
+	Image		image;
+	uint64_t	max = bf_max_keys(0.01);
+	BfView		view;
+
+	image_build(&image, 0.01, 1000, 0, 1000, 1, false);
+	view = image.view;
+	view.params.expected = max;
+	bf_write_view_header(image.bytes, &view);
+	CHECK(bf_validate(image.bytes, image.size, &view) == BF_OK, "the most");
+	view.params.expected = max + 1;
+	bf_write_view_header(image.bytes, &view);
+	CHECK(bf_validate(image.bytes, image.size, &view) == BF_CORRUPT,
+		  "one more");
+	image_free(&image);
 }
 
 int
@@ -248,9 +283,13 @@ main(void)
 {
 	tap_run("cardinality: exact in a list, within 1 % of a million",
 			test_cardinality);
+	tap_run("a key counts once in layers of one geometry", test_distinct);
 	tap_run("the current rate of lists and layers", test_current_fpp);
 	tap_run("a key is found in whichever layer it is", test_layers);
-	tap_run("adding in place gives what a builder gives",
-			test_add_in_place);
+	tap_run("rate and keys of a union that more are added to",
+			test_added_to_union);
+	tap_run("a filter that expects many keys grows by steps",
+			test_expects_many);
+	tap_run("no image expects more keys than fit", test_validate_expected);
 	return tap_done();
 }

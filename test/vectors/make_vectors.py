@@ -129,27 +129,8 @@ def compact(x):
     return sql, x[1] and dict(x[1], expected=fetch(sql).expected)
 
 
-def exclude(x, false):
-    sql = x[0]
-    for i in false:
-        sql = 'bloom_exclude(%s, %d)' % (sql, i)
-    return sql, None
-
-
 def fetch(sql):
     return Filter.load(rows('SELECT (%s)::text;' % sql)[0][0])
-
-
-def false_positives(x, n, first=1000000):
-    """The first n false positives from a number on."""
-    f = fetch(x[0])
-    false = []
-    i = first
-    while len(false) < n:
-        if i in f:
-            false.append(i)
-        i += 1
-    return false
 
 
 def filters():
@@ -215,25 +196,11 @@ def filters():
     yield only_read('union of sparse and dense', union(
         integers(1, 5), integers(5, 300, 0.01, 500)), 1, 300)
     yield only_read(
-        'more layers than there can be, some of them merged', (
+        'more layers than growth makes', (
             '(SELECT bloom_union_agg(f ORDER BY g) FROM (SELECT g, '
             'bloom_agg(1000 * g + i) AS f FROM generate_series(1, 34) g, '
             'generate_series(1, 40) i GROUP BY g) x)', None), 34001, 34040)
 
-    x = integers(1, 300, 0.1, 300)
-    false = false_positives(x, 3)
-    x = exclude(x, false)
-    yield only_read('exclusions', x, 1, 300, false)
-    yield only_read('exclusions, one removed by a union', union(
-        x, integers(false[0], false[0])), 1, 300, false[1:])
-    y = integers(false[0] - 249, false[0], 0.1, 300)
-    yield only_read('union, of exclusions those that neither contains', union(
-        x, exclude(y, false_positives(y, 1, 1))), false[0], false[0],
-        false[1:])
-    y = integers(1, 120, 0.5, 600)
-    false = false_positives(y, 1)
-    yield only_read('folded, with an exclusion', compact(exclude(y, false)),
-                    1, 120, false)
     yield only_read('folded in several layers', compact(union(
         integers(1, 300, 0.01, 2000), integers(1, 500, 0.001, 60000))),
         1, 500)
@@ -242,9 +209,6 @@ def filters():
     yield only_read('intersection of bits', intersection(
         integers(1, 300, 0.01, 500), integers(200, 500, 0.01, 500)),
         200, 300)
-    y = integers(100, 380, 0.1, 300)
-    yield only_read('intersection with exclusions', intersection(
-        x, exclude(y, false_positives(y, 2, 2000000))), 100, 300)
 
 
 # Larger images that have a recipe are given by their digest.

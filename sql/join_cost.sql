@@ -1,0 +1,158 @@
+--
+-- Join filters: what a query reads and computes with them is no more than
+-- without, counted in rows, calls and errors
+--
+LOAD 'bloomfilter';
+CREATE SCHEMA join_cost;
+SET search_path = join_cost, public;
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET join_collapse_limit = 1;
+SET jit = off;
+
+-- The rows that the scans of a table read in an execution of the query.
+CREATE FUNCTION rows_read(query text, alias text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+	RETURN sum((node ->> 'Actual Rows')::numeric + COALESCE((node ->> 'Rows Removed by Filter')::numeric, 0))
+	  FROM jsonb_path_query(plan, 'strict $.** ? (exists(@.Alias))') node WHERE node ->> 'Alias' = alias;
+END $$;
+
+-- The rows that a scan returns, and the number of filters in the plan.
+CREATE FUNCTION rows_passed(query text, alias text, mode text DEFAULT 'force', OUT filters bigint, OUT passed bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+	filters := (SELECT count(*) FROM jsonb_path_query(plan, 'strict $.**."Bloom Filters"[*]'));
+	passed := (SELECT sum((node ->> 'Actual Rows')::numeric)
+	             FROM jsonb_path_query(plan, 'strict $.** ? (exists(@.Alias))') node WHERE node ->> 'Alias' = alias);
+END $$;
+
+--
+-- A scan does not read on where the query would have stopped: a hash join in
+-- between reads one row of its outer side, and ends if its inner side is empty.
+--
+CREATE TABLE fact WITH (autovacuum_enabled = off) AS
+SELECT i AS id, i % 1000 AS k, i % 50 AS g FROM generate_series(1, 20000) AS i;
+CREATE TABLE dim WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(900, 910) AS i;
+CREATE TABLE emptied WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(1, 1000) AS i;
+ANALYZE fact, dim, emptied;
+DELETE FROM emptied;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+-- with another condition, which the expression interpreter evaluates, and which fails for the tenth row
+SELECT mode, rows_read('SELECT * FROM (fact JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k WHERE 1 / (10 - fact.id) < 5', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+-- two joins, of which the second one is empty: its first outer row is the first match of the first one
+CREATE TABLE half WITH (autovacuum_enabled = off) AS SELECT i AS g FROM generate_series(25, 49) AS i;
+ANALYZE half;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g = half.g JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k LIMIT 5', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+SELECT rows_passed('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k', 'fact');
+-- rows that have no end
+SET statement_timeout = '1min';
+SET bloomfilter.join_filters = force;
+SELECT * FROM (
+	WITH RECURSIVE endless AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM endless) SELECT * FROM endless) AS e
+  JOIN emptied ON e.n % 50 = emptied.k JOIN dim ON e.n = dim.k - 10000;
+RESET bloomfilter.join_filters;
+RESET statement_timeout;
+-- Below aggregates there is no filter then: the row that is let through would be a part of a group.
+SET bloomfilter.join_filters = force;
+SELECT count(*), sum(r) FROM (
+	SELECT f.k, 10 / (count(*) - 1) AS r FROM (SELECT id % 10000 AS k, g + 25 AS g FROM fact OFFSET 0) AS f JOIN half USING (g) GROUP BY f.k) AS f
+  JOIN dim USING (k);
+RESET bloomfilter.join_filters;
+-- 19 can aggregate before the join
+DO $$ BEGIN PERFORM set_config(name, 'off', false) FROM pg_settings WHERE name = 'enable_eager_aggregate'; END $$;
+SELECT rows_passed('SELECT sum(n) FROM (SELECT fact.k, count(*) AS n FROM fact JOIN half USING (g) GROUP BY fact.k) AS f JOIN dim USING (k)', 'fact');
+-- a left join does not end
+SELECT rows_passed('SELECT sum(n) FROM (SELECT fact.k, count(*) AS n FROM fact LEFT JOIN half USING (g) GROUP BY fact.k) AS f JOIN dim USING (k)', 'fact');
+
+--
+-- CTEs and scalar subqueries are executed once: their joins have filters as
+-- those of the query, also below nodes that keep rows.
+--
+SELECT rows_passed('WITH c AS MATERIALIZED (SELECT s.k FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k))
+  SELECT count(*) FROM c AS a JOIN c AS b USING (k)', 'fact');
+SELECT rows_passed('SELECT (SELECT count(*) FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k)) FROM generate_series(1, 3)', 'fact');
+-- with an inner side that could change from one execution to the next
+SELECT rows_passed('SELECT (SELECT count(*) FROM fact JOIN (SELECT * FROM dim LIMIT 5) AS d USING (k)) FROM generate_series(1, 3)', 'fact');
+-- in a subquery of a subquery, and in one that is executed for each row
+SELECT rows_passed('SELECT (WITH c AS MATERIALIZED (SELECT s.k FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k))
+  SELECT count(*) FROM c WHERE c.k > i) FROM generate_series(1, 3) AS i', 'fact');
+SELECT rows_passed('SELECT (SELECT count(*) FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k) WHERE s.g > i) FROM generate_series(1, 3) AS i', 'fact');
+SELECT rows_passed('SELECT i > ALL (SELECT s.k + 1 FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k)) FROM generate_series(1, 3) AS i', 'fact');
+
+--
+-- The cost of a key: a filter evaluates it once more for each row that passes,
+-- and for each row that a node in between drops.
+--
+CREATE SEQUENCE calls;
+CREATE FUNCTION slow(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM nextval(''join_cost.calls''); RETURN i; END';
+CREATE FUNCTION count_calls(query text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM setval('join_cost.calls', 1);
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE query;
+	RETURN nextval('join_cost.calls') - 2;
+END $$;
+CREATE TABLE most WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(1, 500) AS i;
+ANALYZE most;
+-- Half of the rows match; a filter would evaluate the key again for each of them.
+SELECT mode, count_calls('SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k', mode) FROM unnest(ARRAY['off', 'on']) AS mode;
+-- Few rows match.
+SELECT mode, count_calls('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', mode)
+  FROM unnest(ARRAY['off', 'on']) AS mode;
+SELECT rows_passed('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', 'fact', 'on');
+-- The planner expects few rows to match, but half of them do: the filter is sampled.
+SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
+  FROM (SELECT 'SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k WHERE most.k + 0 <> 0 AND most.k + 1 < 1000 AND most.k % 1000 < 900 AND most.k + 3 < 1000'
+		AS query) AS query;
+-- five conditions on one key
+SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
+  FROM (SELECT 'SELECT count(*) FROM fact WHERE ' || string_agg(format('EXISTS (SELECT FROM most m WHERE m.k = slow(fact.k) AND m.k + %s > 0)', n), ' AND ') AS query
+		  FROM generate_series(1, 5) AS n) AS query;
+-- an anti-join in between that leaves few rows
+CREATE TABLE seen WITH (autovacuum_enabled = off) AS SELECT i AS id FROM generate_series(1, 19800) AS i;
+ANALYZE seen;
+SELECT mode, count_calls('SELECT count(*) FROM (SELECT * FROM fact WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = fact.id)) AS f JOIN dim ON slow(f.k) = dim.k', mode)
+  FROM unnest(ARRAY['off', 'on']) AS mode;
+
+-- So do values that are out of line or compressed, and functions of values of variable length.
+CREATE TABLE texts (id int, k text, j jsonb) WITH (autovacuum_enabled = off);
+ALTER TABLE texts ALTER k SET STORAGE EXTERNAL;
+INSERT INTO texts SELECT i, repeat('k' || i % 1000, 1500), jsonb_build_object('k', i % 1000) FROM generate_series(1, 12000) AS i;
+CREATE TABLE text_keys WITH (autovacuum_enabled = off) AS SELECT repeat('k' || i, 1500) AS k, i::text AS j FROM generate_series(1, 300) AS i;
+ANALYZE texts, text_keys;
+SELECT rows_passed('SELECT count(*) FROM (SELECT * FROM texts WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = texts.id)) AS t JOIN text_keys USING (k)', 'texts', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys USING (k)', 't', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys k ON t.j ->> ''k'' = k.j', 't', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN (SELECT * FROM text_keys LIMIT 5) k ON t.j ->> ''k'' = k.j', 't', 'on');
+
+--
+-- Where the planner expects all rows to match, there is no filter, also if
+-- nothing unique says that they match only once.
+--
+SELECT rows_passed('SELECT count(*) FROM fact a JOIN fact b ON a.k = b.k AND b.id <= 2000', 'a', 'on');
+SELECT rows_passed('SELECT count(*) FROM (SELECT id, count(*) FROM fact GROUP BY id) AS a JOIN fact AS b USING (id)', 'fact', 'on');
+SELECT rows_passed('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 20) AS b USING (k)', 'fact', 'on');
+
+-- nor if the inner side turns out to have so many rows that all match: below
+-- grouping, where there is no sampling
+CREATE TABLE every WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(0, 999) AS i;
+ANALYZE every;
+SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 980', 'fact', 'on');
+SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 500', 'fact', 'on');
+
+SET client_min_messages = warning;
+DROP SCHEMA join_cost CASCADE;
+RESET ALL;

@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between the supported major versions of PostgreSQL, 15 to 19.
+ *
+ * Code that depends on PG_VERSION_NUM is here and nowhere else.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGBLOOM_COMPAT_H
+#define PGBLOOM_COMPAT_H
+
+#if PG_VERSION_NUM < 150000
+#error "bloomfilter needs PostgreSQL 15 or later"
+#endif
+
+/* Until 15, header files of varlena access came with postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* 18 gave the functions that write EXPLAIN's output a header of their own. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_EXPLAIN_HEADER "commands/explain_format.h"
+#else
+#define PGBLOOM_EXPLAIN_HEADER "commands/explain.h"
+#endif
+
+/* Before 16 there are no soft errors: what would be one is thrown. */
+#if PG_VERSION_NUM < 160000
+#define ereturn(context, dummy, ...) \
+	do { \
+		(void) (context); \
+		ereport(ERROR, __VA_ARGS__); \
+		return dummy; \
+	} while (0)
+#endif
+
+/* The locale of providers other than libc; the column was renamed in 17. */
+#if PG_VERSION_NUM < 170000
+#define Anum_pg_database_datlocale		Anum_pg_database_daticulocale
+#endif
+
+/* Before 18 the attribute had another name. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
+/* Name and version in the magic block came with 18. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = PGBLOOM_VERSION)
+#else
+#define PGBLOOM_MODULE_MAGIC PG_MODULE_MAGIC
+#endif
+
+/* The local id of the transaction, the same in all of its statements. */
+#if PG_VERSION_NUM >= 170000
+#define MY_LOCAL_TRANSACTION_ID (MyProc->vxid.lxid)
+#else
+#define MY_LOCAL_TRANSACTION_ID (MyProc->lxid)
+#endif
+
+/* 19 added a parameter to planner_hook. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo params, struct ExplainState *es
+#define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params, es
+#else
+#define PGBLOOM_PLANNER_PARAMETERS \
+	Query *parse, const char *query_string, int cursor_options, \
+	ParamListInfo params
+#define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
+#endif
+
+/* 16 added a parameter to generate_join_implied_equalities(). */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_IMPLIED_EQUALITIES(root, both, outer, inner) \
+	generate_join_implied_equalities(root, both, (outer)->relids, inner, NULL)
+#else
+#define PGBLOOM_IMPLIED_EQUALITIES(root, both, outer, inner) \
+	generate_join_implied_equalities(root, both, (outer)->relids, inner)
+#endif
+
+/* 18 changed how indexes return bitmaps, and how these are read. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, nkeys) \
+	index_beginscan_bitmap(index, snapshot, NULL, nkeys)
+#define PgBloomBitmapIterator	TBMPrivateIterator
+#define PGBLOOM_BITMAP_BEGIN	tbm_begin_private_iterate
+#define PGBLOOM_BITMAP_NEXT(iterator, result) \
+	(tbm_private_iterate(iterator, result) ? (result) : NULL)
+#define PGBLOOM_BITMAP_END		tbm_end_private_iterate
+#else
+#define PGBLOOM_BEGINSCAN_BITMAP	index_beginscan_bitmap
+#define PgBloomBitmapIterator	TBMIterator
+#define PGBLOOM_BITMAP_BEGIN	tbm_begin_iterate
+#define PGBLOOM_BITMAP_NEXT(iterator, result) \
+	((void) (result), tbm_iterate(iterator))
+#define PGBLOOM_BITMAP_END		tbm_end_iterate
+#endif
+
+/* JOIN_RIGHT_ANTI came with 16, JOIN_RIGHT_SEMI with 18. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) \
+	((type) == JOIN_RIGHT_SEMI || (type) == JOIN_RIGHT_ANTI)
+#elif PG_VERSION_NUM >= 160000
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) ((type) == JOIN_RIGHT_ANTI)
+#else
+#define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
+#endif
+
+/* 18 renamed the columns by which SetOp compares rows. */
+#if PG_VERSION_NUM < 180000
+#define cmpColIdx		dupColIdx
+#define cmpOperators	dupOperators
+#define cmpCollations	dupCollations
+#endif
+
+/* From 18 on, PL/pgSQL lets functions change its variables where they lie. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_MODIFY_IN_PLACE
+#endif
+
+/* Index access methods that hold no row pointers leave HOT updates alone. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_AM_SUMMARIZING .amsummarizing = true,
+#else
+#define PGBLOOM_AM_SUMMARIZING
+#endif
+
+/* Until 18, callers of a handler may free its result. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_RETURN_AM_ROUTINE(routine) PG_RETURN_POINTER(&(routine))
+#else
+#define PGBLOOM_RETURN_AM_ROUTINE(routine) \
+	do { \
+		IndexAmRoutine *copy_ = makeNode(IndexAmRoutine); \
+		*copy_ = (routine); \
+		PG_RETURN_POINTER(copy_); \
+	} while (0)
+#endif
+
+/* 16 renamed what tells which file a relation has. */
+#if PG_VERSION_NUM < 160000
+#define PGBLOOM_RELFILENUMBER_HEADER "utils/relfilenodemap.h"
+#define RelFileLocator			RelFileNode
+#define RelFileLocatorEquals	RelFileNodeEquals
+#define RelidByRelfilenumber	RelidByRelfilenode
+#define rd_locator				rd_node
+#define spcOid					spcNode
+#define relNumber				relNode
+#else
+#define PGBLOOM_RELFILENUMBER_HEADER "utils/relfilenumbermap.h"
+#endif
+
+/*
+ * Extend a relation by a page, which is locked.  Before 16 this takes a caller
+ * who is the only one that extends it.
+ */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_EXTEND(relation, fork, strategy) \
+	ExtendBufferedRel(BMR_REL(relation), fork, strategy, EB_LOCK_FIRST)
+#else
+#define PGBLOOM_EXTEND(relation, fork, strategy) \
+	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, strategy)
+#endif
+
+/*
+ * Records of generic WAL have the same form in all versions so far: see
+ * src/index/wal.c.
+ */
+#define PGBLOOM_KNOWS_GENERIC_WAL	(PG_VERSION_NUM < 200000)
+
+/* Until 15, the result is always a copy. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_TUPLESORT_GETDATUM(sort, datum, isnull) \
+	tuplesort_getdatum(sort, true, false, datum, isnull, NULL)
+#define PGBLOOM_FREE_INT8(datum) ((void) (datum))
+#else
+#define PGBLOOM_TUPLESORT_GETDATUM(sort, datum, isnull) \
+	tuplesort_getdatum(sort, true, datum, isnull, NULL)
+#define PGBLOOM_FREE_INT8(datum) \
+	do { \
+		if (!FLOAT8PASSBYVAL) \
+			pfree(DatumGetPointer(datum)); \
+	} while (0)
+#endif
+
+/*
+ * From 17 on, PostgreSQL has a safe search_path where it evaluates expressions
+ * of indexes as the owner of the table.  The caller has begun a level of
+ * settings, at the end of which it has the previous one again.
+ */
+#if PG_VERSION_NUM < 170000
+#define RestrictSearchPath() \
+	((void) set_config_option("search_path", "pg_catalog, pg_temp", \
+							  PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, \
+							  true, 0, false))
+#endif
+
+#endif							/* PGBLOOM_COMPAT_H */

@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter.h
+ *	  Values of type bloom: reading, probing and making them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGBLOOM_FILTER_H
+#define PGBLOOM_FILTER_H
+
+#include "key/key.h"
+
+#include "access/table.h"
+
+/*
+ * The slice that is read first of a stored filter: header and directory, if it
+ * has not more layers than growth makes.
+ */
+#define PGBLOOM_HEADER_SLICE	1536
+
+/* A builder to which hashes are added in batches. */
+typedef struct PgBloomBatch
+{
+	BfBuilder	builder;
+	uint32		npending;
+	uint32		room;			/* of pending */
+	uint64	   *pending;		/* hashes not yet added, or NULL */
+	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
+} PgBloomBatch;
+
+/* An open filter argument, between pgbloom_probe_open and _close. */
+typedef struct PgBloomProbe
+{
+	const BfParams *params;
+	BfBuilder  *builder;		/* of an expanded filter, or NULL */
+	const BfView *view;			/* of any other filter; of its header only, if
+								 * slices are read */
+	PgBloomStoredCache *cache;	/* of a stored filter */
+	const struct varlena *stored;	/* its datum in the row */
+	Relation	toast;			/* its TOAST table, once opened for slices */
+} PgBloomProbe;
+
+#ifdef __GNUC__
+#pragma GCC visibility push(hidden)
+#endif
+
+/* End the probes of a call. */
+static inline void
+pgbloom_probe_close(PgBloomProbe *probe)
+{
+	if (probe->toast != NULL)
+		table_close(probe->toast, AccessShareLock);
+}
+
+/* error.c */
+extern void pgbloom_check(BfStatus status, const BfParams *params,
+						  const BfParams *other);
+
+/* params.c */
+extern void pgbloom_check_fpp(double fpp, bool is_argument);
+extern void pgbloom_check_expected(double expected, bool is_argument);
+extern void pgbloom_init_params(BfParams *params, double fpp,
+								bool sized, double expected, int64 seed);
+
+/* value.c */
+extern void pgbloom_open(const struct varlena *filter, BfView *view);
+extern void pgbloom_open_header(const uint8_t *header, size_t size,
+								BfView *view);
+extern bool pgbloom_validate(const uint8_t *image, size_t size,
+							 int sqlerrcode, Node *escontext);
+extern void pgbloom_load(BfBuilder *builder, MemoryContext context,
+						 const BfView *view);
+extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
+extern struct varlena *pgbloom_finish(BfBuilder *builder);
+extern struct varlena *pgbloom_empty(const BfParams *params);
+extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
+extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
+
+/* filter_probe.c */
+extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
+							   PgBloomProbe *probe);
+extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
+extern bool pgbloom_probe_contains_key(PgBloomProbe *probe,
+									   const PgBloomKeyInfo *info, Datum key,
+									   uint64 hash);
+extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
+extern void pgbloom_open_info(Datum filter, BfView *view);
+extern double pgbloom_count_distinct(Datum filter, const BfView *header);
+
+/* stored.c */
+extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
+								const struct varlena *value,
+								PgBloomProbe *probe);
+extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
+extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
+
+/* batch.c */
+extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
+extern void pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash);
+
+/* Add a hash, immediately or with a batch. */
+static inline void
+pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
+{
+	if (bf_builder_collect(&batch->builder, hash))
+		return;
+	if (batch->npending < batch->room)
+		batch->pending[batch->npending++] = hash;
+	else
+		pgbloom_batch_add_slowly(batch, hash);
+}
+
+/* expanded.c */
+extern BfBuilder *pgbloom_expanded(Datum filter);
+extern Datum pgbloom_make_state(MemoryContext aggregate,
+								const BfParams *params);
+extern PgBloomBatch *pgbloom_expanded_batch(Datum filter);
+extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
+extern Datum pgbloom_writable(Datum filter);
+extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
+								const uint64 *hashes, int n);
+
+/* row_type.c */
+extern Datum pgbloom_row(FunctionCallInfo fcinfo, int ncolumns, Datum *values,
+						 bool *nulls);
+extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
+									 bool *nulls);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#endif							/* PGBLOOM_FILTER_H */

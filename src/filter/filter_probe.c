@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_probe.c
+ *	  Probing a filter argument, in whatever form it comes.
+ *
+ * An expanded filter is probed by its builder and an inline one in place.  For
+ * one that is stored out of line or compressed, see stored.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "filter/filter.h"
+
+#include "access/detoast.h"
+
+/*
+ * A probe of a filter that is far larger than the caches costs about as much
+ * less in huge pages as moving so many bytes there.  It is moved when its
+ * probes would have paid for that (ski rental, see stored.c).
+ */
+#define MOVE_BYTES		256
+
+/*
+ * View of an inline filter.  Memory at its address may hold another value in
+ * the next call, but a view depends on nothing but address, size and header,
+ * of which a copy follows the layers of the view.
+ */
+struct PgBloomInlineCache
+{
+	Size		room;			/* allocated */
+	const uint8_t *image;		/* NULL: the view is not valid */
+	uint64		probes;			/* since the image was opened */
+	size_t		header_size;
+	uint8_t    *header;
+	BfView		view;
+};
+
+/* Open another inline filter, in a cache that has room for its layers. */
+static PgBloomInlineCache *
+fill_inline_cache(FunctionCallInfo fcinfo, const struct varlena *value)
+{
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomInlineCache *cache = fn_cache->inline_cache;
+	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
+	int			nlayers;
+	size_t		header_size = bf_peek_header(image, VARSIZE_ANY_EXHDR(value),
+											 &nlayers);
+	Size		front = offsetof(PgBloomInlineCache, view) +
+		BF_VIEW_SIZE(nlayers);
+
+	if (cache == NULL || cache->room < front + header_size)
+	{
+		fn_cache->inline_cache = NULL;
+		if (cache != NULL)
+			pfree(cache);
+		cache = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt,
+								   front + header_size);
+		cache->room = front + header_size;
+		fn_cache->inline_cache = cache;
+	}
+	cache->image = NULL;
+	pgbloom_open(value, &cache->view);
+	cache->header_size = header_size;
+	cache->header = (uint8_t *) cache + front;
+	memcpy(cache->header, image, header_size);
+	cache->image = image;
+	cache->probes = 0;
+	return cache;
+}
+
+static void
+open_inline(FunctionCallInfo fcinfo, const struct varlena *value,
+			PgBloomProbe *probe)
+{
+	PgBloomInlineCache *cache = pgbloom_fn_cache(fcinfo)->inline_cache;
+	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
+
+	if (cache == NULL || cache->image != image ||
+		cache->view.size != VARSIZE_ANY_EXHDR(value) ||
+		memcmp(image, cache->header, cache->header_size) != 0)
+		cache = fill_inline_cache(fcinfo, value);
+	else if (++cache->probes == cache->view.size / MOVE_BYTES)
+		pgbloom_move_to_huge_pages(image, cache->view.size);
+	probe->view = &cache->view;
+}
+
+/* Prepare to probe a filter argument. */
+void
+pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
+{
+	Datum		argument = PG_GETARG_DATUM(argno);
+	struct varlena *value = (struct varlena *) DatumGetPointer(argument);
+
+	probe->toast = NULL;
+	probe->builder = pgbloom_expanded(argument);
+	if (probe->builder != NULL)
+	{
+		probe->params = &probe->builder->params;
+		return;
+	}
+
+	if (VARATT_IS_EXTERNAL_INDIRECT(value))
+	{
+		struct varatt_indirect indirect;
+
+		VARATT_EXTERNAL_GET_POINTER(indirect, value);
+		value = indirect.pointer;
+	}
+	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
+		pgbloom_stored_open(fcinfo, value, probe);
+	else if (VARATT_IS_EXTERNAL(value)) /* an expanded object of others */
+		open_inline(fcinfo, detoast_attr(value), probe);
+	else
+		open_inline(fcinfo, value, probe);
+	probe->params = &probe->view->params;
+}
+
+/* Is only the header in memory, so that slices are read? */
+static inline bool
+is_sliced(const PgBloomProbe *probe)
+{
+	return probe->builder == NULL && probe->view->image == NULL;
+}
+
+/* Look up a key by its hash. */
+bool
+pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash)
+{
+	if (probe->builder != NULL)
+		return bf_builder_contains(probe->builder, hash);
+	if (is_sliced(probe))
+		pgbloom_stored_plan(probe, 1);
+	if (is_sliced(probe))
+		return pgbloom_stored_contains(probe, hash);
+	return bf_contains(probe->view, hash);
+}
+
+/* Look up a key that has this hash. */
+bool
+pgbloom_probe_contains_key(PgBloomProbe *probe, const PgBloomKeyInfo *info,
+						   Datum key, uint64 hash)
+{
+	uint64		unpadded;
+
+	if (pgbloom_probe_contains(probe, hash))
+		return true;
+	unpadded = pgbloom_unpadded_hash(info, key, probe->params, hash);
+	return unpadded != hash && pgbloom_probe_contains(probe, unpadded);
+}
+
+/*
+ * Plan a batch of lookups.  Returns true if slices are read, which is cheaper
+ * in the order of the hashes.
+ */
+bool
+pgbloom_probe_batch(PgBloomProbe *probe, int nkeys)
+{
+	if (is_sliced(probe))
+		pgbloom_stored_plan(probe, nkeys);
+	return is_sliced(probe);
+}
+
+/*
+ * The number of distinct keys of a filter that is open for its header.  More
+ * of it is read only if its layers are compared.
+ */
+double
+pgbloom_count_distinct(Datum filter, const BfView *header)
+{
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+	struct varlena *whole;
+	BfView		view;
+	double		n;
+
+	if (!bf_can_count_distinct(header))
+		return bf_cardinality(header);
+	whole = PG_DETOAST_DATUM_PACKED(filter);
+	pgbloom_open(whole, &view);
+	n = bf_count_distinct(&env.interrupts, &view);
+	if ((Pointer) whole != DatumGetPointer(filter))
+		pfree(whole);
+	return n;
+}
+
+/*
+ * Open a filter for its header.  No more of a stored or compressed value is
+ * read, and the view has no pointer to the rest.
+ */
+void
+pgbloom_open_info(Datum filter, BfView *view)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(filter);
+
+	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
+	{
+		size_t		size = toast_raw_datum_size(filter) - VARHDRSZ;
+		size_t		length = PGBLOOM_HEADER_SLICE;
+		struct varlena *header = detoast_attr_slice(value, 0, length);
+		size_t		needed;
+		int			nlayers;
+
+		needed = bf_peek_header((const uint8_t *) VARDATA_ANY(header),
+								VARSIZE_ANY_EXHDR(header), &nlayers);
+		if (needed > length)
+		{
+			pfree(header);
+			length = needed;
+			header = detoast_attr_slice(value, 0, length);
+		}
+
+		/* A damaged value may be shorter than its pointer says. */
+		if (VARSIZE_ANY_EXHDR(header) < Min(size, length))
+			size = VARSIZE_ANY_EXHDR(header);
+		pgbloom_open_header((const uint8_t *) VARDATA_ANY(header), size, view);
+		pfree(header);
+	}
+	else
+		pgbloom_open(PG_DETOAST_DATUM_PACKED(filter), view);
+}

@@ -1,0 +1,408 @@
+/*-------------------------------------------------------------------------
+ *
+ * stored.c
+ *	  Probing stored filters by slices, and a cache of detoasted ones.
+ *
+ * A filter that is stored out of line is probed by slices: its header first,
+ * then the block of each key.  As soon as the slices of a filter have cost as
+ * much as reading the whole value, it is detoasted.  This costs at most twice
+ * as much as the better of the two would have, had the number of keys been
+ * known (ski rental; Karlin, Manasse, Rudolph and Sleator, Competitive Snoopy
+ * Caching, Algorithmica 3, 1988).  Compressed values cannot be sliced, and
+ * small ones need not be: they are detoasted at once.
+ *
+ * Each FmgrInfo has a cache of CACHE_ENTRIES filters in fn_extra, which evicts
+ * the least recently used.  The key of an entry is the datum in the row: a
+ * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
+ * immutable, and its OID cannot be reused within a transaction unless the OID
+ * counter wraps, so all entries are evicted when a transaction begins.
+ *
+ * Detoasted values take at most work_mem.  A single larger one is cached as
+ * long as no other stored filter is probed.  check_cache() has the invariants.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "filter/filter.h"
+
+#include "access/detoast.h"
+#include "access/tableam.h"
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* Approximate size of a TOAST chunk, the unit of costs. */
+#define CHUNK_SIZE		(BLCKSZ / 4)
+
+/* Cost of a slice: an index scan, and the one or two chunks it finds. */
+#define SLICE_COST		3
+
+/* Below this size, two slices cost more than the whole value. */
+#define MIN_SLICED_SIZE	(2 * SLICE_COST * CHUNK_SIZE)
+
+/*
+ * Enough for the shards of a large filter.  When more filters than this are
+ * probed in turn, each probe reads the header again: two slices, not one.
+ */
+#define CACHE_ENTRIES	64
+
+typedef struct CacheEntry
+{
+	MemoryContext context;		/* of this entry only; NULL: unused */
+	struct varlena *key;		/* copy of the datum in the row */
+	Size		key_size;
+	Size		size;			/* of the detoasted value */
+	BfView	   *view;			/* of the header or the whole value */
+	struct varlena *detoasted;	/* the whole value; NULL: slices are read */
+	uint64		cost;			/* of slices in earlier runs */
+	uint64		last_used;		/* PgBloomStoredCache.clock; 0: unused */
+} CacheEntry;
+
+struct PgBloomStoredCache
+{
+	CacheEntry *current;		/* probed last, or NULL */
+	LocalTransactionId lxid;	/* of all entries */
+	Size		limit;			/* of total: work_mem at first */
+	Size		total;			/* size of all detoasted values */
+	uint64		clock;			/* number of times current was set */
+	uint64		run_cost;		/* of slices since then */
+	CacheEntry	entries[CACHE_ENTRIES];
+	uint32		slice[1 + BF_MAX_SLICE / 4];	/* the last one, a varlena */
+};
+
+StaticAssertDecl(PGBLOOM_HEADER_SLICE <= BF_MAX_SLICE,
+				 "the first slice is one slice");
+
+/*
+ * Find the entry of a datum, or NULL.  The search begins at the current entry
+ * because the next probe is often of the same filter, or, where filters are
+ * probed in turn, of the one that was entered after it.
+ */
+static CacheEntry *
+find_entry(PgBloomStoredCache *cache, const struct varlena *key)
+{
+	Size		size = VARSIZE_ANY(key);
+	int			start = 0;
+	int			i;
+
+	if (cache->current != NULL)
+		start = cache->current - cache->entries;
+	for (i = 0; i < CACHE_ENTRIES; i++)
+	{
+		CacheEntry *entry = &cache->entries[(start + i) % CACHE_ENTRIES];
+
+		if (entry->key_size == size && memcmp(entry->key, key, size) == 0)
+			return entry;
+	}
+	return NULL;
+}
+
+/* Check what holds whenever no function of this file is at work. */
+static void
+check_cache(PgBloomStoredCache *cache PG_USED_FOR_ASSERTS_ONLY)
+{
+#ifdef USE_ASSERT_CHECKING
+	const CacheEntry *current = cache->current;
+	Size		total = 0;
+	int			i;
+
+	for (i = 0; i < CACHE_ENTRIES; i++)
+	{
+		const CacheEntry *entry = &cache->entries[i];
+
+		/* Unused entries are replaced first, and never found. */
+		Assert((entry->context == NULL) == (entry->last_used == 0));
+		Assert((entry->context == NULL) == (entry->key_size == 0));
+		if (entry->context == NULL)
+			continue;
+
+		/* A filter has one entry, with a view of its header or all of it. */
+		Assert(find_entry(cache, entry->key) == entry);
+		Assert(entry->view->size == entry->size - VARHDRSZ);
+		Assert(entry->view->image == (entry->detoasted == NULL ? NULL :
+									  (uint8_t *) VARDATA(entry->detoasted)));
+		total += entry->detoasted != NULL ? entry->size : 0;
+	}
+
+	/* Detoasted values fit into work_mem, or the current one is alone. */
+	Assert(cache->total == total);
+	Assert(total <= cache->limit ||
+		   (current != NULL && current->detoasted != NULL &&
+			current->size == total));
+
+	Assert(current == NULL ||
+		   (current->context != NULL && current->last_used == cache->clock));
+#endif
+}
+
+static void
+evict_entry(PgBloomStoredCache *cache, CacheEntry *entry)
+{
+	if (entry->context == NULL)
+		return;
+	if (entry->detoasted != NULL)
+		cache->total -= entry->size;
+	if (entry == cache->current)
+		cache->current = NULL;
+	MemoryContextDelete(entry->context);
+	memset(entry, 0, sizeof(*entry));
+}
+
+/* Evict the entry, or the detoasted value, that was not used for longest. */
+static CacheEntry *
+evict_oldest(PgBloomStoredCache *cache, bool detoasted)
+{
+	CacheEntry *oldest = NULL;
+	int			i;
+
+	for (i = 0; i < CACHE_ENTRIES; i++)
+	{
+		CacheEntry *entry = &cache->entries[i];
+
+		if ((!detoasted || entry->detoasted != NULL) &&
+			(oldest == NULL || entry->last_used < oldest->last_used))
+			oldest = entry;
+	}
+	evict_entry(cache, oldest);
+	return oldest;
+}
+
+/* Fetch length bytes of the stored filter that is probed, from at on. */
+static void
+fetch_slice(PgBloomProbe *probe, size_t at, size_t length,
+			struct varlena *slice)
+{
+	struct varatt_external pointer;
+
+	VARATT_EXTERNAL_GET_POINTER(pointer, probe->stored);
+	if (probe->toast == NULL)
+		probe->toast = table_open(pointer.va_toastrelid, AccessShareLock);
+	SET_VARSIZE(slice, VARHDRSZ + length);
+	table_relation_fetch_toast_slice(probe->toast, pointer.va_valueid,
+									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
+									 (int32) at, (int32) length, slice);
+}
+
+/* Read a slice of the stored filter that is probed. */
+static const uint8_t *
+read_slice(void *context, size_t at, size_t length)
+{
+	PgBloomProbe *probe = context;
+	struct varlena *slice = (struct varlena *) probe->cache->slice;
+
+	probe->cache->run_cost += SLICE_COST;
+	fetch_slice(probe, at, length, slice);
+	return (const uint8_t *) VARDATA(slice);
+}
+
+/* Is reading slices of this value possible, and cheaper than all of it? */
+static bool
+is_sliceable(const struct varlena *value)
+{
+	struct varatt_external pointer;
+	size_t		size;
+
+	if (!VARATT_IS_EXTERNAL_ONDISK(value))
+		return false;
+	VARATT_EXTERNAL_GET_POINTER(pointer, value);
+	size = VARATT_EXTERNAL_GET_EXTSIZE(pointer);
+	return size + VARHDRSZ == (size_t) pointer.va_rawsize &&	/* plain */
+		size >= MIN_SLICED_SIZE;
+}
+
+/* Memory for the view of an image of which this is the beginning. */
+static BfView *
+make_view(const uint8_t *header, size_t size)
+{
+	int			nlayers;
+
+	bf_peek_header(header, size, &nlayers);
+	return palloc(BF_VIEW_SIZE(nlayers));
+}
+
+/* Read the header and directory, and open them. */
+static void
+read_header(PgBloomProbe *probe, CacheEntry *entry)
+{
+	size_t		size = entry->size - VARHDRSZ;
+	const uint8_t *header = read_slice(probe, 0, PGBLOOM_HEADER_SLICE);
+	int			nlayers;
+	size_t		needed = Min(bf_peek_header(header, size, &nlayers), size);
+
+	if (needed > PGBLOOM_HEADER_SLICE)
+	{
+		struct varlena *slice = palloc(VARHDRSZ + needed);
+
+		fetch_slice(probe, 0, needed, slice);
+		probe->cache->run_cost += needed / CHUNK_SIZE;
+		header = (const uint8_t *) VARDATA(slice);
+	}
+	entry->view = make_view(header, size);
+	pgbloom_open_header(header, size, entry->view);
+}
+
+/*
+ * Read the whole value, and open it.  If its header is open, its blocks begin
+ * where a cache line does, so that those of 512 bits are one line each, and
+ * large ones are in huge pages.  detoast_attr() would choose neither.
+ */
+static void
+read_whole(PgBloomProbe *probe, CacheEntry *entry)
+{
+	PgBloomStoredCache *cache = probe->cache;
+	BfView	   *view = entry->view;
+	struct varlena *value;
+
+	while (cache->total > 0 && cache->total + entry->size > cache->limit)
+		evict_oldest(cache, true);
+	if (view == NULL)
+		value = detoast_attr(entry->key);
+	else
+	{
+		Size		front = VARHDRSZ + bf_header_size(&view->params,
+													  view->nlayers);
+		char	   *memory = palloc(entry->size + PG_CACHE_LINE_SIZE);
+		char	   *blocks = (char *) TYPEALIGN(PG_CACHE_LINE_SIZE,
+												memory + front);
+
+		value = (struct varlena *) (blocks - front);
+		pgbloom_prefer_huge_pages(value, entry->size);
+		fetch_slice(probe, 0, entry->size - VARHDRSZ, value);
+	}
+	view = make_view((const uint8_t *) VARDATA_ANY(value),
+					 VARSIZE_ANY_EXHDR(value));
+	pgbloom_open(value, view);
+	entry->view = view;
+	entry->detoasted = value;
+}
+
+/*
+ * Create the entry of a stored filter that has none, and make it current.  It
+ * is complete before it comes into the cache.  After an error, its memory is
+ * freed with that of the row or query.
+ */
+static void
+create_entry(PgBloomProbe *probe)
+{
+	PgBloomStoredCache *cache = probe->cache;
+	CacheEntry	created = {0};
+	CacheEntry *entry;
+	MemoryContext old;
+
+	created.context = AllocSetContextCreate(CurrentMemoryContext,
+											"stored Bloom filter",
+											ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(created.context);
+	created.key_size = VARSIZE_ANY(probe->stored);
+	created.key = palloc(created.key_size);
+	memcpy(created.key, probe->stored, created.key_size);
+	created.size = toast_raw_datum_size(PointerGetDatum(created.key));
+	if (is_sliceable(probe->stored))
+		read_header(probe, &created);
+	else
+		read_whole(probe, &created);
+	MemoryContextSwitchTo(old);
+
+	entry = evict_oldest(cache, false);
+	*entry = created;
+	MemoryContextSetParent(entry->context, GetMemoryChunkContext(cache));
+	if (entry->detoasted != NULL)
+		cache->total += entry->size;
+	entry->last_used = ++cache->clock;
+	cache->current = entry;
+}
+
+/* Make the entry of a stored filter current. */
+static void
+set_current(PgBloomProbe *probe)
+{
+	PgBloomStoredCache *cache = probe->cache;
+	CacheEntry *entry;
+	int			i;
+
+	/* A TOAST pointer of another transaction may be that of another value. */
+	if (cache->lxid != MY_LOCAL_TRANSACTION_ID)
+	{
+		for (i = 0; i < CACHE_ENTRIES; i++)
+			evict_entry(cache, &cache->entries[i]);
+		cache->lxid = MY_LOCAL_TRANSACTION_ID;
+		cache->limit = (Size) work_mem * 1024;
+	}
+
+	entry = find_entry(cache, probe->stored);
+	if (entry != NULL && entry == cache->current)
+		return;
+
+	/* A value larger than work_mem is not cached next to another filter. */
+	if (cache->total > cache->limit)
+		evict_entry(cache, cache->current);
+	if (cache->current != NULL)
+		cache->current->cost += cache->run_cost;
+	cache->run_cost = 0;
+	cache->current = NULL;
+
+	if (entry == NULL)
+		create_entry(probe);
+	else
+	{
+		entry->last_used = ++cache->clock;
+		cache->current = entry;
+	}
+}
+
+/* Prepare to probe a filter that is stored out of line or compressed. */
+void
+pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
+					PgBloomProbe *probe)
+{
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+
+	if (fn_cache->stored_cache == NULL)
+		fn_cache->stored_cache =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+								   sizeof(PgBloomStoredCache));
+	probe->cache = fn_cache->stored_cache;
+	probe->stored = value;
+	check_cache(probe->cache);
+	set_current(probe);
+	check_cache(probe->cache);
+	probe->view = probe->cache->current->view;
+}
+
+/*
+ * Detoast the current filter if that is cheaper than the slices read so far
+ * and one for each of the next keys.  If it does not fit into work_mem next to
+ * the others, only the slices of this run count: where many filters are probed
+ * in turn, each would be evicted before it is probed again.
+ */
+void
+pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
+{
+	PgBloomStoredCache *cache = probe->cache;
+	CacheEntry *entry = cache->current;
+	uint64		whole = probe->view->size / CHUNK_SIZE + 1;
+	uint64		cost = cache->run_cost + (uint64) nkeys * SLICE_COST;
+	MemoryContext old;
+
+	/* No other filter was opened since this one. */
+	Assert(find_entry(cache, probe->stored) == entry);
+
+	if (cache->total + entry->size <= cache->limit)
+		cost += entry->cost;
+	if (cost > whole)
+	{
+		old = MemoryContextSwitchTo(entry->context);
+		read_whole(probe, entry);
+		MemoryContextSwitchTo(old);
+		cache->total += entry->size;
+		check_cache(cache);
+		probe->view = entry->view;
+	}
+}
+
+/* Look up a key by slices. */
+bool
+pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash)
+{
+	return bf_contains_sliced(probe->view, hash, read_slice, probe);
+}

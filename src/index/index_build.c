@@ -1,0 +1,273 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_build.c
+ *	  Building an index from its table.
+ *
+ * The hashes of all keys are sorted, within maintenance_work_mem.  Then the
+ * number of distinct keys is known, and the pages are written in order, each
+ * once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/genam.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xloginsert.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+enum
+{
+	PHASE_SCAN = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE + 1,
+	PHASE_SORT, PHASE_COUNT, PHASE_WRITE
+};
+
+typedef struct Build
+{
+	BfiMeta		meta;
+	PgBloomKeyInfo *key_info;
+	Tuplesortstate *sort;
+	double		ntuples;
+	MemoryContext key_context;	/* for one key */
+	BufferAccessStrategy strategy;
+} Build;
+
+char *
+bfi_build_phase_name(int64 phase)
+{
+	switch (phase)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "initializing";
+		case PHASE_SCAN:
+			return "hashing keys of table";
+		case PHASE_SORT:
+			return "sorting hashes";
+		case PHASE_COUNT:
+			return "counting distinct keys";
+		case PHASE_WRITE:
+			return "writing pages";
+		default:
+			return NULL;
+	}
+}
+
+/* The order of int8 is that of the hashes if the first bit is inverted. */
+static inline Datum
+hash_to_datum(uint64 hash)
+{
+	return Int64GetDatum((int64) (hash ^ (UINT64CONST(1) << 63)));
+}
+
+static inline uint64
+datum_to_hash(Datum datum)
+{
+	return (uint64) DatumGetInt64(datum) ^ (UINT64CONST(1) << 63);
+}
+
+static void
+build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+			   bool tuple_is_alive, void *state)
+{
+	Build	   *build = state;
+	MemoryContext old_context;
+	uint64		hash;
+
+	(void) index;
+	(void) tid;
+	(void) tuple_is_alive;
+	if (isnull[0])
+		return;
+	old_context = MemoryContextSwitchTo(build->key_context);
+	hash = pgbloom_hash_value(build->key_info, values[0], build->meta.seed);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(build->key_context);
+	tuplesort_putdatum(build->sort, hash_to_datum(hash), false);
+	build->ntuples++;
+}
+
+/* The next distinct hash; false if there is none. */
+static bool
+next_hash(Build *build, uint64 *hash, bool first)
+{
+	uint64		last = *hash;
+	Datum		datum;
+	bool		isnull;
+
+	while (PGBLOOM_TUPLESORT_GETDATUM(build->sort, &datum, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		*hash = datum_to_hash(datum);
+		PGBLOOM_FREE_INT8(datum);
+		if (first || *hash != last)
+			return true;
+	}
+	return false;
+}
+
+static uint64
+count_distinct(Build *build)
+{
+	uint64		hash = 0;
+	uint64		n = 0;
+
+	while (next_hash(build, &hash, n == 0))
+		n++;
+	tuplesort_rescan(build->sort);
+	return n;
+}
+
+/* Append a page to a relation that nobody else sees. */
+static Buffer
+new_page(Relation index, ForkNumber fork, BlockNumber block,
+		 BufferAccessStrategy strategy)
+{
+	Buffer		buffer = PGBLOOM_EXTEND(index, fork, strategy);
+
+	if (BufferGetBlockNumber(buffer) != block)
+		elog(ERROR, "new page of index \"%s\" has block number %u, not %u",
+			 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
+			 block);
+	return buffer;
+}
+
+static void
+finish_page(Relation index, ForkNumber fork, Buffer buffer)
+{
+	START_CRIT_SECTION();
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+static void
+write_meta(Relation index, ForkNumber fork, const BfiMeta *meta)
+{
+	Buffer		buffer = new_page(index, fork, BFI_META_BLOCK, NULL);
+
+	bfi_init_meta(BufferGetPage(buffer), meta);
+	finish_page(index, fork, buffer);
+}
+
+/* Write the pages of the first layer; hash is the first one. */
+static void
+write_pages(Relation index, Build *build, bool more, uint64 hash)
+{
+	const BfiLayer *layer = &build->meta.layers[0];
+	BlockNumber number;
+
+	for (number = 0; number < layer->npages; number++)
+	{
+		Buffer		buffer;
+		Page		page;
+		uint64		bits_set = 0;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = new_page(index, MAIN_FORKNUM, layer->first + number,
+						  build->strategy);
+		page = BufferGetPage(buffer);
+		bfi_init_page(page, 0, number);
+		while (more && bfi_page_number(layer, hash) == number)
+		{
+			bits_set += bf_block_add(&layer->geometry,
+									 bfi_block_on_page(page, layer, hash),
+									 hash);
+			more = next_hash(build, &hash, false);
+		}
+		if (bits_set > 0)
+			bfi_record_bits_set(page, layer, bits_set);
+		finish_page(index, MAIN_FORKNUM, buffer);
+	}
+}
+
+/* Size the index for its keys, and write it. */
+static void
+write_index(Relation index, Build *build)
+{
+	BfiMeta    *meta = &build->meta;
+	uint64		hash = 0;
+	bool		more;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	tuplesort_performsort(build->sort);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_COUNT);
+	meta->keys_built = count_distinct(build);
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
+	if (meta->keys_built > 0)
+	{
+		bfi_first_geometry(meta, meta->keys_built, &meta->layers[0].geometry);
+		bfi_set_layer(&meta->layers[0], BFI_META_BLOCK + 1);
+		meta->nlayers = 1;
+	}
+	write_meta(index, MAIN_FORKNUM, meta);
+	if (meta->nlayers == 0)
+		return;
+	more = next_hash(build, &hash, true);
+	write_pages(index, build, more, hash);
+}
+
+IndexBuildResult *
+bfi_build(Relation heap, Relation index, IndexInfo *info)
+{
+	Build	   *build = palloc0(sizeof(Build));
+	IndexBuildResult *result = palloc0(sizeof(*result));
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+	bfi_get_options(index, &build->meta);
+	build->key_info = bfi_key_info(index, CurrentMemoryContext);
+	bfi_set_key_type(&build->meta, build->key_info);
+	build->key_context = AllocSetContextCreate(CurrentMemoryContext,
+											   "key of a Bloom filter index",
+											   ALLOCSET_DEFAULT_SIZES);
+	build->strategy = GetAccessStrategy(BAS_BULKWRITE);
+	build->sort = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
+										false, maintenance_work_mem, NULL,
+										TUPLESORT_RANDOMACCESS);
+
+	/* PostgreSQL is the owner of the table already, and ends this. */
+	RestrictSearchPath();
+	bfi_set_expressions(index, info);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
+	result->heap_tuples = table_index_build_scan(heap, index, info, true, true,
+												 build_callback, build, NULL);
+	result->index_tuples = build->ntuples;
+
+	/*
+	 * The scan has left out versions of rows that only older snapshots see.
+	 * PostgreSQL takes note of that in pg_index, but not for REINDEX.
+	 */
+	if (info->ii_BrokenHotChain)
+		build->meta.complete_from =
+			U64FromFullTransactionId(ReadNextFullTransactionId());
+	write_index(index, build);
+	tuplesort_end(build->sort);
+	return result;
+}
+
+/*
+ * The initial content of an unlogged index.  It has no layer, so that
+ * restoring it after a crash takes no time; the first key makes one.
+ */
+void
+bfi_build_empty(Relation index)
+{
+	BfiMeta		meta;
+
+	bfi_get_options(index, &meta);
+	bfi_set_key_type(&meta, bfi_key_info(index, CurrentMemoryContext));
+	write_meta(index, INIT_FORKNUM, &meta);
+}

@@ -1,0 +1,224 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_contains.c
+ *	  Functions that look up keys in an index.
+ *
+ * An index that may lack rows, because it is still being built, contains every
+ * key: "probably" is always right.  So does one that has been replaced since
+ * the query was planned.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "pgstat.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "key/key_array.h"
+
+PG_FUNCTION_INFO_V1(bloom_index_contains);
+PG_FUNCTION_INFO_V1(bloom_index_contains_each);
+
+/*
+ * How to hash the keys of an index, looked up once for all calls from this
+ * place.  Keys without a type are read as the type of the indexed column.
+ */
+static const PgBloomKeyInfo *
+key_info_of(FunctionCallInfo fcinfo, const BfiIndex *index,
+			PgBloomKeyInfo *given)
+{
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomIndexCache *cache = fn_cache->index_cache;
+	Oid			oid = RelationGetRelid(index->relation);
+
+	if (cache == NULL)
+	{
+		cache = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt,
+									   sizeof(PgBloomIndexCache));
+		cache->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt,
+											   "Bloom filter index of a query",
+											   ALLOCSET_SMALL_SIZES);
+		fn_cache->index_cache = cache;
+	}
+	if (cache->oid != oid)
+	{
+		cache->oid = InvalidOid;
+		given->resolved = NULL;
+		MemoryContextReset(cache->context);
+		cache->key_info = bfi_key_info(index->relation, cache->context);
+		if (given->untyped)
+		{
+			pgbloom_set_input(cache->key_info,
+							  getBaseType(bfi_key_sql_type(index->relation)));
+			cache->key_info->exact = true;
+		}
+		cache->oid = oid;
+	}
+	if (given->untyped)
+		given->resolved = cache->key_info;
+	return cache->key_info;
+}
+
+/* Raise an error unless the argument has keys of the index's type. */
+static void
+check_given_type(FunctionCallInfo fcinfo, Relation index,
+				 const PgBloomKeyInfo *given, const PgBloomKeyInfo *info,
+				 bool is_array)
+{
+	Oid			type;
+	Oid			element;
+	char	   *index_type;
+
+	if (given->untyped || bf_key_type_equal(&given->key_type, &info->key_type))
+		return;
+	type = get_fn_expr_argtype(fcinfo->flinfo, 1);
+	element = get_base_element_type(type);
+	index_type = format_type_be(bfi_key_sql_type(index));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("index \"%s\" holds keys of type %s, not of type %s",
+					RelationGetRelationName(index), index_type,
+					format_type_be(is_array ? element : type)),
+			 errdetail("Keys of different types hash differently, so the answer would be wrong."),
+			 OidIsValid(element) && !is_array ?
+			 errhint("To look up the elements of an array, use bloom_index_contains_each.") :
+			 errhint("Cast the key to the type of the index's keys, as in $1::%s%s.",
+					 index_type, is_array ? "[]" : "")));
+}
+
+/* The parameters with which the keys of an index are hashed. */
+static void
+get_params(const BfiIndex *index, const PgBloomKeyInfo *info, BfParams *params)
+{
+	bfi_check_key_type(index->relation, &index->meta, info);
+	params->fpp = index->meta.fpp;
+	params->expected = index->meta.expected;
+	params->seed = index->meta.seed;
+	params->key_type = info->key_type;
+}
+
+/* Looks into an index that is open, complete and not partitioned. */
+typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
+						const BfParams *params, void *state);
+
+static bool
+contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
+			 const BfParams *params, void *state)
+{
+	PgBloomKeyInfo *key_info = state;
+	uint64		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), params,
+										NULL);
+
+	pgstat_count_index_scan(index->relation);
+	return bfi_contains(index->relation, &index->meta, hash) ||
+		bfi_is_pending(index->relation, hash);
+}
+
+/* Keys of an array, and which of them were found. */
+typedef struct Search
+{
+	PgBloomKeyArray keys;
+	bool	   *results;
+} Search;
+
+/* Sets results to true for the keys that the index contains. */
+static bool
+contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
+			  const BfParams *params, void *state)
+{
+	Search	   *search = state;
+	int			n = search->keys.nkeys;
+	PgBloomHashedKey *hashed = pgbloom_hash_key_array(fcinfo, 1, &search->keys,
+													  params);
+	uint64	   *hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(uint64));
+	bool	   *found = palloc(n * sizeof(bool));
+	int			i;
+
+	pgstat_count_index_scan(index->relation);
+	pgbloom_sort_hashed_keys(hashed, n);
+	for (i = 0; i < n; i++)
+		hashes[i] = hashed[i].hash;
+	bfi_probe_layers(index->relation, &index->meta, 0, index->meta.nlayers,
+					 hashes, n, found);
+	for (i = 0; i < n; i++)
+	{
+		if (found[i] || bfi_is_pending(index->relation, hashes[i]))
+			search->results[hashed[i].index] = true;
+	}
+	pfree(hashed);
+	pfree(hashes);
+	pfree(found);
+	return false;
+}
+
+/*
+ * Look into an index, or into those of all partitions until one of them
+ * returns true.  Returns true also if the index may lack rows.
+ */
+static bool
+look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
+		  void *state)
+{
+	BfiIndex	index;
+	BfiIndex	partition;
+	bool		done = !bfi_open(&index, PG_GETARG_OID(0), false);
+	BfParams	params;
+	const PgBloomKeyInfo *info;
+	ListCell   *cell;
+
+	if (index.relation == NULL)
+		return true;
+	bfi_remember(PG_GETARG_OID(0));
+	bfi_check_has_all_rows(index.relation);
+	info = key_info_of(fcinfo, &index, key_info);
+	check_given_type(fcinfo, index.relation, key_info, info,
+					 look_up == contains_keys);
+	if (!done && !index.partitioned)
+	{
+		get_params(&index, info, &params);
+		done = look_up(fcinfo, &index, &params, state);
+	}
+	else if (!done)
+	{
+		foreach(cell, bfi_partitions(&index))
+		{
+			done = !bfi_open(&partition, lfirst_oid(cell), true);
+			if (!done)
+			{
+				get_params(&partition, info, &params);
+				done = look_up(fcinfo, &partition, &params, state);
+			}
+			bfi_close(&partition);
+			if (done)
+				break;
+		}
+	}
+	bfi_close(&index);
+	return done;
+}
+
+Datum
+bloom_index_contains(PG_FUNCTION_ARGS)
+{
+	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
+
+	PG_RETURN_BOOL(look_into(fcinfo, key_info, contains_key, key_info));
+}
+
+/* bloom_index_contains for each element of an array */
+Datum
+bloom_index_contains_each(PG_FUNCTION_ARGS)
+{
+	Search		search;
+
+	pgbloom_get_key_array(fcinfo, 1, &search.keys);
+	search.results = palloc0(search.keys.nkeys * sizeof(bool));
+	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
+				  &search))
+		memset(search.results, true, search.keys.nkeys * sizeof(bool));
+	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&search.keys,
+													search.results));
+}

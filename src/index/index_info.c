@@ -1,0 +1,256 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_info.c
+ *	  What an index tells about itself, and a copy of it as a value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "filter/filter.h"
+
+#include <math.h>
+
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(bloom_index_info);
+PG_FUNCTION_INFO_V1(bloom_index_filter);
+
+/* The view of a filter with the parameters and layers of an index. */
+static void
+set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
+{
+	int			i;
+
+	memset(view, 0, offsetof(BfView, layers));
+	view->params.fpp = index->meta.fpp;
+	view->params.expected = Min(index->meta.expected, BF_MAX_BITS);
+	view->params.seed = index->meta.seed;
+	view->params.key_type = info->key_type;
+	view->nlayers = index->meta.nlayers;
+	for (i = 0; i < view->nlayers; i++)
+		view->layers[i].geometry = index->meta.layers[i].geometry;
+}
+
+/* The columns of bloom_index_info, in the order of its SQL definition. */
+enum
+{
+	INFO_KEY_TYPE, INFO_FPP, INFO_EXPECTED, INFO_SEED, INFO_LAYERS,
+	INFO_PAGES, INFO_BYTES, INFO_BITS, INFO_HASHES, INFO_BLOCK_BITS,
+	INFO_BITS_SET, INFO_FILL, INFO_CARDINALITY, INFO_KEYS_SINCE_BUILD,
+	INFO_CURRENT_FPP, NINFO
+};
+
+/* What an index tells, or the sums of what the partitions of one tell. */
+typedef struct Totals
+{
+	int			nparts;
+	PgBloomKeyInfo *key_info;
+	bool		sized;			/* all have "expected" */
+	uint64		expected;
+	uint64		seed;			/* of the last one */
+	BfGeometry	last;			/* layer of the last one */
+	int			layers;
+	BlockNumber pages;
+	uint64		bits;
+	uint64		bits_set;
+	double		keys;
+	double		keys_since_build;
+	double		fpp;
+	double		current_fpp;
+} Totals;
+
+/* The rate of two filters of which both are probed. */
+static double
+add_rates(double a, double b)
+{
+	return a + b - a * b;
+}
+
+static void
+add_index_info(Totals *totals, Oid oid)
+{
+	BfiIndex	index;
+	BfView		view;
+	double		keys;
+	int			i;
+
+	bfi_open_complete(&index, oid, true);
+	totals->nparts++;
+	totals->key_info = bfi_key_info(index.relation, CurrentMemoryContext);
+	set_view(&index, totals->key_info, &view);
+	for (i = 0; i < view.nlayers; i++)
+	{
+		BfViewLayer *layer = &view.layers[i];
+
+		layer->bits_set = bfi_bits_set(index.relation, &index.meta, i);
+		totals->bits += bf_geometry_bits(&layer->geometry);
+		totals->bits_set += layer->bits_set;
+		totals->last = layer->geometry;
+	}
+	keys = rint(bf_cardinality(&view));
+	totals->sized &= index.meta.expected > 0;
+	totals->expected += index.meta.expected;
+	totals->seed = index.meta.seed;
+	totals->layers += view.nlayers;
+	totals->pages += RelationGetNumberOfBlocks(index.relation);
+	totals->keys += keys;
+	totals->keys_since_build += fmax(keys - (double) index.meta.keys_built, 0);
+	totals->fpp = add_rates(totals->fpp, index.meta.fpp);
+	if (view.nlayers > 0)
+		totals->current_fpp = add_rates(totals->current_fpp,
+										bf_current_fpp(&view));
+	bfi_close(&index);
+}
+
+static Datum
+make_info(FunctionCallInfo fcinfo, const Totals *totals)
+{
+	Datum		values[NINFO] = {0};
+	bool		nulls[NINFO] = {false};
+
+	nulls[INFO_KEY_TYPE] = totals->nparts == 0;
+	if (totals->nparts > 0)
+		values[INFO_KEY_TYPE] =
+			CStringGetTextDatum(pgbloom_key_type_name(&totals->key_info->key_type));
+	values[INFO_FPP] = Float8GetDatum(totals->fpp);
+	values[INFO_EXPECTED] = Int64GetDatum((int64) totals->expected);
+	nulls[INFO_EXPECTED] = !totals->sized;
+	values[INFO_SEED] = Int64GetDatum((int64) totals->seed);
+	nulls[INFO_SEED] = totals->nparts != 1;
+	values[INFO_LAYERS] = Int32GetDatum(totals->layers);
+	values[INFO_PAGES] = Int64GetDatum((int64) totals->pages);
+	values[INFO_BYTES] = Int64GetDatum((int64) totals->pages * BLCKSZ);
+	values[INFO_BITS] = Int64GetDatum((int64) totals->bits);
+	values[INFO_HASHES] = Int32GetDatum(totals->last.k);
+	values[INFO_BLOCK_BITS] = Int32GetDatum(1 << totals->last.block_log2);
+	nulls[INFO_HASHES] = nulls[INFO_BLOCK_BITS] = totals->nparts != 1;
+	values[INFO_BITS_SET] = Int64GetDatum((int64) totals->bits_set);
+	values[INFO_FILL] = Float8GetDatum((double) totals->bits_set /
+									   (double) totals->bits);
+	if (totals->layers == 0)
+		memset(&nulls[INFO_BITS], true, INFO_FILL - INFO_BITS + 1);
+	values[INFO_CARDINALITY] = Int64GetDatum((int64) totals->keys);
+	values[INFO_KEYS_SINCE_BUILD] =
+		Int64GetDatum((int64) totals->keys_since_build);
+	values[INFO_CURRENT_FPP] = Float8GetDatum(totals->current_fpp);
+	return pgbloom_row(fcinfo, NINFO, values, nulls);
+}
+
+/* A lookup in a partitioned index probes all partitions: their rates add up. */
+Datum
+bloom_index_info(PG_FUNCTION_ARGS)
+{
+	Totals		totals = {.sized = true};
+	ListCell   *part;
+
+	foreach(part, bfi_index_parts(PG_GETARG_OID(0)))
+		add_index_info(&totals, lfirst_oid(part));
+	return make_info(fcinfo, &totals);
+}
+
+/* Copy the blocks of a layer; returns how many of their bits are set. */
+static uint64
+copy_blocks(const BfiIndex *index, int number, uint8 *to)
+{
+	const BfiLayer *layer = &index->meta.layers[number];
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	uint64		bits_set = 0;
+	BlockNumber i;
+
+	for (i = 0; i < layer->npages; i++)
+	{
+		size_t		size = bf_blocks_size(&layer->geometry,
+										  bfi_page_nblocks(layer, i));
+		Buffer		buffer;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = bfi_read_page(index->relation, &index->meta, number, i,
+							   BUFFER_LOCK_SHARE, strategy);
+		memcpy(to, BfiPageGetBlocks(BufferGetPage(buffer)), size);
+		bits_set += bfi_page_bits_set(BufferGetPage(buffer), layer);
+		UnlockReleaseBuffer(buffer);
+		to += size;
+	}
+	FreeAccessStrategy(strategy);
+	return bits_set;
+}
+
+/* The size of a value with these layers; an error if it is not possible. */
+static size_t
+filter_size(const BfiIndex *index, const BfView *view)
+{
+	uint64		bits = 0;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+		bits += bf_geometry_bits(&view->layers[i].geometry);
+	if (bits > BF_MAX_BITS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" is too large for a value of type bloom",
+						RelationGetRelationName(index->relation)),
+				 errdetail("It takes %s, and the maximum size of a Bloom filter is %s.",
+						   pgbloom_pretty_size((double) bits / 8),
+						   pgbloom_pretty_size(BF_MAX_BITS / 8.0)),
+				 errhint("Look up keys by bloom_index_contains.")));
+	return bf_header_size(&view->params, view->nlayers) + (size_t) (bits / 8);
+}
+
+/* An index without a layer is an empty filter. */
+static struct varlena *
+empty_filter(const BfView *view)
+{
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+	BfBuilder	builder;
+
+	bf_builder_init(&builder, &env, &view->params);
+	return pgbloom_result(&builder, false);
+}
+
+Datum
+bloom_index_filter(PG_FUNCTION_ARGS)
+{
+	BfiIndex	index;
+	PgBloomKeyInfo *info;
+	BfView		view;
+	size_t		size;
+	struct varlena *result;
+	uint8	   *image;
+	uint8	   *to;
+	int			i;
+
+	bfi_flush();
+	bfi_open_complete(&index, PG_GETARG_OID(0), false);
+	if (index.partitioned)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" is partitioned",
+						RelationGetRelationName(index.relation)),
+				 errhint("Call the function for the index of each partition: see pg_partition_tree.")));
+	bfi_check_has_all_rows(index.relation);
+	info = bfi_key_info(index.relation, CurrentMemoryContext);
+	bfi_check_key_type(index.relation, &index.meta, info);
+	set_view(&index, info, &view);
+	if (view.nlayers == 0)
+	{
+		bfi_close(&index);
+		PG_RETURN_POINTER(empty_filter(&view));
+	}
+
+	size = filter_size(&index, &view);
+	result = palloc(VARHDRSZ + size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+	image = (uint8 *) VARDATA(result);
+	to = image + bf_header_size(&view.params, view.nlayers);
+	for (i = 0; i < view.nlayers; i++)
+	{
+		view.layers[i].bits_set = copy_blocks(&index, i, to);
+		to += bf_geometry_size(&view.layers[i].geometry);
+	}
+	bf_write_view_header(image, &view);
+	bfi_close(&index);
+	PG_RETURN_POINTER(result);
+}

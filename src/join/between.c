@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * between.c
+ *	  The joins between a scan that probes a filter and the join that built it.
+ *
+ * A hash join may fetch a row of its outer side before it reads its inner
+ * side, and it ends after that row if the inner side is empty.  If a filter
+ * dropped rows meanwhile, the scan below would go on to the first row that
+ * passes, perhaps to its end.  So a probe lets all rows pass until each of
+ * these joins has read its inner side.
+ *
+ * Where a node in between reads all of its input at once, only the joins below
+ * it matter, because the joins above it get their first row after that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "nodes/nodeFuncs.h"
+
+/* The joins to wait for of one call of the probe function. */
+struct PgBloomJoinsBetween
+{
+	const Node *call;
+	struct PgBloomJoinsBetween *next;	/* of this filter */
+	List	   *joins;			/* of HashJoinState */
+};
+typedef struct PgBloomJoinsBetween Between;
+
+/* Does the node return its first row after it has read all of its input? */
+static bool
+is_blocking(PlanState *state)
+{
+	return IsA(state, HashState) || IsA(state, SortState) ||
+		(IsA(state, AggState) &&
+		 ((Agg *) state->plan)->aggstrategy == AGG_HASHED);
+}
+
+/*
+ * Note the joins between this scan and the join that builds the filter, at
+ * the start of an execution.  The qual of the scan may be a call that probes it,
+ * or begin with one.
+ */
+void
+pgbloom_join_note_between(const PgBloomJoinAncestor *scan, const Node *qual)
+{
+	PgBloomJoinFilter *filter =
+		pgbloom_join_find(scan->state->state->es_query_cxt, qual);
+	const PgBloomJoinAncestor *below = scan;
+	const PgBloomJoinAncestor *node;
+	List	   *joins = NIL;
+	Between    *between;
+
+	if (is_orclause(qual))
+	{
+		ListCell   *lc;
+
+		foreach(lc, ((const BoolExpr *) qual)->args)
+			pgbloom_join_note_between(scan, lfirst(lc));
+	}
+	if (!OidIsValid(filter->function))
+		return;
+	for (node = below->parent; node != NULL; below = node, node = node->parent)
+	{
+		HashJoinState *join = (HashJoinState *) node->state;
+
+		if (is_blocking(node->state))
+			break;
+		if (!IsA(join, HashJoinState))
+			continue;
+		if (pgbloom_join_builds(join, filter))
+			break;
+		if (below->state == outerPlanState(join) &&
+			(join->js.jointype == JOIN_INNER ||
+			 join->js.jointype == JOIN_SEMI))
+			joins = lappend(joins, join);
+	}
+	if (joins == NIL)
+		return;
+	between = palloc(sizeof(Between));
+	between->call = qual;
+	between->joins = joins;
+	between->next = filter->between;
+	filter->between = between;
+}
+
+/* The joins that this call has to wait for, or NULL. */
+Between *
+pgbloom_join_find_between(const PgBloomJoinFilter *filter, const Node *call)
+{
+	Between    *between = filter->between;
+
+	while (between != NULL && between->call != call)
+		between = between->next;
+	return between;
+}
+
+/* Have they all read their inner side? */
+bool
+pgbloom_join_between_started(const Between *between)
+{
+	ListCell   *lc;
+
+	foreach(lc, between->joins)
+	{
+		if (((HashJoinState *) lfirst(lc))->hj_HashTable == NULL)
+			return false;
+	}
+	return true;
+}

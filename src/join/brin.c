@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * brin.c
+ *	  The blocks of a table that may have rows with keys of a filter, by a BRIN
+ *	  index.
+ *
+ * A table in the order of a column has rows of some keys in few blocks.  A
+ * BRIN index of type minmax knows the smallest and the largest value in each
+ * range of blocks, so it says between which blocks the keys can be.  Ranges
+ * that are not summarized are among them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/brin_internal.h"
+#include "access/genam.h"
+#include "access/stratnum.h"
+#include "access/transam.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+/* Has the table a BRIN index? */
+bool
+pgbloom_join_has_brin(Relation table)
+{
+	List	   *indexes = table->rd_rel->relhasindex ?
+		RelationGetIndexList(table) : NIL;
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID,
+											ObjectIdGetDatum(lfirst_oid(lc)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		found |= ((Form_pg_class) GETSTRUCT(tuple))->relam == BRIN_AM_OID;
+		ReleaseSysCache(tuple);
+	}
+	list_free(indexes);
+	return found;
+}
+
+/* Does the index have all rows that the snapshot sees? */
+static bool
+is_usable(Relation index)
+{
+	Form_pg_index form = index->rd_index;
+
+	return index->rd_rel->relam == BRIN_AM_OID &&
+		form->indisvalid && form->indisready && form->indislive &&
+		RelationGetIndexPredicate(index) == NIL &&
+		(!form->indcheckxmin ||
+		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin));
+}
+
+/*
+ * The number of a column of the index, from 1 on, whose order is that of the
+ * range, or 0.
+ */
+static AttrNumber
+find_index_column(Relation index, AttrNumber column,
+				  const PgBloomJoinRange *range)
+{
+	int			i;
+
+	for (i = 0; i < index->rd_index->indnkeyatts; i++)
+	{
+		if (index->rd_index->indkey.values[i] == column &&
+			index_getprocinfo(index, i + 1, BRIN_PROCNUM_OPCINFO)->fn_oid ==
+			F_BRIN_MINMAX_OPCINFO &&
+			pgbloom_join_range_agrees(range, index->rd_opfamily[i],
+									  index->rd_indcollation[i]))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* The first and the last block that the index leaves; none if first > last. */
+static void
+scan_index(Relation index, ScanKey keys, Snapshot snapshot,
+		   BlockNumber *first, BlockNumber *last)
+{
+	IndexScanDesc scan = PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, 2);
+	TIDBitmap  *bitmap = tbm_create(work_mem * (Size) 1024, NULL);
+	PgBloomBitmapIterator *iterator;
+	TBMIterateResult space;
+	TBMIterateResult *page;
+
+	index_rescan(scan, keys, 2, NULL, 0);
+	index_getbitmap(scan, bitmap);
+	index_endscan(scan);
+	*first = MaxBlockNumber;
+	*last = 0;
+	iterator = PGBLOOM_BITMAP_BEGIN(bitmap);
+	while ((page = PGBLOOM_BITMAP_NEXT(iterator, &space)) != NULL)
+	{
+		*first = Min(*first, page->blockno);
+		*last = Max(*last, page->blockno);
+	}
+	PGBLOOM_BITMAP_END(iterator);
+	tbm_free(bitmap);
+}
+
+/*
+ * Reduce the blocks from *first to *last to those that may have rows whose
+ * value of a column is within the range.  Returns false if there is no index
+ * that tells.
+ */
+bool
+pgbloom_join_brin_blocks(Relation table, AttrNumber column,
+						 const PgBloomJoinRange *range, Snapshot snapshot,
+						 BlockNumber *first, BlockNumber *last)
+{
+	List	   *indexes = RelationGetIndexList(table);
+	bool		found = false;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		AttrNumber	index_column = !is_usable(index) ? 0 :
+			find_index_column(index, column, range);
+		ScanKeyData keys[2];
+		BlockNumber first_here,
+					last_here;
+
+		if (index_column > 0 &&
+			pgbloom_join_range_scan_keys(range, index_column, keys))
+		{
+			scan_index(index, keys, snapshot, &first_here, &last_here);
+			*first = Max(*first, first_here);
+			*last = Min(*last, last_here);
+			found = true;
+		}
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return found;
+}

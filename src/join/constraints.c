@@ -1,0 +1,190 @@
+/*-------------------------------------------------------------------------
+ *
+ * constraints.c
+ *	  Whether the constraints of a table contradict all keys of a filter.
+ *
+ * The proof is that of PostgreSQL's planner (predtest.c), for the constraints
+ * of partitions and CHECK constraints.  Hash partitions have no order; there,
+ * the keys are tried one by one while they are listed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "catalog/partition.h"
+#include "catalog/pg_constraint.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+/*
+ * Does the snapshot see this row of a catalog?  Rows that an older snapshot
+ * sees may violate a constraint that was added, validated or attached later.
+ */
+static bool
+snapshot_sees(Snapshot snapshot, int cache, Oid oid)
+{
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(oid));
+	bool		sees;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	sees = !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data),
+							  snapshot);
+	ReleaseSysCache(tuple);
+	return sees;
+}
+
+/* Has the relation been a partition for this snapshot? */
+static bool
+is_partition_for(Relation relation, Snapshot snapshot)
+{
+	List	   *tables;
+	ListCell   *lc;
+
+	if (!relation->rd_rel->relispartition)
+		return false;
+	tables = lcons_oid(RelationGetRelid(relation),
+					   get_partition_ancestors(RelationGetRelid(relation)));
+	foreach(lc, tables)
+	{
+		if (!snapshot_sees(snapshot, RELOID, lfirst_oid(lc)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The constraints of the relation that all rows satisfy which the snapshot
+ * sees, with Vars of varno 1.  A CHECK constraint that is not valid, or whose
+ * functions are not immutable, is left out.
+ */
+static List *
+relation_constraints(Relation relation, Snapshot snapshot)
+{
+	TupleConstr *constr = RelationGetDescr(relation)->constr;
+	List	   *constraints = is_partition_for(relation, snapshot) ?
+		RelationGetPartitionQual(relation) : NIL;
+	int			i;
+
+	for (i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		Node	   *check;
+
+		if (!constr->check[i].ccvalid ||
+			!snapshot_sees(snapshot, CONSTROID,
+						   get_relation_constraint_oid(RelationGetRelid(relation),
+													   constr->check[i].ccname,
+													   true)))
+			continue;
+		check = stringToNode(constr->check[i].ccbin);
+		check = eval_const_expressions(NULL, check);
+		if (contain_mutable_functions(check))
+			continue;
+		check = (Node *) canonicalize_qual((Expr *) check, true);
+		constraints = list_concat(constraints,
+								  make_ands_implicit((Expr *) check));
+	}
+	return constraints;
+}
+
+/* May the relation have constraints? */
+bool
+pgbloom_join_has_constraints(Relation relation)
+{
+	TupleConstr *constr = RelationGetDescr(relation)->constr;
+
+	return relation->rd_rel->relispartition ||
+		(constr != NULL && constr->num_check > 0);
+}
+
+/* Is it certain that a hash partition has none of the keys? */
+static bool
+hash_partition_refuted(Node *constraint, Expr *key, List *values)
+{
+	FuncExpr   *call = (FuncExpr *) constraint;
+	ListCell   *lc;
+
+	if (!IsA(call, FuncExpr) || call->funcid != F_SATISFIES_HASH_PARTITION ||
+		list_length(call->args) != 4 || !equal(lfourth(call->args), key) ||
+		values == NIL ||
+		exprType((Node *) key) != exprType(linitial(values)))
+		return false;
+	foreach(lc, values)
+	{
+		FuncExpr   *with_value = copyObject(call);
+		Const	   *result;
+
+		lfirst(list_nth_cell(with_value->args, 3)) = lfirst(lc);
+		result = (Const *) eval_const_expressions(NULL, (Node *) with_value);
+		if (!IsA(result, Const) || result->constisnull ||
+			DatumGetBool(result->constvalue))
+			return false;
+	}
+	return true;
+}
+
+/* Do the constraints contradict that a key is in this list? */
+static bool
+list_refuted(List *constraints, Expr *key, const PgBloomJoinRange *range)
+{
+	Expr	   *listed = pgbloom_join_range_list(range, key);
+	ListCell   *lc;
+
+	if (listed == NULL)
+		return false;
+	if (predicate_refuted_by(constraints, list_make1(listed), false))
+		return true;
+	foreach(lc, constraints)
+	{
+		if (hash_partition_refuted(lfirst(lc), key,
+								   pgbloom_join_range_consts(range)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Do the constraints of the relation contradict all keys of the filter?  keys
+ * are those of the relation, or NULL for one that is not among its columns.
+ */
+bool
+pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
+								const PgBloomJoinFilter *filter, List *keys)
+{
+	List	   *constraints = relation_constraints(relation, snapshot);
+	List	   *bounds = NIL;
+	int			i;
+
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		const PgBloomJoinRange *range = filter->ranges[i];
+		Expr	   *key = list_nth(keys, i);
+
+		if (pgbloom_join_range_is_empty(range))
+			return true;
+		if (key != NULL)
+			bounds = list_concat(bounds,
+								 pgbloom_join_range_bounds(range, key));
+	}
+	if (bounds == NIL)
+		return false;
+	if (predicate_refuted_by(constraints, bounds, false))
+		return true;
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		Expr	   *key = list_nth(keys, i);
+
+		if (key != NULL &&
+			list_refuted(constraints, key, filter->ranges[i]))
+			return true;
+	}
+	return false;
+}

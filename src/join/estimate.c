@@ -1,0 +1,327 @@
+/*-------------------------------------------------------------------------
+ *
+ * estimate.c
+ *	  Estimates of joins of columns whose values have different ranges.
+ *
+ * PostgreSQL takes each value of the column with fewer distinct values to be
+ * in the other one, and the rows of a relation that its conditions leave to be
+ * spread over all values.  A calendar of 200 years joined with facts of five
+ * years is estimated 40 times too low if one of these years is asked for.
+ *
+ * Before the join search, the selectivity of an equality of columns is
+ * corrected: only distinct values in the range of the other side count, and
+ * the rows that conditions leave are taken to be in it as far as it has so
+ * many rows.  Without conditions the estimate remains that of PostgreSQL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_statistic.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/geqo.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "parser/parse_type.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+/* Smaller errors than this factor are left as they are. */
+#define LEAST_FACTOR	1.2
+
+/* One side of an equality. */
+typedef struct Side
+{
+	VariableStatData var;
+	Node	   *expr;
+	Oid			type;
+	Oid			less;			/* operator of the type */
+	bool		has_range;
+	Datum		smallest;
+	Datum		largest;
+	double		ndistinct;
+	double		share;			/* of the rows, in the other's range */
+} Side;
+
+static join_search_hook_type previous_search;
+
+/* Extend the range of a side by values of its statistics. */
+static void
+extend_range(Side *side, const AttStatsSlot *slot, bool sorted)
+{
+	FmgrInfo	less;
+	int16		typlen;
+	bool		typbyval;
+	Datum		smallest = side->smallest;
+	Datum		largest = side->largest;
+	int			i;
+
+	fmgr_info(get_opcode(side->less), &less);
+	for (i = 0; i < slot->nvalues; i += sorted ? Max(slot->nvalues - 1, 1) : 1)
+	{
+		Datum		value = slot->values[i];
+
+		if (!side->has_range)
+			smallest = largest = value;
+		else if (DatumGetBool(FunctionCall2Coll(&less, slot->stacoll, value,
+												smallest)))
+			smallest = value;
+		else if (DatumGetBool(FunctionCall2Coll(&less, slot->stacoll, largest,
+												value)))
+			largest = value;
+		side->has_range = true;
+	}
+	if (side->has_range)
+	{
+		get_typlenbyval(side->type, &typlen, &typbyval);
+		side->smallest = datumCopy(smallest, typbyval, typlen);
+		side->largest = datumCopy(largest, typbyval, typlen);
+	}
+}
+
+/* Read the range; returns whether there are most common values. */
+static bool
+read_range(Side *side, Oid collation)
+{
+	HeapTuple	statistics = side->var.statsTuple;
+	bool		has_mcv;
+	AttStatsSlot slot;
+
+	has_mcv = get_attstatsslot(&slot, statistics, STATISTIC_KIND_MCV,
+							   InvalidOid, ATTSTATSSLOT_VALUES);
+	if (has_mcv)
+	{
+		if (slot.stacoll == collation)
+			extend_range(side, &slot, false);
+		free_attstatsslot(&slot);
+	}
+	if (get_attstatsslot(&slot, statistics, STATISTIC_KIND_HISTOGRAM,
+						 side->less, ATTSTATSSLOT_VALUES))
+	{
+		if (slot.stacoll == collation)
+			extend_range(side, &slot, true);
+		free_attstatsslot(&slot);
+	}
+	return has_mcv;
+}
+
+/*
+ * Look up what is known of a side.  Values that the user must not see are left
+ * alone, as by PostgreSQL's own estimates.
+ */
+static bool
+examine_side(PlannerInfo *root, Side *side, Node *expr, Oid type, Oid family)
+{
+	bool		is_default;
+
+	side->expr = expr;
+	side->type = type;
+	examine_variable(root, expr, 0, &side->var);
+	side->less = get_opfamily_member(family, type, type, BTLessStrategyNumber);
+	if (side->var.rel == NULL || !HeapTupleIsValid(side->var.statsTuple) ||
+		!OidIsValid(side->less) || IsPolymorphicType(type) ||
+		side->var.rel->tuples <= 0 ||
+		!statistic_proc_security_check(&side->var, get_opcode(side->less)))
+		return false;
+	side->ndistinct = get_variable_numdistinct(&side->var, &is_default);
+	return !is_default;
+}
+
+static Expr *
+make_bound(Side *side, Side *other, Datum value, StrategyNumber strategy,
+		   Oid family, Oid collation)
+{
+	Oid			operator = get_opfamily_member(family, side->type, other->type,
+											   strategy);
+	int16		typlen;
+	bool		typbyval;
+
+	if (!OidIsValid(operator))
+		return NULL;
+	get_typlenbyval(other->type, &typlen, &typbyval);
+	return make_opclause(operator, BOOLOID, false, (Expr *) side->expr,
+						 (Expr *) makeConst(other->type, -1, collation, typlen,
+											value, false, typbyval),
+						 InvalidOid, collation);
+}
+
+/* Which share of a side's rows is in the range of the other one? */
+static bool
+share_in_range(PlannerInfo *root, Side *side, Side *other, Oid family,
+			   Oid collation)
+{
+	Expr	   *from = make_bound(side, other, other->smallest,
+								  BTGreaterEqualStrategyNumber, family,
+								  collation);
+	Expr	   *to = make_bound(side, other, other->largest,
+								BTLessEqualStrategyNumber, family, collation);
+
+	if (from == NULL || to == NULL)
+		return false;
+	side->share = clauselist_selectivity(root, list_make2(from, to),
+										 side->var.rel->relid, JOIN_INNER,
+										 NULL);
+	return side->share > 0;
+}
+
+/* The largest share of the rows left by conditions that is in the range. */
+static double
+share_of_rows(const Side *side)
+{
+	return Min(1, side->var.rel->tuples * side->share /
+			   Max(side->var.rel->rows, 1));
+}
+
+/* How many times as many rows as PostgreSQL estimates has the equality? */
+static double
+correction(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
+{
+	Oid			left_type;
+	Oid			right_type;
+	Oid			collation = op->inputcollid;
+	bool		has_left;
+	bool		has_right;
+	bool		left_mcv;
+	bool		right_mcv;
+
+	op_input_types(op->opno, &left_type, &right_type);
+
+	/* Both are filled in, as both are released. */
+	has_left = examine_side(root, left, linitial(op->args), left_type, family);
+	has_right = examine_side(root, right, lsecond(op->args), right_type,
+							 family);
+	if (!has_left || !has_right)
+		return 1;
+	left_mcv = read_range(left, collation);
+	right_mcv = read_range(right, collation);
+
+	/* If both have most common values, PostgreSQL compares these. */
+	if ((left_mcv && right_mcv) || !left->has_range || !right->has_range ||
+		!share_in_range(root, left, right, family, collation) ||
+		!share_in_range(root, right, left, family, collation))
+		return 1;
+	return Max(left->ndistinct, right->ndistinct) /
+		Max(left->ndistinct * left->share, right->ndistinct * right->share) *
+		share_of_rows(left) * share_of_rows(right);
+}
+
+/* Correct the selectivity of a clause of two relations. */
+static void
+correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
+			   RelOptInfo *b)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	SpecialJoinInfo *join;
+	Side		left = {0};
+	Side		right = {0};
+	double		factor;
+
+	/* The clauses of outer joins have a selectivity of their own. */
+	if (!rinfo->is_pushed_down || rinfo->mergeopfamilies == NIL ||
+		!is_opclause(op) || get_oprjoin(op->opno) != F_EQJOINSEL)
+		return;
+	factor = correction(root, op, linitial_oid(rinfo->mergeopfamilies), &left,
+						&right);
+	ReleaseVariableStats(left.var);
+	ReleaseVariableStats(right.var);
+	if (factor <= LEAST_FACTOR)
+		return;
+
+	/* Without a join, it would be estimated as a condition of one relation. */
+	join = makeNode(SpecialJoinInfo);
+	join->min_lefthand = join->syn_lefthand = a->relids;
+	join->min_righthand = join->syn_righthand = b->relids;
+	join->jointype = JOIN_INNER;
+	clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, join);
+	if (rinfo->norm_selec >= 0 && rinfo->norm_selec <= 1)
+		rinfo->norm_selec = Min(1, rinfo->norm_selec * factor);
+}
+
+/*
+ * Correct the clauses of two relations.  PostgreSQL may keep a clause for each
+ * order of the sides of an implied equality.
+ */
+static void
+correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
+{
+	Relids		both = bms_union(a->relids, b->relids);
+	List	   *clauses = NIL;
+	ListCell   *lc;
+
+	foreach(lc, a->joininfo)
+	{
+		if (bms_equal(((RestrictInfo *) lfirst(lc))->clause_relids, both))
+			clauses = lappend(clauses, lfirst(lc));
+	}
+	if (have_relevant_eclass_joinclause(root, a, b))
+	{
+		clauses = list_concat_unique_ptr(clauses,
+										 PGBLOOM_IMPLIED_EQUALITIES(root, both,
+																	a, b));
+		clauses = list_concat_unique_ptr(clauses,
+										 PGBLOOM_IMPLIED_EQUALITIES(root, both,
+																	b, a));
+	}
+	foreach(lc, clauses)
+		correct_clause(root, lfirst(lc), a, b);
+}
+
+/*
+ * Correct the pairs of base relations that this search joins.  Those within a
+ * joined one have been corrected by the search that has made it.
+ */
+static void
+correct_pairs(PlannerInfo *root, List *relations)
+{
+	ListCell   *x;
+	ListCell   *y;
+
+	foreach(x, relations)
+	{
+		for_each_cell(y, relations, lnext(relations, x))
+		{
+			int			i = -1;
+
+			while ((i = bms_next_member(((RelOptInfo *) lfirst(x))->relids, i)) >= 0)
+			{
+				int			j = -1;
+
+				while ((j = bms_next_member(((RelOptInfo *) lfirst(y))->relids, j)) >= 0)
+				{
+					/* outer joins have members, too, but no relation */
+					RelOptInfo *a = root->simple_rel_array[i];
+					RelOptInfo *b = root->simple_rel_array[j];
+
+					if (a != NULL && b != NULL &&
+						a->reloptkind == RELOPT_BASEREL &&
+						b->reloptkind == RELOPT_BASEREL)
+						correct_pair(root, a, b);
+				}
+			}
+		}
+	}
+}
+
+static RelOptInfo *
+search_joins(PlannerInfo *root, int levels, List *relations)
+{
+	if (pgbloom_join_planning)
+		correct_pairs(root, relations);
+	if (previous_search != NULL)
+		return previous_search(root, levels, relations);
+	if (enable_geqo && levels >= geqo_threshold)
+		return geqo(root, levels, relations);
+	return standard_join_search(root, levels, relations);
+}
+
+void
+pgbloom_join_install_search(void)
+{
+	previous_search = join_search_hook;
+	join_search_hook = search_joins;
+}

@@ -1,0 +1,207 @@
+/*-------------------------------------------------------------------------
+ *
+ * nodes.c
+ *	  The nodes of a finished plan: their children, which of them call
+ *	  volatile functions, and security barriers.
+ *
+ * PostgreSQL has no walker for finished plans, so the children and the
+ * expressions of each kind of node are listed here.  Nodes that are not known
+ * count as volatile.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+
+/* The plans that a plan executes, apart from those in its expressions. */
+List *
+pgbloom_plan_children(Plan *plan)
+{
+	List	   *result = NIL;
+
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			result = list_copy(((Append *) plan)->appendplans);
+			break;
+		case T_MergeAppend:
+			result = list_copy(((MergeAppend *) plan)->mergeplans);
+			break;
+		case T_SubqueryScan:
+			result = list_make1(((SubqueryScan *) plan)->subplan);
+			break;
+		case T_CustomScan:
+			result = list_copy(((CustomScan *) plan)->custom_plans);
+			break;
+		case T_BitmapAnd:
+			result = list_copy(((BitmapAnd *) plan)->bitmapplans);
+			break;
+		case T_BitmapOr:
+			result = list_copy(((BitmapOr *) plan)->bitmapplans);
+			break;
+		default:
+			break;
+	}
+	if (outerPlan(plan) != NULL)
+		result = lappend(result, outerPlan(plan));
+	if (innerPlan(plan) != NULL)
+		result = lappend(result, innerPlan(plan));
+	return result;
+}
+
+static bool
+has_volatile_call(void *expressions)
+{
+	return contain_volatile_functions(expressions);
+}
+
+/* Does this node evaluate a volatile function?  Its children are ignored. */
+static bool
+is_volatile(Plan *plan)
+{
+	if (has_volatile_call(plan->targetlist) || has_volatile_call(plan->qual))
+		return true;
+	switch (nodeTag(plan))
+	{
+		case T_NestLoop:
+			return has_volatile_call(((Join *) plan)->joinqual);
+		case T_MergeJoin:
+			return has_volatile_call(((Join *) plan)->joinqual) ||
+				has_volatile_call(((MergeJoin *) plan)->mergeclauses);
+		case T_HashJoin:
+			return has_volatile_call(((Join *) plan)->joinqual) ||
+				has_volatile_call(((HashJoin *) plan)->hashclauses);
+		case T_SampleScan:
+			return has_volatile_call(((SampleScan *) plan)->tablesample);
+		case T_IndexScan:
+			return has_volatile_call(((IndexScan *) plan)->indexqual) ||
+				has_volatile_call(((IndexScan *) plan)->indexorderby);
+		case T_IndexOnlyScan:
+			return has_volatile_call(((IndexOnlyScan *) plan)->indexqual) ||
+				has_volatile_call(((IndexOnlyScan *) plan)->indexorderby);
+		case T_BitmapIndexScan:
+			return has_volatile_call(((BitmapIndexScan *) plan)->indexqual);
+		case T_TidScan:
+			return has_volatile_call(((TidScan *) plan)->tidquals);
+		case T_TidRangeScan:
+			return has_volatile_call(((TidRangeScan *) plan)->tidrangequals);
+		case T_FunctionScan:
+			return has_volatile_call(((FunctionScan *) plan)->functions);
+		case T_ValuesScan:
+			return has_volatile_call(((ValuesScan *) plan)->values_lists);
+		case T_TableFuncScan:
+			return has_volatile_call(((TableFuncScan *) plan)->tablefunc);
+		case T_ForeignScan:
+			return has_volatile_call(((ForeignScan *) plan)->fdw_exprs);
+		case T_Limit:
+			return has_volatile_call(((Limit *) plan)->limitOffset) ||
+				has_volatile_call(((Limit *) plan)->limitCount);
+		case T_Result:
+			return has_volatile_call(((Result *) plan)->resconstantqual);
+		case T_WindowAgg:
+			return has_volatile_call(((WindowAgg *) plan)->startOffset) ||
+				has_volatile_call(((WindowAgg *) plan)->endOffset);
+		case T_ProjectSet:
+		case T_Append:
+		case T_MergeAppend:
+		case T_RecursiveUnion:
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_SeqScan:
+		case T_BitmapHeapScan:
+		case T_SubqueryScan:
+		case T_NamedTuplestoreScan:
+		case T_CteScan:
+		case T_WorkTableScan:
+		case T_Material:
+		case T_Memoize:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Group:
+		case T_Agg:
+		case T_Unique:
+		case T_Gather:
+		case T_GatherMerge:
+		case T_Hash:
+		case T_SetOp:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* Enter the nodes of a plan; returns whether one of them is volatile. */
+static bool
+examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
+{
+	bool		result = is_volatile(plan);
+	ListCell   *lc;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	nodes->last_node_id = Max(nodes->last_node_id, plan->plan_node_id);
+	if (IsA(plan, SubqueryScan))
+		nodes->subqueries = bms_add_member(nodes->subqueries,
+										   (int) ((Scan *) plan)->scanrelid);
+	if (result)
+		nodes->volatile_nodes = bms_add_member(nodes->volatile_nodes,
+											   plan->plan_node_id);
+	foreach(lc, pgbloom_plan_children(plan))
+		result |= examine_plan(nodes, lfirst(lc));
+	if (result)
+		nodes->volatile_trees = bms_add_member(nodes->volatile_trees,
+											   plan->plan_node_id);
+	return result;
+}
+
+/* Is there a security barrier of which the plan has no node? */
+static bool
+has_removed_barrier(PlannedStmt *stmt, Bitmapset *subqueries)
+{
+	int			i;
+
+	for (i = 1; i <= list_length(stmt->rtable); i++)
+	{
+		if (rt_fetch(i, stmt->rtable)->security_barrier &&
+			!bms_is_member(i, subqueries))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Examine all nodes of a statement, each of them once: subplans are in a list,
+ * and not looked for in the expressions that use them.
+ */
+PgBloomJoinNodes *
+pgbloom_examine_nodes(PlannedStmt *stmt)
+{
+	PgBloomJoinNodes *nodes = palloc0(sizeof(PgBloomJoinNodes));
+	ListCell   *lc;
+
+	examine_plan(nodes, stmt->planTree);
+	foreach(lc, stmt->subplans)
+	{
+		if (lfirst(lc) != NULL)
+			nodes->volatile_subplans |= examine_plan(nodes, lfirst(lc));
+	}
+	nodes->removed_barrier = has_removed_barrier(stmt, nodes->subqueries);
+	return nodes;
+}
+
+/* Does this node evaluate a volatile function?  Its children are ignored. */
+bool
+pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan)
+{
+	return bms_is_member(plan->plan_node_id, nodes->volatile_nodes);
+}
+
+/* Does it, or a node below? */
+bool
+pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan)
+{
+	return bms_is_member(plan->plan_node_id, nodes->volatile_trees);
+}

@@ -1,0 +1,456 @@
+/*-------------------------------------------------------------------------
+ *
+ * range.c
+ *	  The keys of a join filter in their order: the smallest, the largest, and
+ *	  all of them while they are few.
+ *
+ * Bits tell whether one key is there; a scan that is to be skipped needs to
+ * know what all keys have in common.  Ranges are collected only for filters
+ * that some scan may be skipped by, see skip.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/detoast.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "pgbloom.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+#include "utils/typcache.h"
+
+/* The most keys that are listed; predtest.c proves no more than so many. */
+#define MAX_LISTED		100
+
+/* A key of more bytes is not remembered, and so no key is. */
+#define MAX_KEY_SIZE	1024
+
+/* The value of nlisted if only the smallest and the largest are known. */
+#define ONLY_ENDS		-1
+
+/* Memory for the range of one key that a process shares with others. */
+#define SHARED_SIZE		8192
+
+struct PgBloomJoinRange
+{
+	Oid			family;			/* of btree operators, or InvalidOid */
+	Oid			equality;		/* the join's operator */
+	Oid			type;			/* of the inner keys */
+	int16		len;
+	bool		byval;
+	char		align;
+	SortSupportData order;
+	bool		unknown;		/* a key is not remembered */
+	int			nlisted;
+	Datum		keys[MAX_LISTED];	/* in order; or the two ends */
+};
+typedef struct PgBloomJoinRange Range;
+
+/*
+ * Find the btree operators that agree with the join's equality.  The order of
+ * a type whose components have none cannot be used, nor that of a user's
+ * function, which may fail.
+ */
+static void
+find_order(Range *range)
+{
+	TypeCacheEntry *entry = lookup_type_cache(range->type, TYPECACHE_CMP_PROC);
+	ListCell   *lc;
+
+	if (!OidIsValid(entry->cmp_proc) || type_is_rowtype(range->type) ||
+		pgbloom_join_hash_may_fail(range->equality, range->type))
+		return;
+	foreach(lc, get_mergejoin_opfamilies(range->equality))
+	{
+		Oid			family = lfirst_oid(lc);
+		Oid			less;
+		Oid			left,
+					right;
+
+		op_input_types(range->equality, &left, &right);
+		less = get_opfamily_member(family, right, right, BTLessStrategyNumber);
+		if (!OidIsValid(less) ||
+			!OidIsValid(get_opfamily_member(family, left, right,
+											BTLessEqualStrategyNumber)) ||
+			!OidIsValid(get_opfamily_member(family, left, right,
+											BTGreaterEqualStrategyNumber)))
+			continue;
+		range->order.ssup_cxt = CurrentMemoryContext;
+		range->order.ssup_nulls_first = false;
+		range->order.abbreviate = false;
+		PrepareSortSupportFromOrderingOp(less, &range->order);
+		range->family = family;
+		return;
+	}
+}
+
+/* A range of keys of this type, which the join compares by this operator. */
+Range *
+pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
+{
+	Range	   *range = palloc0(sizeof(Range));
+
+	range->equality = equality;
+	range->order.ssup_collation = collation;
+	range->type = type;
+	get_typlenbyvalalign(type, &range->len, &range->byval, &range->align);
+	find_order(range);
+	range->unknown = !OidIsValid(range->family);
+	return range;
+}
+
+/* Forget all keys, whose memory has been released. */
+void
+pgbloom_join_clear_range(Range *range)
+{
+	range->unknown = !OidIsValid(range->family);
+	range->nlisted = 0;
+}
+
+static int
+compare_keys(Range *range, Datum a, Datum b)
+{
+	return ApplySortComparator(a, false, b, false, &range->order);
+}
+
+/* Copy a key into this memory, unless it is too large. */
+static bool
+copy_key(const Range *range, Datum key, MemoryContext context, Datum *copy)
+{
+	MemoryContext caller;
+	Size		size;
+
+	*copy = key;
+	if (range->byval)
+		return true;
+	size = range->len == -1 ? toast_raw_datum_size(key) :
+		datumGetSize(key, false, range->len);
+	if (size > MAX_KEY_SIZE)
+		return false;
+	caller = MemoryContextSwitchTo(context);
+	if (range->len == -1)
+		*copy = PointerGetDatum(PG_DETOAST_DATUM_COPY(key));
+	else
+		*copy = datumCopy(key, false, range->len);
+	MemoryContextSwitchTo(caller);
+	return true;
+}
+
+static void
+release_key(const Range *range, Datum key)
+{
+	if (!range->byval)
+		pfree(DatumGetPointer(key));
+}
+
+/* The place of a key in the list; returns whether it is there. */
+static bool
+find_key(Range *range, Datum key, int *place)
+{
+	int			low = 0;
+	int			high = range->nlisted;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = compare_keys(range, key, range->keys[middle]);
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*place = low;
+	return false;
+}
+
+/* Remember the ends of the list only. */
+static void
+drop_list(Range *range)
+{
+	int			i;
+
+	for (i = 1; i < range->nlisted - 1; i++)
+		release_key(range, range->keys[i]);
+	if (range->nlisted == 1)
+		range->keys[1] = range->keys[0];
+	else
+		range->keys[1] = range->keys[range->nlisted - 1];
+	range->nlisted = ONLY_ENDS;
+}
+
+/* Replace an end by a key that is beyond it. */
+static void
+extend_range(Range *range, int end, Datum key, MemoryContext context)
+{
+	Datum		copy;
+
+	if (!copy_key(range, key, context, &copy))
+		range->unknown = true;
+	else
+	{
+		if (range->keys[0] != range->keys[1])
+			release_key(range, range->keys[end]);
+		range->keys[end] = copy;
+	}
+}
+
+/* Add a key, which is copied into this memory. */
+void
+pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
+{
+	int			place;
+	Datum		copy;
+
+	if (range->unknown)
+		return;
+	if (range->nlisted != ONLY_ENDS)
+	{
+		if (find_key(range, key, &place))
+			return;
+		if (range->nlisted == MAX_LISTED)
+			drop_list(range);
+	}
+	if (range->nlisted == ONLY_ENDS)
+	{
+		if (compare_keys(range, key, range->keys[0]) < 0)
+			extend_range(range, 0, key, context);
+		else if (compare_keys(range, key, range->keys[1]) > 0)
+			extend_range(range, 1, key, context);
+		return;
+	}
+	if (!copy_key(range, key, context, &copy))
+	{
+		range->unknown = true;
+		return;
+	}
+	memmove(&range->keys[place + 1], &range->keys[place],
+			sizeof(Datum) * (range->nlisted - place));
+	range->keys[place] = copy;
+	range->nlisted++;
+}
+
+/* Is it known that there are no keys? */
+bool
+pgbloom_join_range_is_empty(const Range *range)
+{
+	return !range->unknown && range->nlisted == 0;
+}
+
+static Const *
+make_key_const(const Range *range, Datum key)
+{
+	return makeConst(range->type, -1, range->order.ssup_collation, range->len,
+					 key, false, range->byval);
+}
+
+/* outer key OPERATOR key, with the operator of this strategy. */
+static Expr *
+make_bound(const Range *range, Expr *outer, StrategyNumber strategy, Datum key)
+{
+	Oid			left,
+				right,
+				operator;
+	OpExpr	   *clause;
+
+	op_input_types(range->equality, &left, &right);
+	operator = get_opfamily_member(range->family, left, right, strategy);
+	clause = (OpExpr *) make_opclause(operator, BOOLOID, false, outer,
+									  (Expr *) make_key_const(range, key),
+									  InvalidOid,
+									  range->order.ssup_collation);
+	set_opfuncid(clause);
+	return (Expr *) clause;
+}
+
+static Datum
+last_key(const Range *range)
+{
+	return range->keys[range->nlisted == ONLY_ENDS ? 1 : range->nlisted - 1];
+}
+
+/*
+ * What is true of the outer key of each row that may have a match: a list of
+ * conditions, or NIL if nothing is known.
+ */
+List *
+pgbloom_join_range_bounds(const Range *range, Expr *outer)
+{
+	if (range->unknown || range->nlisted == 0)
+		return NIL;
+	return list_make2(make_bound(range, outer, BTGreaterEqualStrategyNumber,
+								 range->keys[0]),
+					  make_bound(range, outer, BTLessEqualStrategyNumber,
+								 last_key(range)));
+}
+
+/* The same as outer key = ANY (list), or NULL if the keys are not listed. */
+Expr *
+pgbloom_join_range_list(const Range *range, Expr *outer)
+{
+	Oid			array_type = get_array_type(range->type);
+	ScalarArrayOpExpr *clause;
+	ArrayType  *array;
+
+	if (range->unknown || range->nlisted <= 0 || !OidIsValid(array_type))
+		return NULL;
+	array = construct_array(unconstify(PgBloomJoinRange *, range)->keys, range->nlisted,
+							range->type, range->len, range->byval,
+							range->align);
+	clause = makeNode(ScalarArrayOpExpr);
+	clause->opno = range->equality;
+	clause->useOr = true;
+	clause->inputcollid = range->order.ssup_collation;
+	clause->args = list_make2(outer,
+							  makeConst(array_type, -1,
+										range->order.ssup_collation, -1,
+										PointerGetDatum(array), false, false));
+	clause->location = -1;
+	set_sa_opfuncid(clause);
+	return (Expr *) clause;
+}
+
+/* The listed keys as constants, or NIL if the keys are not listed. */
+List *
+pgbloom_join_range_consts(const Range *range)
+{
+	List	   *consts = NIL;
+	int			i;
+
+	if (range->unknown)
+		return NIL;
+	for (i = 0; i < range->nlisted; i++)
+		consts = lappend(consts, make_key_const(range, range->keys[i]));
+	return consts;
+}
+
+/* Do operators of this family and collation have the order of the range? */
+bool
+pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
+{
+	StrategyNumber strategies[] = {BTGreaterEqualStrategyNumber,
+	BTLessEqualStrategyNumber};
+	Oid			left,
+				right;
+	int			i;
+
+	if (range->unknown || collation != range->order.ssup_collation)
+		return false;
+	op_input_types(range->equality, &left, &right);
+	for (i = 0; i < (int) lengthof(strategies); i++)
+	{
+		Oid			operator = get_opfamily_member(family, left, right,
+												   strategies[i]);
+
+		if (!OidIsValid(operator) ||
+			operator != get_opfamily_member(range->family, left, right,
+											strategies[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Conditions on a column of an index, whose strategies are those of btree:
+ * the column is not below the smallest key, nor above the largest.  Returns
+ * false if there are no keys.
+ */
+bool
+pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
+							 ScanKey keys)
+{
+	StrategyNumber strategies[] = {BTGreaterEqualStrategyNumber,
+	BTLessEqualStrategyNumber};
+	Oid			left,
+				right;
+	int			i;
+
+	if (range->unknown || range->nlisted == 0)
+		return false;
+	op_input_types(range->equality, &left, &right);
+	for (i = 0; i < (int) lengthof(strategies); i++)
+	{
+		Oid			operator = get_opfamily_member(range->family, left, right,
+												   strategies[i]);
+
+		ScanKeyEntryInitialize(&keys[i], 0, column, strategies[i], right,
+							   range->order.ssup_collation,
+							   get_opcode(operator),
+							   i == 0 ? range->keys[0] : last_key(range));
+	}
+	return true;
+}
+
+/*
+ * A range in shared memory, followed by its keys.
+ */
+typedef struct SharedRange
+{
+	bool		unknown;
+	int			nlisted;
+} SharedRange;
+
+Size
+pgbloom_join_shared_range_size(void)
+{
+	return SHARED_SIZE;
+}
+
+/* Write a range for other processes, without the list if that is too long. */
+void
+pgbloom_join_write_range(const Range *range, void *place)
+{
+	SharedRange *shared = place;
+	char	   *to = (char *) (shared + 1);
+	int			n = range->nlisted == ONLY_ENDS ? 2 : range->nlisted;
+	Size		size = sizeof(SharedRange);
+	int			i;
+
+	shared->unknown = range->unknown;
+	shared->nlisted = range->nlisted;
+	if (range->unknown)
+		return;
+	for (i = 0; i < n; i++)
+		size += datumEstimateSpace(range->keys[i], false, range->byval,
+								   range->len);
+	if (size > SHARED_SIZE)
+		shared->nlisted = ONLY_ENDS;
+	for (i = 0; i < n; i++)
+	{
+		if (size <= SHARED_SIZE || i == 0 || i == n - 1)
+			datumSerialize(range->keys[i], false, range->byval, range->len,
+						   &to);
+	}
+}
+
+/* Add the keys that another process has written. */
+void
+pgbloom_join_read_range(Range *range, void *place, MemoryContext context)
+{
+	SharedRange *shared = place;
+	char	   *from = (char *) (shared + 1);
+	int			n = shared->nlisted == ONLY_ENDS ? 2 : shared->nlisted;
+	int			i;
+
+	range->unknown |= shared->unknown;
+	if (range->unknown)
+		return;
+	for (i = 0; i < n; i++)
+	{
+		bool		isnull;
+
+		pgbloom_join_add_to_range(range, datumRestore(&from, &isnull),
+								  context);
+	}
+	if (shared->nlisted == ONLY_ENDS && range->nlisted > 0)
+		drop_list(range);
+}

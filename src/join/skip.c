@@ -1,0 +1,445 @@
+/*-------------------------------------------------------------------------
+ *
+ * skip.c
+ *	  Scans that are not started, because no row of them can have a match.
+ *
+ * The keys of a join filter are known before the outer side is read.  If the
+ * constraint of a partition, or a CHECK constraint, contradicts them, the scan
+ * returns no row and reads nothing; nor does it ask a foreign server.
+ *
+ * PlanState.ExecProcNodeReal of the scan is replaced by a gate.  The gate
+ * decides when the filter is complete.  Then it either restores the real
+ * function, or stays and returns no row, until the filter is built again.
+ *
+ * Rows of a group below aggregates must all pass or all be dropped.  A row
+ * that the bits let pass by mistake may be in a scan that is read, and another
+ * one of its group in a scan that is skipped.  So these scans have no gates.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/heapam.h"
+#include "access/parallel.h"
+#include "access/tableam.h"
+#include "executor/executor.h"
+#include "executor/tuptable.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+/* A filter that may close a gate. */
+typedef struct GateFilter
+{
+	PgBloomJoinFilter *filter;
+	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
+	List	   *keys;			/* of the relation, or NULL for one that is
+								 * not */
+	int			number;			/* among the scans of the filter, or -1 */
+	uint32		decided;		/* for this build of the filter; 0 for none */
+	bool		refuted;
+} GateFilter;
+
+/* A scan that may not have to be read, or not as a whole. */
+typedef struct Gate
+{
+	ScanState  *scan;
+	ExecProcNodeMtd read_scan;	/* the real function */
+	List	   *filters;		/* of GateFilter */
+	bool		constrained;	/* the relation has constraints */
+	bool		has_brin;		/* the relation has a BRIN index */
+	int			nreturned;		/* rows before all filters were complete */
+	ItemPointerData returned;	/* the last of them */
+	bool		again;			/* it may come again */
+} Gate;
+
+/* All gates of the backend, by their scan. */
+typedef struct GateEntry
+{
+	PlanState  *scan;
+	Gate	   *gate;
+	char		status;
+} GateEntry;
+
+#define SH_PREFIX gates
+#define SH_ELEMENT_TYPE GateEntry
+#define SH_KEY_TYPE PlanState *
+#define SH_KEY scan
+#define SH_HASH_KEY(table, key) \
+	((uint32) (((uintptr_t) (key) >> 4) * 0x9E3779B1U))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static gates_hash * gates = NULL;
+
+static TupleTableSlot *exec_gate(PlanState *state);
+
+/*
+ * The key of a probe in terms of the relation, as constraints are, or NULL.
+ */
+static Expr *
+relation_key(ScanState *state, Expr *key)
+{
+	Scan	   *scan = (Scan *) state->ps.plan;
+
+	if (IsA(scan, IndexOnlyScan))
+	{
+		Var		   *var = (Var *) pgbloom_join_strip_relabel(key);
+		TargetEntry *entry;
+
+		if (!IsA(var, Var) || (Expr *) var != key)
+			return NULL;
+		entry = get_tle_by_resno(((IndexOnlyScan *) scan)->indextlist,
+								 var->varattno);
+		if (entry == NULL)
+			return NULL;
+		key = entry->expr;
+	}
+	key = copyObject(key);
+	ChangeVarNodes((Node *) key, scan->scanrelid, 1, 0);
+	return key;
+}
+
+/* The call of the probe function with keys in a condition of a scan. */
+static FuncExpr *
+probe_with_keys(Node *qual)
+{
+	if (is_orclause(qual))
+		qual = llast(((BoolExpr *) qual)->args);
+	return (FuncExpr *) qual;
+}
+
+/* A filter of the scan that this condition probes, or NULL. */
+static GateFilter *
+make_gate_filter(ScanState *scan, Node *qual, bool constrained)
+{
+	FuncExpr   *call = probe_with_keys(qual);
+	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
+												  (Node *) call);
+	GateFilter *result;
+	ListCell   *lc;
+
+	if (!OidIsValid(filter->function) || filter->grouped)
+		return NULL;
+	result = palloc0(sizeof(GateFilter));
+	result->filter = filter;
+	result->between = pgbloom_join_find_between(filter, (Node *) call);
+	for_each_from(lc, call->args, 1)
+		result->keys = lappend(result->keys, relation_key(scan, lfirst(lc)));
+	result->number = constrained ? filter->nscans++ : -1;
+	pgbloom_join_want_ranges(filter);
+	return result;
+}
+
+static void
+close_gate(Gate *gate)
+{
+	gate->nreturned = 0;
+	gate->again = false;
+	gate->read_scan = gate->scan->ps.ExecProcNodeReal;
+	ExecSetExecProcNode(&gate->scan->ps, exec_gate);
+}
+
+/* The filter is going to be built again, so decide again. */
+void
+pgbloom_join_close_gates(PgBloomJoinFilter *filter)
+{
+	ListCell   *lc;
+
+	foreach(lc, filter->gates)
+	{
+		Gate	   *gate = lfirst(lc);
+
+		if (gate->scan->ps.ExecProcNodeReal != exec_gate)
+			close_gate(gate);
+	}
+}
+
+/* Restore the real function, in the middle of a call of the gate. */
+static void
+open_gate(Gate *gate)
+{
+	PlanState  *state = &gate->scan->ps;
+
+	state->ExecProcNodeReal = gate->read_scan;
+	if (state->ExecProcNode == exec_gate)
+		state->ExecProcNode = gate->read_scan;
+}
+
+static void
+forget_gate(void *scan)
+{
+	gates_delete(gates, scan);
+}
+
+static void
+remember_gate(Gate *gate)
+{
+	MemoryContext query = gate->scan->ps.state->es_query_cxt;
+	MemoryContextCallback *callback = MemoryContextAlloc(query,
+														 sizeof(*callback));
+	bool		found;
+
+	if (gates == NULL)
+		gates = gates_create(TopMemoryContext, 64, NULL);
+	gates_insert(gates, &gate->scan->ps, &found)->gate = gate;
+	callback->func = forget_gate;
+	callback->arg = &gate->scan->ps;
+	MemoryContextRegisterResetCallback(query, callback);
+}
+
+/* Is this a scan that can be skipped? */
+static bool
+is_table_scan(PlanState *state)
+{
+	switch (nodeTag(state))
+	{
+		case T_SeqScanState:
+		case T_SampleScanState:
+		case T_IndexScanState:
+		case T_IndexOnlyScanState:
+		case T_BitmapHeapScanState:
+		case T_TidScanState:
+		case T_TidRangeScanState:
+			return ((ScanState *) state)->ss_currentRelation != NULL;
+		case T_ForeignScanState:
+			/* Append asks for its rows in another way if it is asynchronous. */
+			return !state->plan->async_capable &&
+				((ScanState *) state)->ss_currentRelation != NULL;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Can the scan be reduced to some blocks?  The blocks of a parallel scan are
+ * handed out by the table's access method.  Their number tells of the values in
+ * all rows, also those that row-level security hides.
+ */
+static bool
+can_limit_blocks(ScanState *scan)
+{
+	return IsA(scan, SeqScanState) && !scan->ps.plan->parallel_aware &&
+		!IsParallelWorker() &&
+		!scan->ps.state->es_plannedstmt->dependsOnRole &&
+		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
+		pgbloom_join_has_brin(scan->ss_currentRelation);
+}
+
+/*
+ * Put a gate before the scan, at the start of an execution, if there is a
+ * filter that may close it.  A condition with a volatile function is evaluated
+ * as often as without filters.
+ */
+void
+pgbloom_join_gate_scan(PlanState *state)
+{
+	ScanState  *scan = (ScanState *) state;
+	Gate	   *gate;
+	ListCell   *lc;
+
+	if (!is_table_scan(state))
+		return;
+	gate = palloc0(sizeof(Gate));
+	gate->scan = scan;
+	gate->constrained = pgbloom_join_has_constraints(scan->ss_currentRelation);
+	gate->has_brin = can_limit_blocks(scan);
+	if (!gate->constrained && !gate->has_brin)
+		return;
+	foreach(lc, state->plan->qual)
+	{
+		GateFilter *filter;
+
+		if (contain_volatile_functions(lfirst(lc)))
+			return;
+		filter = make_gate_filter(scan, lfirst(lc), gate->constrained);
+		if (filter == NULL)
+			continue;
+		gate->filters = lappend(gate->filters, filter);
+		filter->filter->gates = lappend(filter->filter->gates, gate);
+	}
+	if (gate->filters == NIL)
+		return;
+	remember_gate(gate);
+	close_gate(gate);
+}
+
+/*
+ * Decide whether the filter closes the gate; returns false if it is too early.
+ */
+static bool
+decide(Gate *gate, GateFilter *filter)
+{
+	MemoryContext context,
+				caller;
+
+	if (!pgbloom_join_is_complete(filter->filter) ||
+		(filter->between != NULL &&
+		 !pgbloom_join_between_started(filter->between)))
+		return false;
+	if (filter->decided == filter->filter->generation)
+		return true;
+	filter->refuted = false;
+	if (gate->constrained)
+	{
+		context = AllocSetContextCreate(CurrentMemoryContext,
+										"join filter gate",
+										ALLOCSET_DEFAULT_SIZES);
+		caller = MemoryContextSwitchTo(context);
+		filter->refuted =
+			pgbloom_join_constraints_refute(gate->scan->ss_currentRelation,
+											gate->scan->ps.state->es_snapshot,
+											filter->filter, filter->keys);
+		MemoryContextSwitchTo(caller);
+		MemoryContextDelete(context);
+		pgbloom_join_count_scan(filter->filter, filter->number,
+								filter->refuted);
+	}
+	filter->decided = filter->filter->generation;
+	return true;
+}
+
+/*
+ * The blocks that BRIN indexes leave for the keys of a filter; returns false
+ * if there are no such indexes.
+ */
+static bool
+brin_blocks(Gate *gate, GateFilter *filter, BlockNumber *first,
+			BlockNumber *last)
+{
+	bool		found = false;
+	int			i;
+
+	for (i = 0; i < filter->filter->nkeys; i++)
+	{
+		Expr	   *key = list_nth(filter->keys, i);
+		AttrNumber	column = key == NULL ? 0 : pgbloom_join_column(key);
+
+		if (column > 0)
+			found |= pgbloom_join_brin_blocks(gate->scan->ss_currentRelation,
+											  column, filter->filter->ranges[i],
+											  gate->scan->ps.state->es_snapshot,
+											  first, last);
+	}
+	return found;
+}
+
+/*
+ * Let the scan read only the blocks that may have a match.  Returns false if
+ * there are none.
+ *
+ * A row may have been read before the filters were complete.  Then the scan
+ * begins again, and that row must not be returned a second time.
+ */
+static bool
+limit_blocks(Gate *gate)
+{
+	Relation	table = gate->scan->ss_currentRelation;
+	EState	   *estate = gate->scan->ps.state;
+	BlockNumber nblocks = RelationGetNumberOfBlocks(table);
+	BlockNumber first = 0;
+	BlockNumber last = nblocks - 1;
+	ListCell   *lc;
+
+	if (nblocks == 0 || gate->nreturned > 1)
+		return true;
+	foreach(lc, gate->filters)
+	{
+		GateFilter *filter = lfirst(lc);
+
+		if (!brin_blocks(gate, filter, &first, &last))
+			continue;
+		filter->filter->counts->blocks += nblocks;
+		if (first <= last)
+			filter->filter->counts->blocks_read += last - first + 1;
+	}
+	if (first > last)
+		return false;
+	if (first == 0 && last == nblocks - 1)
+		return true;
+	if (gate->scan->ss_currentScanDesc != NULL)
+		table_endscan(gate->scan->ss_currentScanDesc);
+	gate->scan->ss_currentScanDesc =
+		table_beginscan_strat(table, estate->es_snapshot, 0, NULL, true,
+							  false);
+	heap_setscanlimits(gate->scan->ss_currentScanDesc, first,
+					   last - first + 1);
+	gate->again = gate->nreturned == 1 &&
+		ItemPointerGetBlockNumber(&gate->returned) >= first &&
+		ItemPointerGetBlockNumber(&gate->returned) <= last;
+	return true;
+}
+
+/* Read the scan again, without the row that has been returned. */
+static TupleTableSlot *
+read_again(Gate *gate)
+{
+	PlanState  *state = &gate->scan->ps;
+	TupleTableSlot *slot = gate->read_scan(state);
+
+	if (!TupIsNull(slot) &&
+		ItemPointerEquals(&gate->scan->ss_ScanTupleSlot->tts_tid,
+						  &gate->returned))
+	{
+		gate->again = false;
+		open_gate(gate);
+		slot = gate->read_scan(state);
+	}
+	return slot;
+}
+
+/* Let the scan return a row before all of its filters are complete. */
+static TupleTableSlot *
+read_early(Gate *gate)
+{
+	TupleTableSlot *slot = gate->read_scan(&gate->scan->ps);
+
+	if (!TupIsNull(slot))
+	{
+		gate->nreturned++;
+		gate->returned = gate->scan->ss_ScanTupleSlot->tts_tid;
+	}
+	return slot;
+}
+
+/* The scan's ExecProcNode until all of its filters have been asked. */
+static TupleTableSlot *
+exec_gate(PlanState *state)
+{
+	Gate	   *gate = gates_lookup(gates, state)->gate;
+	bool		all = true;
+	ListCell   *lc;
+
+	/* A rescan has cleared the slot: no row of this one has been returned. */
+	if (TTS_EMPTY(gate->scan->ss_ScanTupleSlot))
+	{
+		gate->nreturned = 0;
+		gate->again = false;
+	}
+	if (gate->again)
+		return read_again(gate);
+	foreach(lc, gate->filters)
+	{
+		GateFilter *filter = lfirst(lc);
+
+		if (!decide(gate, filter))
+			all = false;
+		else if (filter->refuted)
+			return NULL;
+	}
+	if (!all)
+		return read_early(gate);
+	if (gate->has_brin && !limit_blocks(gate))
+		return NULL;
+	if (gate->again)
+		return read_again(gate);
+	open_gate(gate);
+	return gate->read_scan(state);
+}

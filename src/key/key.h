@@ -1,0 +1,162 @@
+/*-------------------------------------------------------------------------
+ *
+ * key.h
+ *	  From a datum to its hash: which types can be keys, and how their values
+ *	  are hashed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef PGBLOOM_KEY_H
+#define PGBLOOM_KEY_H
+
+#include "pgbloom.h"
+
+#include "lib/stringinfo.h"
+
+/* Hashes the canonical bytes of a key. */
+typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
+
+/* How to hash the values of an SQL type as keys. */
+typedef struct PgBloomKeyInfo
+{
+	BfKeyType	key_type;
+	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
+	FmgrInfo	extended_hash;	/* of opclass-hashed types */
+	Oid			collation;
+	MemoryContext context;		/* of this struct and what it points to */
+	bool		untyped;		/* a literal or parameter without a type */
+	bool		array_text;		/* keys are elements of the text of an array */
+	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
+	bool		from_text;		/* convert text by the input function */
+	bool		exact;			/* the type is known, not only the key type */
+	Oid			input_type;		/* what text is converted to */
+	FmgrInfo	input;
+	Oid			ioparam;
+} PgBloomKeyInfo;
+
+/* The inline filter that this place in a query probed last. */
+typedef struct PgBloomInlineCache PgBloomInlineCache;
+
+/* Cache of the stored filters that this place in a query probes. */
+typedef struct PgBloomStoredCache PgBloomStoredCache;
+
+/* The index that this place in a query looked into last. */
+typedef struct PgBloomIndexCache PgBloomIndexCache;
+
+/* What fn_extra points to: the cache of one place in a query. */
+typedef struct PgBloomFnCache
+{
+	MemoryContext context;		/* of this struct and what it points to */
+	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
+	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
+	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
+	PgBloomIndexCache *index_cache; /* NULL until an index is probed */
+	bool		warned;			/* a warning has been issued */
+} PgBloomFnCache;
+
+#ifdef __GNUC__
+#pragma GCC visibility push(hidden)
+#endif
+
+static inline PgBloomFnCache *
+pgbloom_make_fn_cache(MemoryContext context)
+{
+	PgBloomFnCache *fn_cache = MemoryContextAllocZero(context,
+													  sizeof(*fn_cache));
+
+	fn_cache->context = context;
+	return fn_cache;
+}
+
+/* The cache of this place in a query. */
+static inline PgBloomFnCache *
+pgbloom_fn_cache(FunctionCallInfo fcinfo)
+{
+	FmgrInfo   *function = fcinfo->flinfo;
+
+	if (function->fn_extra == NULL)
+		function->fn_extra = pgbloom_make_fn_cache(function->fn_mcxt);
+	return function->fn_extra;
+}
+
+/* encoding.c */
+extern char *pgbloom_convert(const char *string, size_t length,
+							 int from, int to);
+extern char *pgbloom_utf8_to_server(const char *utf8);
+
+/* key.c */
+extern PgBloomKeyInfo *pgbloom_lookup_key_info(FunctionCallInfo fcinfo,
+											   int argno);
+extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
+											int argno);
+extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
+							   const BfParams *params, BfKeyType *key_type);
+extern uint64 pgbloom_unpadded_hash(const PgBloomKeyInfo *info, Datum key,
+									const BfParams *params, uint64 hash);
+
+/* How to hash the key in an argument. */
+static inline PgBloomKeyInfo *
+pgbloom_key_info(FunctionCallInfo fcinfo, int argno)
+{
+	PgBloomKeyInfo *info = pgbloom_fn_cache(fcinfo)->key_info;
+
+	return info == NULL ? pgbloom_lookup_key_info(fcinfo, argno) : info;
+}
+
+/* untyped.c */
+extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
+											   const BfKeyType *key_type);
+extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
+extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
+
+/* key_info.c */
+extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
+											 MemoryContext context,
+											 bool noerror);
+extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
+											 const BfKeyType *key_type);
+extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
+extern uint64 pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value,
+								   uint64 seed);
+
+/* The hash of a value whose type is known. */
+static inline uint64
+pgbloom_hash_value(PgBloomKeyInfo *info, Datum value, uint64 seed)
+{
+	if (info->hash != NULL)
+		return info->hash(value, seed);
+	return pgbloom_opclass_hash(info, value, seed);
+}
+
+/* canonical.c */
+extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
+												  BfKeyType *key_type);
+extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
+extern PgBloomHashFunction pgbloom_text_hash(void);
+extern uint64 pgbloom_hash_bpchar(Datum key, uint64 seed);
+extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
+
+/* key_type.c */
+extern bool pgbloom_check_collation(Oid collation, bool noerror);
+extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type,
+								  bool noerror);
+extern bool pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type,
+									 bool noerror);
+
+/* key_type_name.c */
+extern char *pgbloom_key_type_name(const BfKeyType *key_type);
+extern bool pgbloom_set_key_type_name(BfKeyType *key_type, const char *name,
+									  bool noerror);
+extern bool pgbloom_set_opclass_name(BfKeyType *key_type,
+									 const char *type_name,
+									 bool array, bool by_locale,
+									 bool noerror);
+pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
+												  const BfKeyType *other);
+extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#endif							/* PGBLOOM_KEY_H */

@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_array.c
+ *	  Arrays of keys.
+ *
+ * Arrays may have any number of dimensions.  Null elements are skipped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "key/key_array.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+/* Error context callback: a driver may not know that a list is an array. */
+static void
+add_cast_hint(void *arg)
+{
+	(void) arg;
+	if (geterrcode() == ERRCODE_INVALID_TEXT_REPRESENTATION)
+		errhint("Pass an array, with a cast if the driver does not send one, as in $1::text[].");
+}
+
+/*
+ * The array in an argument.  The elements of one without a type are text, each
+ * of them a key without a type.
+ */
+static ArrayType *
+get_array(FunctionCallInfo fcinfo, int argno)
+{
+	char	   *string;
+	ErrorContextCallback callback;
+	ArrayType  *array;
+
+	if (!pgbloom_element_info(fcinfo, argno)->array_text)
+		return PG_GETARG_ARRAYTYPE_P(argno);
+	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
+	callback.callback = add_cast_hint;
+	callback.arg = NULL;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	array = DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,
+													TEXTOID, -1));
+	error_context_stack = callback.previous;
+	return array;
+}
+
+/* Deconstruct an argument that is an array of keys. */
+void
+pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
+					  PgBloomKeyArray *keys)
+{
+	ArrayType  *array = get_array(fcinfo, argno);
+	bool	   *nulls;
+	int			nelements;
+	int			i;
+
+	keys->array = array;
+	keys->type = ARR_ELEMTYPE(array);
+	get_typlenbyvalalign(keys->type, &keys->typlen, &keys->typbyval,
+						 &keys->typalign);
+	deconstruct_array(array, keys->type, keys->typlen, keys->typbyval,
+					  keys->typalign, &keys->values, &nulls, &nelements);
+	keys->nkeys = 0;
+	for (i = 0; i < nelements; i++)
+	{
+		if (!nulls[i])
+			keys->values[keys->nkeys++] = keys->values[i];
+	}
+	pfree(nulls);
+}
+
+/* Hash all keys of an argument for a filter with these parameters. */
+PgBloomHashedKey *
+pgbloom_hash_key_array(FunctionCallInfo fcinfo, int argno,
+					   const PgBloomKeyArray *keys, const BfParams *params)
+{
+	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, argno);
+	PgBloomHashedKey *hashed;
+	int			i;
+
+	hashed = MemoryContextAllocHuge(CurrentMemoryContext,
+									keys->nkeys * sizeof(PgBloomHashedKey));
+	for (i = 0; i < keys->nkeys; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		hashed[i].hash = pgbloom_key_hash(key_info, keys->values[i], params,
+										  NULL);
+		hashed[i].index = i;
+	}
+	return hashed;
+}
+
+static int
+compare_hashed_keys(const PgBloomHashedKey *a, const PgBloomHashedKey *b)
+{
+	if (a->hash != b->hash)
+		return a->hash < b->hash ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/*
+ * Sort by hash; keys with the same hash stay in the order of the array.
+ * Sorting millions of keys takes seconds, so it checks for interrupts.
+ */
+#define ST_SORT pgbloom_sort_hashed_keys
+#define ST_ELEMENT_TYPE PgBloomHashedKey
+#define ST_COMPARE(a, b) compare_hashed_keys(a, b)
+#define ST_SCOPE extern
+#define ST_CHECK_FOR_INTERRUPTS
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/*
+ * Construct a boolean array with the dimensions and nulls of the array of
+ * keys, and one of the results in place of each key.
+ */
+ArrayType *
+pgbloom_make_result_array(const PgBloomKeyArray *keys, const bool *results)
+{
+	ArrayType  *array = keys->array;
+	const uint8 *bitmap = ARR_NULLBITMAP(array);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	Datum	   *values = MemoryContextAllocHuge(CurrentMemoryContext,
+												n * sizeof(Datum));
+	bool	   *nulls = palloc(n);
+	int			next = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		nulls[i] = bitmap != NULL && (bitmap[i / 8] & (1 << (i % 8))) == 0;
+		values[i] = BoolGetDatum(nulls[i] ? false : results[next++]);
+	}
+	return construct_md_array(values, nulls, ARR_NDIM(array), ARR_DIMS(array),
+							  ARR_LBOUND(array), BOOLOID, sizeof(bool), true,
+							  TYPALIGN_CHAR);
+}

@@ -1,0 +1,257 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_type.c
+ *	  Key types that are known by the name of an SQL type: enums, and types
+ *	  that are hashed by the function of their operator class.
+ *
+ * The hashes of an operator class may depend on the byte order of the machine,
+ * on the encoding of the database and, for types like citext, on its locale.
+ * All of these are recorded.  Types whose hashes do not survive a dump are
+ * rejected.
+ *
+ * The name is recorded without the schema.  Two types of one name must not be
+ * confused: a type that has a namesake cannot be a key, nor can a type that
+ * consists of others, such as a composite type, which may change.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "key/key.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
+				 "a database can have an encoding that the format lacks");
+
+/*
+ * Check that a collation is deterministic, so that equal strings have equal
+ * bytes.  This and the following checks raise an error, or return false with
+ * noerror.
+ */
+bool
+pgbloom_check_collation(Oid collation, bool noerror)
+{
+	if (OidIsValid(collation) && get_collation_isdeterministic(collation))
+		return true;
+	if (noerror)
+		return false;
+	if (!OidIsValid(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_COLLATION),
+				 errmsg("could not determine which collation to use for string hashing"),
+				 errhint("Use the COLLATE clause to set the collation explicitly.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("Bloom filters do not support nondeterministic collations"),
+			 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
+					   get_collation_name(collation)),
+			 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	return false;
+}
+
+/* Why a type cannot be the key of a Bloom filter, in an error. */
+static void
+reject_type(Oid key_type, const char *detail, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("type %s cannot be the key of a Bloom filter",
+					format_type_be(key_type)),
+			 detail != NULL ? errdetail_internal("%s", detail) : 0,
+			 errhint("%s", hint)));
+}
+
+/*
+ * The element type of an array type; InvalidOid for any other type, also for
+ * oidvector and int2vector.
+ */
+static Oid
+element_type(Oid type)
+{
+	Oid			element = get_element_type(type);
+
+	return OidIsValid(element) && get_array_type(element) == type ?
+		element : InvalidOid;
+}
+
+/* The name without the schema, so that a type may change its schema. */
+static char *
+type_name(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	name = pstrdup(NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+static Oid
+hash_function(Oid type)
+{
+	return lookup_type_cache(type,
+							 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
+}
+
+/*
+ * A type of the same name in another schema that hashes by another function;
+ * InvalidOid if there is none.
+ */
+static Oid
+find_namesake(Oid type, const char *name)
+{
+	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
+										   CStringGetDatum(name));
+	Oid			function = hash_function(type);
+	Oid			found = InvalidOid;
+	int			i;
+
+	for (i = 0; i < list->n_members && !OidIsValid(found); i++)
+	{
+		HeapTuple	tuple = &list->members[i]->tuple;
+		Form_pg_type other = (Form_pg_type) GETSTRUCT(tuple);
+		Oid			other_function;
+
+		if (other->oid == type || other->typtype != TYPTYPE_BASE)
+			continue;
+		other_function = hash_function(other->oid);
+		if (OidIsValid(other_function) && other_function != function)
+			found = other->oid;
+	}
+	ReleaseSysCacheList(list);
+	return found;
+}
+
+/* Do values of this type hash by object identifiers? */
+static bool
+hashes_by_oid(Oid type)
+{
+	switch (type)
+	{
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGCLASSOID:
+		case REGCOLLATIONOID:
+		case REGTYPEOID:
+		case REGROLEOID:
+		case REGNAMESPACEOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case ACLITEMOID:
+		case ANYENUMOID:
+#ifdef REGDATABASEOID
+		case REGDATABASEOID:
+#endif
+			return true;
+		default:
+			return get_typtype(type) == TYPTYPE_ENUM;
+	}
+}
+
+static bool
+is_user_range(Oid type)
+{
+	char		kind = get_typtype(type);
+
+	return type >= FirstNormalObjectId &&
+		(kind == TYPTYPE_RANGE || kind == TYPTYPE_MULTIRANGE);
+}
+
+/*
+ * Check the type of a key, or of the elements of one: reject types whose
+ * hashes do not survive a dump, and types that a name does not identify.
+ * Raises an error, or returns false with noerror.
+ */
+static bool
+check_opclass_type(Oid key_type, Oid type, bool noerror)
+{
+	const char *detail = NULL;
+	const char *hint = "Cast the key to text.";
+	Oid			namesake = InvalidOid;
+
+	if (hashes_by_oid(type))
+		detail = psprintf("Values of type %s hash by object identifiers, which do not survive dump and restore.",
+						  format_type_be(type));
+	else if (type_is_rowtype(type) || type == RECORDARRAYOID)
+	{
+		detail = "A filter records the name of a type, but not its attributes, which may change.";
+		hint = "Use an array of the columns, as in ARRAY[a, b], or one text of them, as in a || ' ' || b.";
+	}
+	else if (is_user_range(type))
+	{
+		detail = "A filter records the name of a type, but not its subtype.";
+		hint = "Use an array of the bounds, as in ARRAY[lower(key), upper(key)], or cast the key to text.";
+	}
+	else if (pgbloom_type_is(type, PGBLOOM_FILTER))
+		hint = "To combine filters, use bloom_union_agg for a column of them, bloom_union for two.";
+	else
+	{
+		if (type >= FirstNormalObjectId)
+			namesake = find_namesake(type, type_name(type));
+		if (!OidIsValid(namesake))
+			return true;
+		detail = psprintf("Filters record the name of a type without its schema, and there are types %s and %s.",
+						  format_type_be_qualified(type),
+						  format_type_be_qualified(namesake));
+		hint = "Rename one of the types, or cast the key to text.";
+	}
+	if (!noerror)
+		reject_type(key_type, detail, hint);
+	return false;
+}
+
+/* Set the key type of an enum, whose labels are hashed as text. */
+bool
+pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
+{
+	key_type->code = BF_KEY_ENUM;
+	return pgbloom_set_key_type_name(key_type, type_name(type), noerror);
+}
+
+/*
+ * Set the key type of a type that is hashed by its operator class.  A collatable
+ * type that is not PostgreSQL's own may hash by the locale of the database.
+ */
+bool
+pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
+{
+	BfKeyType  *key_type = &info->key_type;
+	Oid			element = element_type(type);
+	Oid			part = type;
+	bool		collatable;
+
+	/* The elements of an array may be of a domain over arrays. */
+	while (OidIsValid(element_type(part)))
+		part = getBaseType(element_type(part));
+	if (!check_opclass_type(type, part, noerror))
+		return false;
+	collatable = type_is_collatable(part);
+	if (collatable && !pgbloom_check_collation(info->collation, noerror))
+		return false;
+
+	key_type->code = BF_KEY_OPCLASS;
+#ifdef WORDS_BIGENDIAN
+	key_type->byte_order = BF_BIG_ENDIAN;
+#else
+	key_type->byte_order = BF_LITTLE_ENDIAN;
+#endif
+	key_type->encoding = (uint8_t) GetDatabaseEncoding();
+	return pgbloom_set_opclass_name(key_type,
+									type_name(OidIsValid(element) ?
+											  getBaseType(element) : type),
+									OidIsValid(element),
+									collatable && part >= FirstNormalObjectId,
+									noerror);
+}

@@ -1,0 +1,123 @@
+/*-------------------------------------------------------------------------
+ *
+ * memory.c
+ *	  PostgreSQL as the environment of the core: memory and interrupts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "pgbloom.h"
+
+#ifndef WIN32
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* Since Linux 6.1; older systems reject it. */
+#if defined(MADV_HUGEPAGE) && !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE	25
+#endif
+
+/* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
+#define MIN_HUGE		((size_t) 4 << 20)
+
+#ifdef MADV_HUGEPAGE
+/* Advise the system on the pages of large memory. */
+static void
+advise_pages(const void *memory, size_t size, int advice)
+{
+	uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
+	uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
+	uintptr_t	end = (uintptr_t) memory + size;
+
+	if (size >= MIN_HUGE)
+		(void) madvise((void *) start, end - start, advice);
+}
+#endif
+
+/*
+ * Ask the system for huge pages.  Probes go to random places of a filter; with
+ * pages of the usual size, most of them miss the TLB.  Nothing depends on
+ * getting huge pages.  Returns memory.
+ */
+void *
+pgbloom_prefer_huge_pages(void *memory, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	if (memory != NULL)
+		advise_pages(memory, size, MADV_HUGEPAGE);
+#else
+	(void) size;
+#endif
+	return memory;
+}
+
+/*
+ * Move memory that is in use into huge pages.  The system does so at once and
+ * in place, in about the time of a copy, or not at all.
+ */
+void
+pgbloom_move_to_huge_pages(const void *memory, size_t size)
+{
+#ifdef MADV_COLLAPSE
+	advise_pages(memory, size, MADV_COLLAPSE);
+#else
+	(void) memory;
+	(void) size;
+#endif
+}
+
+static void *
+env_alloc(void *context, size_t size)
+{
+	void	   *memory;
+
+	memory = MemoryContextAllocExtended((MemoryContext) context, size,
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	return pgbloom_prefer_huge_pages(memory, size);
+}
+
+static void
+env_free(void *context, void *pointer)
+{
+	(void) context;
+	pfree(pointer);
+}
+
+static void
+env_check_interrupts(void *context)
+{
+	(void) context;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Environment that allocates in a memory context. */
+BfEnv
+pgbloom_env(MemoryContext context)
+{
+	BfEnv		env;
+
+	env.alloc = env_alloc;
+	env.free = env_free;
+	env.context = context;
+	env.interrupts.check = env_check_interrupts;
+	env.interrupts.context = NULL;
+	return env;
+}
+
+/* Size with a unit, for messages. */
+char *
+pgbloom_pretty_size(double bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+	int			i = -1;
+
+	do
+	{
+		bytes /= 1024;
+		i++;
+	} while (bytes >= 1024 && i < (int) lengthof(units) - 1);
+	return psprintf(bytes < 10 ? "%.1f %s" : "%.0f %s", bytes, units[i]);
+}
