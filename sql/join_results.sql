@@ -79,6 +79,14 @@ SET join_collapse_limit = 1;
 SELECT probes('SELECT * FROM joined WHERE owner + 0 > 0');
 SELECT probes('SELECT * FROM joined');
 RESET join_collapse_limit;
+-- Below subqueries and common table expressions of the view, too
+CREATE VIEW counted WITH (security_barrier) AS SELECT o FROM one WHERE o <= (SELECT count(*)
+  FROM (papers LEFT JOIN one ON papers.owner = o) JOIN guesses ON papers.tag = guesses.tag WHERE o > 0);
+SELECT probes('SELECT * FROM counted WHERE o + 0 > 0');
+CREATE VIEW listed WITH (security_barrier) AS WITH list AS MATERIALIZED (SELECT papers.*
+  FROM (papers LEFT JOIN one ON papers.owner = o) JOIN guesses ON papers.tag = guesses.tag WHERE o > 0) SELECT * FROM list;
+CREATE FUNCTION seen(int) RETURNS boolean STABLE LANGUAGE plpgsql AS $$BEGIN RETURN true; END$$;
+SELECT probes('SELECT * FROM listed WHERE seen(owner)');
 -- Without a barrier they may.
 CREATE VIEW open AS SELECT owner, tag FROM papers JOIN one ON owner = o OFFSET 0;
 SELECT probes('SELECT count(*) FROM open JOIN guesses USING (tag)');
@@ -133,6 +141,9 @@ SET bloomfilter.join_filter_min_rows = 50;
 SELECT probes('SELECT count(*), sum(ratio) FROM ratios JOIN tens USING (k)');
 SELECT count(*), sum(ratio) FROM ratios JOIN tens USING (k);
 RESET bloomfilter.join_filter_min_rows;
+-- A row that no scan returns
+SELECT count(*), sum(ratio) FROM (SELECT k, 10 / sum(v) AS ratio FROM (SELECT k, v FROM large UNION ALL SELECT 7, 0) AS l GROUP BY k) AS ratios
+  JOIN tens USING (k);
 -- The first row of each key; where most keys have a match, samples would find another one.
 CREATE TABLE most WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(0, 19999) i WHERE i % 20 > 2;
 ANALYZE most;

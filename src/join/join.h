@@ -215,8 +215,7 @@ typedef struct PgBloomJoinNodes
 								 * function */
 	Bitmapset  *volatile_trees; /* or have a node below that does */
 	bool		volatile_subplans;
-	Bitmapset  *subqueries;		/* range table entries of SubqueryScan nodes */
-	bool		removed_barrier;	/* nobody knows which nodes are below it */
+	bool		barrier;		/* there is a view with a security barrier */
 } PgBloomJoinNodes;
 
 extern List *pgbloom_plan_children(Plan *plan);
@@ -244,10 +243,9 @@ typedef struct PgBloomJoinTarget
 	double		most_keys;		/* of more inner rows it is of no use */
 } PgBloomJoinTarget;
 
-extern List *pgbloom_join_targets(PlannedStmt *stmt,
-								  const PgBloomJoinNodes *nodes,
+extern List *pgbloom_join_targets(const PgBloomJoinNodes *nodes,
 								  HashJoin *join, const Oid *families,
-								  bool rescanned, bool barrier);
+								  bool rescanned);
 
 /* worth.c */
 extern double pgbloom_join_matching(HashJoin *join);

@@ -14,7 +14,6 @@
 
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 
 /* The plans that a plan executes, apart from those in its expressions. */
 List *
@@ -143,9 +142,6 @@ examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	nodes->last_node_id = Max(nodes->last_node_id, plan->plan_node_id);
-	if (IsA(plan, SubqueryScan))
-		nodes->subqueries = bms_add_member(nodes->subqueries,
-										   (int) ((Scan *) plan)->scanrelid);
 	if (result)
 		nodes->volatile_nodes = bms_add_member(nodes->volatile_nodes,
 											   plan->plan_node_id);
@@ -157,16 +153,19 @@ examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
 	return result;
 }
 
-/* Is there a security barrier of which the plan has no node? */
+/*
+ * Has the statement a view with a security barrier?  What is below the barrier
+ * is not known, because the plan may have no node for it, and it may be in
+ * subplans.
+ */
 static bool
-has_removed_barrier(PlannedStmt *stmt, Bitmapset *subqueries)
+has_barrier(PlannedStmt *stmt)
 {
-	int			i;
+	ListCell   *lc;
 
-	for (i = 1; i <= list_length(stmt->rtable); i++)
+	foreach(lc, stmt->rtable)
 	{
-		if (rt_fetch(i, stmt->rtable)->security_barrier &&
-			!bms_is_member(i, subqueries))
+		if (((RangeTblEntry *) lfirst(lc))->security_barrier)
 			return true;
 	}
 	return false;
@@ -188,7 +187,7 @@ pgbloom_examine_nodes(PlannedStmt *stmt)
 		if (lfirst(lc) != NULL)
 			nodes->volatile_subplans |= examine_plan(nodes, lfirst(lc));
 	}
-	nodes->removed_barrier = has_removed_barrier(stmt, nodes->subqueries);
+	nodes->barrier = has_barrier(stmt);
 	return nodes;
 }
 

@@ -23,7 +23,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
-#include "parser/parsetree.h"
 #include "pgbloom.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
@@ -47,7 +46,6 @@ typedef struct Surroundings
 {
 	bool		rescanned;		/* may be executed more than once */
 	bool		parallel;		/* below Gather */
-	bool		barrier;		/* below a security barrier */
 	Bitmapset  *gathers;		/* parameters that make Gather start again */
 } Surroundings;
 
@@ -337,9 +335,8 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 		 !bms_is_subset(innerPlan(join)->extParam, above->gathers)) ||
 		(nodes = suitable_nodes(planning)) == NULL)
 		return;
-	targets = pgbloom_join_targets(planning->stmt, nodes, join,
-								   key_families(join), above->rescanned,
-								   above->barrier || nodes->removed_barrier);
+	targets = pgbloom_join_targets(nodes, join, key_families(join),
+								   above->rescanned);
 	foreach(lc, pgbloom_join_worthwhile(planning->stmt, join, targets))
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
@@ -362,8 +359,7 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 
 /* What is above a child of this plan. */
 static Surroundings
-above_child(PlannedStmt *stmt, Plan *plan, Plan *child,
-			const Surroundings *above)
+above_child(Plan *plan, Plan *child, const Surroundings *above)
 {
 	Surroundings result = *above;
 	int			gather = -1;
@@ -378,10 +374,6 @@ above_child(PlannedStmt *stmt, Plan *plan, Plan *child,
 			/* Builders that were added here execute their child once. */
 			result.rescanned |= ((CustomScan *) plan)->methods !=
 				&pgbloom_join_scan_methods;
-			break;
-		case T_SubqueryScan:
-			result.barrier |= rt_fetch(((Scan *) plan)->scanrelid,
-									   stmt->rtable)->security_barrier;
 			break;
 		case T_Gather:
 			result.parallel = true;
@@ -435,8 +427,7 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 		consider_join(planning, (HashJoin *) plan, above);
 	foreach(lc, pgbloom_plan_children(plan))
 	{
-		Surroundings child_above = above_child(planning->stmt, plan,
-											   lfirst(lc), above);
+		Surroundings child_above = above_child(plan, lfirst(lc), above);
 
 		visit(planning, lfirst(lc), &child_above);
 	}

@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 /* Keys of the join, as expressions over the output of one node. */
@@ -34,12 +33,10 @@ typedef struct Keys
 
 typedef struct Search
 {
-	PlannedStmt *stmt;
 	const PgBloomJoinNodes *nodes;
 	HashJoin   *join;
 	const Oid  *families;
 	bool		rescanned;		/* the join may be executed more than once */
-	bool		barrier;		/* the join may be below a security barrier */
 	List	   *targets;
 } Search;
 
@@ -94,8 +91,8 @@ may_fail(Expr *key, Plan *scan)
  * where a node above may have stopped with the first one, such as a join whose
  * other side is empty.
  *
- * Below a security barrier, the join itself must see the rows: what is counted
- * and evaluated must not be of rows that a node in between hides.
+ * Where there is a security barrier, the join itself must see the rows: what
+ * is counted and evaluated must not be of rows that a node in between hides.
  */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
@@ -105,7 +102,7 @@ add_target(Search *search, Plan *scan, Keys *keys)
 
 	if (contain_volatile_functions((Node *) scan->targetlist) ||
 		(keys->reduced &&
-		 (search->barrier || pgbloom_has_volatile(search->nodes, scan))))
+		 (search->nodes->barrier || pgbloom_has_volatile(search->nodes, scan))))
 		return false;
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
@@ -327,14 +324,15 @@ descend_join(Search *search, Join *join, Keys keys)
 /*
  * Of several children below a grouping, all or none must be filtered, by the
  * same keys.  Whether a filter is worth its costs is asked later, so targets
- * are marked: those of the outermost of such nodes come together.
+ * are marked: those of the outermost of such nodes come together.  A Result
+ * without a child returns a row that no filter drops.
  */
 static bool
 descend_children(Search *search, List *children, Keys keys)
 {
 	int			before = list_length(search->targets);
 	bool		found = false;
-	bool		all = true;
+	bool		all = children != NIL;
 	ListCell   *lc;
 
 	foreach(lc, children)
@@ -416,17 +414,6 @@ own_cost(Plan *plan)
 }
 
 /*
- * Is the subquery a security barrier?  Rows below it may be hidden from the
- * user, and must not be counted or shown to functions.
- */
-static bool
-is_barrier(Search *search, SubqueryScan *scan)
-{
-	return rt_fetch(scan->scan.scanrelid,
-					search->stmt->rtable)->security_barrier;
-}
-
-/*
  * Find targets in a plan.  The keys are in terms of the plan's output, to
  * which Vars of this varno refer.  Returns whether there are any.
  */
@@ -463,7 +450,6 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 				below.above += own_cost(plan);
 				below.reduced |= plan->qual != NIL;
 				return (!pgbloom_is_volatile(search->nodes, plan) &&
-						!is_barrier(search, scan) &&
 						descend(search, scan->subplan, below,
 								(int) scan->scan.scanrelid)) ||
 					add_target(search, plan, &keys);
@@ -481,11 +467,10 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
  * InvalidOid for a key that is not to be used.
  */
 List *
-pgbloom_join_targets(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
-					 HashJoin *join, const Oid *families, bool rescanned,
-					 bool barrier)
+pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
+					 const Oid *families, bool rescanned)
 {
-	Search		search = {stmt, nodes, join, families, rescanned, barrier, NIL};
+	Search		search = {nodes, join, families, rescanned, NIL};
 	Keys		keys = {0};
 	int			i;
 
