@@ -83,6 +83,16 @@
 	generate_join_implied_equalities(root, both, (outer)->relids, inner)
 #endif
 
+/*
+ * From 19 on, a joined relation may have a second one, of rows that are grouped
+ * early.  Without it, they are grouped above.
+ */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_FORGET_GROUPED(joinrel) ((joinrel)->grouped_rel = NULL)
+#else
+#define PGBLOOM_FORGET_GROUPED(joinrel) ((void) (joinrel))
+#endif
+
 /* 18 changed how indexes return bitmaps, and how these are read. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, nkeys) \

@@ -41,6 +41,7 @@ typedef struct Side
 	Node	   *expr;
 	Oid			type;
 	Oid			less;			/* operator of the type */
+	bool		has_mcv;		/* most common values */
 	bool		has_range;
 	Datum		smallest;
 	Datum		largest;
@@ -84,17 +85,15 @@ extend_range(Side *side, const AttStatsSlot *slot, bool sorted)
 	}
 }
 
-/* Read the range; returns whether there are most common values. */
-static bool
+static void
 read_range(Side *side, Oid collation)
 {
 	HeapTuple	statistics = side->var.statsTuple;
-	bool		has_mcv;
 	AttStatsSlot slot;
 
-	has_mcv = get_attstatsslot(&slot, statistics, STATISTIC_KIND_MCV,
-							   InvalidOid, ATTSTATSSLOT_VALUES);
-	if (has_mcv)
+	side->has_mcv = get_attstatsslot(&slot, statistics, STATISTIC_KIND_MCV,
+									 InvalidOid, ATTSTATSSLOT_VALUES);
+	if (side->has_mcv)
 	{
 		if (slot.stacoll == collation)
 			extend_range(side, &slot, false);
@@ -107,7 +106,6 @@ read_range(Side *side, Oid collation)
 			extend_range(side, &slot, true);
 		free_attstatsslot(&slot);
 	}
-	return has_mcv;
 }
 
 /*
@@ -177,17 +175,18 @@ share_of_rows(const Side *side)
 			   Max(side->var.rel->rows, 1));
 }
 
-/* How many times as many rows as PostgreSQL estimates has the equality? */
-static double
-correction(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
+/*
+ * Find which share of the rows of each side is in the range of the other one.
+ * Returns false if it is not known.
+ */
+static bool
+find_shares(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
 {
 	Oid			left_type;
 	Oid			right_type;
 	Oid			collation = op->inputcollid;
 	bool		has_left;
 	bool		has_right;
-	bool		left_mcv;
-	bool		right_mcv;
 
 	op_input_types(op->opno, &left_type, &right_type);
 
@@ -196,18 +195,57 @@ correction(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
 	has_right = examine_side(root, right, lsecond(op->args), right_type,
 							 family);
 	if (!has_left || !has_right)
-		return 1;
-	left_mcv = read_range(left, collation);
-	right_mcv = read_range(right, collation);
+		return false;
+	read_range(left, collation);
+	read_range(right, collation);
+	return left->has_range && right->has_range &&
+		share_in_range(root, left, right, family, collation) &&
+		share_in_range(root, right, left, family, collation);
+}
 
-	/* If both have most common values, PostgreSQL compares these. */
-	if ((left_mcv && right_mcv) || !left->has_range || !right->has_range ||
-		!share_in_range(root, left, right, family, collation) ||
-		!share_in_range(root, right, left, family, collation))
+/*
+ * How many times as many rows as PostgreSQL estimates has the equality?  If
+ * both sides have most common values, PostgreSQL compares these.
+ */
+static double
+correction(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
+{
+	if (!find_shares(root, op, family, left, right) ||
+		(left->has_mcv && right->has_mcv))
 		return 1;
 	return Max(left->ndistinct, right->ndistinct) /
 		Max(left->ndistinct * left->share, right->ndistinct * right->share) *
 		share_of_rows(left) * share_of_rows(right);
+}
+
+static bool
+is_column_equality(RestrictInfo *rinfo)
+{
+	return rinfo->is_pushed_down && rinfo->mergeopfamilies != NIL &&
+		is_opclause(rinfo->clause) &&
+		get_oprjoin(((OpExpr *) rinfo->clause)->opno) == F_EQJOINSEL;
+}
+
+/*
+ * Which share of the rows of one side is in the range of the other one, as far
+ * as the statistics tell?
+ */
+double
+pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
+							RelOptInfo *rel)
+{
+	Side		left = {0};
+	Side		right = {0};
+	double		share = 1;
+
+	if (!is_column_equality(rinfo))
+		return 1;
+	if (find_shares(root, (OpExpr *) rinfo->clause,
+					linitial_oid(rinfo->mergeopfamilies), &left, &right))
+		share = left.var.rel == rel ? left.share : right.share;
+	ReleaseVariableStats(left.var);
+	ReleaseVariableStats(right.var);
+	return share;
 }
 
 /* Correct the selectivity of a clause of two relations. */
@@ -215,18 +253,16 @@ static void
 correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 			   RelOptInfo *b)
 {
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	SpecialJoinInfo *join;
 	Side		left = {0};
 	Side		right = {0};
 	double		factor;
 
 	/* The clauses of outer joins have a selectivity of their own. */
-	if (!rinfo->is_pushed_down || rinfo->mergeopfamilies == NIL ||
-		!is_opclause(op) || get_oprjoin(op->opno) != F_EQJOINSEL)
+	if (!is_column_equality(rinfo))
 		return;
-	factor = correction(root, op, linitial_oid(rinfo->mergeopfamilies), &left,
-						&right);
+	factor = correction(root, (OpExpr *) rinfo->clause,
+						linitial_oid(rinfo->mergeopfamilies), &left, &right);
 	ReleaseVariableStats(left.var);
 	ReleaseVariableStats(right.var);
 	if (factor <= LEAST_FACTOR)
@@ -243,11 +279,11 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 }
 
 /*
- * Correct the clauses of two relations.  PostgreSQL may keep a clause for each
- * order of the sides of an implied equality.
+ * The clauses of two relations.  PostgreSQL may keep a clause for each order of
+ * the sides of an implied equality.
  */
-static void
-correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
+List *
+pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	Relids		both = bms_union(a->relids, b->relids);
 	List	   *clauses = NIL;
@@ -267,7 +303,15 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 										 PGBLOOM_IMPLIED_EQUALITIES(root, both,
 																	b, a));
 	}
-	foreach(lc, clauses)
+	return clauses;
+}
+
+static void
+correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
+{
+	ListCell   *lc;
+
+	foreach(lc, pgbloom_join_clauses(root, a, b))
 		correct_clause(root, lfirst(lc), a, b);
 }
 
@@ -314,6 +358,11 @@ search_joins(PlannerInfo *root, int levels, List *relations)
 		correct_pairs(root, relations);
 	if (previous_search != NULL)
 		return previous_search(root, levels, relations);
+	if (pgbloom_join_planning)
+		relations = pgbloom_join_assume(root, relations);
+	levels = list_length(relations);
+	if (levels == 1)
+		return linitial(relations);
 	if (enable_geqo && levels >= geqo_threshold)
 		return geqo(root, levels, relations);
 	return standard_join_search(root, levels, relations);

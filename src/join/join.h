@@ -4,7 +4,7 @@
  *	  What the files of join filters share.
  *
  * README.md in this folder describes join filters.  Code of planning:
- * planner.c, estimate.c, target.c, expression.c, nodes.c, worth.c.  Code of
+ * planner.c, estimate.c, assume.c, target.c, expression.c, nodes.c, worth.c.  Code of
  * execution: builder_node.c, filter.c, shared.c, keys.c, probe_function.c, direct.c, between.c, page.c,
  * range.c, skip.c, constraints.c, brin.c, explain.c.
  *
@@ -20,7 +20,9 @@
 #include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/planner.h"
 #include "port/atomics.h"
 
 #include "compat.h"
@@ -198,6 +200,7 @@ extern PGDLLEXPORT Datum bloom_join_probe(PG_FUNCTION_ARGS);
 extern int	pgbloom_join_filters;
 extern int	pgbloom_join_filter_min_rows;
 extern bool pgbloom_join_planning;
+extern double pgbloom_join_planning_cost;
 extern void pgbloom_join_init(void);
 extern Size pgbloom_join_filter_limit(void);
 
@@ -205,7 +208,20 @@ extern Size pgbloom_join_filter_limit(void);
 extern void pgbloom_join_install_planner(void);
 
 /* estimate.c */
+extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
+								  RelOptInfo *b);
+extern double pgbloom_join_share_in_range(PlannerInfo *root,
+										  RestrictInfo *rinfo,
+										  RelOptInfo *rel);
 extern void pgbloom_join_install_search(void);
+
+/* assume.c */
+extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
+extern void pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join,
+									 Scan *scan);
+extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
+											   PGBLOOM_PLANNER_PARAMETERS);
+extern void pgbloom_join_install_pathlist(void);
 
 /* nodes.c */
 typedef struct PgBloomJoinNodes

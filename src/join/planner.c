@@ -348,6 +348,7 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 		add_consumer(planning, join,
 					 find_filter(planning, &filters, target->key_numbers),
 					 target);
+		pgbloom_join_note_filter(planning->stmt, join, (Scan *) target->scan);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
@@ -496,7 +497,7 @@ add_filters(PlannedStmt *stmt)
 }
 
 static PlannedStmt *
-plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
+plan_once(PGBLOOM_PLANNER_PARAMETERS)
 {
 	PlannedStmt *stmt;
 
@@ -505,6 +506,12 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF && is_suitable(stmt))
 		add_filters(stmt);
 	return stmt;
+}
+
+static PlannedStmt *
+plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
+{
+	return pgbloom_join_plan_assuming(plan_once, PGBLOOM_PLANNER_ARGUMENTS);
 }
 
 void

@@ -17,6 +17,7 @@
 int			pgbloom_join_filters = PGBLOOM_JOIN_OFF;
 int			pgbloom_join_filter_min_rows = 10000;
 bool		pgbloom_join_planning = false;
+double		pgbloom_join_planning_cost = 10000;
 static int	max_memory = -1;
 
 static const struct config_enum_entry join_filters_options[] = {
@@ -62,13 +63,19 @@ pgbloom_join_init(void)
 							PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("bloomfilter.join_planning",
-							 "Corrects estimates of joins of columns with different ranges of values.",
+							 "Corrects estimates of joins, and plans for what join filters leave unread.",
 							 NULL,
 							 &pgbloom_join_planning, false,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("bloomfilter.join_planning_cost",
+							 "The least cost of a plan for which another one is tried that counts on filters.",
+							 NULL,
+							 &pgbloom_join_planning_cost, 10000, 0, 1e10,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
 	pgbloom_join_install_planner();
 	pgbloom_join_install_search();
+	pgbloom_join_install_pathlist();
 	pgbloom_join_install_executor();
 }
