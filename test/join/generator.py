@@ -2,7 +2,7 @@
 choose freely, such as the order of rows or the look of equal values, is ordered or made equal at the top."""
 from dataclasses import dataclass
 
-from random_schema import SHOWN, VIEWS
+from random_schema import SHOWN, SKIPPING, VIEWS
 
 # SQL of a value of each class, made from a small integer.
 LITERALS = {
@@ -19,13 +19,17 @@ ORDERED = {"int", "float", "numeric", "text", "ctext", "bpchar", "date", "timest
 KEYS = {"int": ("{} + 1", "abs({})", "{} % 7", "COALESCE({}, 0)", "in_setting({})"), "numeric": ("{} * 2",),
         "text": ("lower({})", "{} || 'x'", "substr({}, 2)"), "date": ("{} + 1",), "citext": ("{} || 'x'",),
         "float": ("{} * 2",), "array": ("{} || 1",)}
-TABLE_WEIGHTS = {"none": 1, "one": 2, "ten": 5, "thousand": 6, "many": 3}
+# Tables whose scans may be skipped or limited.
+SKIPPED = {*SKIPPING, "heirs", "ordered", "patchy"}
+TEXTS = {"text", "ctext", "citext"}
+TABLE_WEIGHTS = {"none": 1, "one": 2, "ten": 5, "thousand": 6, "many": 3, "ordered": 5, "middle": 4}
 
 
 @dataclass(frozen=True)
 class Column:
     sql: str
     kind: str
+    skipping: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,10 @@ class Relation:
 
 
 class Generator:
-    def __init__(self, random, available, tables):
+    def __init__(self, random, available, tables, steady=False):
+        """If steady, there are no errors and no calls that depend on the order of joins."""
         self.random = random
+        self.steady = steady
         self.available = available
         self.tables = tables
         self.kinds = sorted({column[0] for column in available.values()})
@@ -55,19 +61,29 @@ class Generator:
 
     # --- relations ----------------------------------------------------------------------------------------------
 
-    def table(self):
-        weights = [TABLE_WEIGHTS.get(table, 2) for table in self.tables]
-        table = self.random.choices(self.tables, weights)[0]
+    def table(self, among=None):
+        tables = [table for table in self.tables if among is None or table in among]
+        table = self.random.choices(tables, [TABLE_WEIGHTS.get(table, 2) for table in tables])[0]
         alias = self.name("t")
         sample = ""
         if "." not in table and table not in VIEWS and self.chance(0.02):
             sample = " TABLESAMPLE BERNOULLI (50) REPEATABLE (3)"
-        columns = [Column(f"{alias}.{column}", kind) for column, (kind, _, _) in self.available.items()]
+        columns = [Column(f"{alias}.{column}", kind, column in SKIPPING.get(table, ()))
+                   for column, (kind, _, _) in self.available.items()]
         return Relation(f"{table} AS {alias}{sample}", columns)
+
+    def few_rows(self):
+        """Rows of a table that have neighbouring values of a column."""
+        table, alias = self.table(), self.name("n")
+        column = self.random.choice([c.sql for c in table.columns if c.kind == "int"])
+        least = self.random.choice((0, 1, 2, 5, 40, 100, 240, 245, 299, 500, 999))
+        most = least + self.random.choice((0, 1, 3, 50))
+        return Relation(f"(SELECT * FROM {table.sql} WHERE {column} BETWEEN {least} AND {most}) AS {alias}", [
+                        Column(f"{alias}.{c.sql.split('.')[1]}", c.kind) for c in table.columns])
 
     def values(self):
         alias = self.name("v")
-        number = "same({})" if self.chance(0.3) else "{}"
+        number = "same({})" if self.chance(0.3) and not self.steady else "{}"
         rows = ", ".join(f"({number.format(n)}, 'k{n}')" for n in self.random.sample(range(30), self.random.randint(1, 8)))
         return Relation(f"(VALUES {rows}) AS {alias} (i, x)", [Column(f"{alias}.i", "int"), Column(f"{alias}.x", "text")])
 
@@ -80,7 +96,7 @@ class Generator:
 
     def subquery(self, depth, outer):
         select, kinds = self.select(depth, outer)
-        if self.chance(0.06):
+        if self.chance(0.06) and not self.steady:
             select = f"SELECT {self.name('q')}.*, same(1) FROM ({select}) AS q{self.names} OFFSET 0"
         alias = self.name("s")
         names = [f"c{n}" for n in range(len(kinds))]
@@ -144,9 +160,14 @@ class Generator:
     def key(self, column):
         if self.chance(0.1) and column.kind in KEYS:
             return "(" + self.random.choice(KEYS[column.kind]).format(column.sql) + ")"
-        if column.kind == "int" and self.chance(0.015):
+        if column.kind == "int" and self.chance(0.015) and not self.steady:
             return self.random.choice(("(1000 / {})", "fussy({})")).format(column.sql)
         return column.sql
+
+    def pick(self, columns, kinds):
+        """A column of these classes, preferably one by which a scan may be skipped."""
+        columns = [c for c in columns if c.kind in kinds]
+        return self.random.choice([c for c in columns if c.skipping and self.chance(0.7)] or columns)
 
     def equalities(self, left, right, only_equal=False):
         common = sorted({c.kind for c in left} & {c.kind for c in right})
@@ -154,10 +175,15 @@ class Generator:
             return None
         conditions = []
         for _ in range(self.random.choice((1, 1, 1, 1, 2, 2, 3))):
-            kind = self.random.choice(common + ["int"] * 3 * ("int" in common))
-            sides = [self.random.choice([c for c in columns if c.kind == kind]) for columns in (left, right)]
+            kinds = [c.kind for c in left if c.skipping and c.kind in common and self.chance(0.5)]
+            kind = self.random.choice(kinds or common + ["int"] * 3 * ("int" in common))
+            sides = [self.pick(columns, {kind}) for columns in (left, right)]
             keys = [self.key(side) for side in sides]
             self.random.shuffle(keys)
+            if kind in TEXTS and self.chance(0.2):
+                sides = [self.pick(columns, TEXTS) for columns in (left, right)]
+                keys = [side.sql for side in sides]
+                keys[1] += " COLLATE " + self.random.choice(('"C"', "ci") if "citext" in self.kinds else ('"C"',))
             if kind == "text" and self.chance(0.05):
                 keys = [f"({key} = {value})" for key, value in zip(keys, ("current_setting('app.tenant')", "'k1'"))]
             conditions.append(f"{keys[0]} = {keys[1]}")
@@ -167,7 +193,10 @@ class Generator:
 
     def join(self, depth, outer, right=None):
         kind = self.random.choice(("JOIN",) * 6 + ("LEFT JOIN",) * 3 + ("RIGHT JOIN", "RIGHT JOIN", "FULL JOIN"))
-        left = self.relation(depth - 1, outer)
+        if right is None and self.chance(0.25):
+            left, right = self.table(SKIPPED), self.few_rows()
+        else:
+            left = self.relation(depth - 1, outer)
         if right is None:
             visible = left.columns if kind in ("JOIN", "LEFT JOIN") and self.chance(0.2) else []
             right = self.relation(depth - 1, visible)
@@ -194,7 +223,7 @@ class Generator:
             return f"{column.sql} IS {self.random.choice(('NOT ', 'NOT ', ''))}NULL"
         if choice < 0.85 and column.kind == "int":
             return f"{column.sql} % {self.random.randint(2, 5)} <> 0"
-        if choice < 0.87 and column.kind == "int":
+        if choice < 0.87 and column.kind == "int" and not self.steady:
             return f"same({column.sql}) <> 3"
         if choice < 0.88 and column.kind == "int":
             return f"found({column.sql}) <> 3"
@@ -283,7 +312,7 @@ class Generator:
     def select_groups(self, tail, columns):
         keys = self.some(columns, 1, 3)
         results = [(key.sql, key.kind) for key in keys] + self.aggregates(columns)
-        if self.chance(0.05):
+        if self.chance(0.05) and not self.steady:
             results.append(("100 / (count(*) - 1)", "int"))
         names = [key.sql for key in keys]
         group = ", ".join(names)
@@ -324,7 +353,8 @@ class Generator:
         kind = self.available[key][0]
         other = self.random.choice([name for name, column in sorted(self.available.items()) if column[0] == kind])
         condition = f"a.{key} = b.{other}" + self.random.choice(("", "", f" AND b.i8 <> {self.random.randint(0, 20)}"))
-        return (f"SELECT a.{key} FROM {self.random.choice(('one', 'ten', 'ten', 'thousand', 'parted'))} AS a WHERE EXISTS "
+        table = self.random.choice(("one", "ten", "ten", "thousand", *sorted(SKIPPED - {"spread"})))
+        return (f"SELECT a.{key} FROM {table} AS a WHERE EXISTS "
                 f"(SELECT 1 FROM {self.random.choice(('of_tenant', 'rented'))} AS b WHERE {condition})", [kind])
 
     def select_tenants(self, depth):
@@ -342,7 +372,7 @@ class Generator:
     def query(self):
         """A whole query, which shows equal values alike; and its number of columns."""
         self.names, self.with_list = 0, []
-        form = self.select_tenants if self.chance(0.12) else lambda depth: self.select(depth, [])
+        form = self.select_tenants if self.chance(0.12) and not self.steady else lambda depth: self.select(depth, [])
         select, kinds = form(self.random.choice((1, 1, 2, 2, 2, 3)))
         names = [f"c{n}" for n in range(len(kinds))]
         shown = ", ".join(SHOWN.get(kind, "{}").format(name) for name, kind in zip(names, kinds))

@@ -5,14 +5,15 @@
 
 Connects as libpq does (PGHOST, PGDATABASE and so on, as a superuser), to a database of its own whose schema public it
 replaces. Each query, which is made from the seed and its number alone, runs with bloomfilter.join_filters = off and
-"force" under the same settings, which are random, too. Some run as prepared statements, by cursors, or as INSERT, UPDATE,
-or DELETE. Rows are compared as sets, or in their order if that is total, errors by their SQLSTATE, and so is the number of
+"force" under the same settings, which are random, too. Each third has bloomfilter.join_planning, which may choose another
+plan, so it has neither errors nor volatile functions. Some run as prepared statements, by cursors, or as INSERT, UPDATE, or
+DELETE. Rows are compared as sets, or in their order if that is total, errors by their SQLSTATE, and so is the number of
 calls of a volatile function. With a filter a query may succeed that fails without, as a filter may remove the row for which
 an expression fails; the reverse is an error.
 
 On a difference it prints a script that shows it, with as few settings as possible, and stops, unless --keep-going is
-given. --only=N runs query N alone, --schema only makes the tables. The run fails, too, if too few plans had filters or if
-these removed too few rows. --log=FILE appends each query before it runs.
+given. --only=N runs query N alone, --schema only makes the tables. The run fails, too, if too few plans had filters, if
+these removed too few rows, or if they skipped no scan and no blocks. --log=FILE appends each query before it runs.
 """
 import argparse
 import math
@@ -40,8 +41,8 @@ ANALYZE_ONE_IN = 5
 
 # Setting, probability, values.
 SETTINGS = (
-    ("enable_nestloop", 0.4, ("off",)),
-    ("enable_mergejoin", 0.6, ("off",)),
+    ("enable_nestloop", 0.6, ("off",)),
+    ("enable_mergejoin", 0.7, ("off",)),
     ("enable_hashjoin", 0.03, ("off",)),
     ("enable_hashagg", 0.2, ("off",)),
     ("enable_sort", 0.1, ("off",)),
@@ -62,11 +63,15 @@ SETTINGS = (
     ("plan_cache_mode", 0.5, ("force_generic_plan", "force_custom_plan")),
     ("cursor_tuple_fraction", 0.3, ("0.001", "1")),
     ("jit_above_cost", 0.002, ("0",)),
+    ("constraint_exclusion", 0.2, ("on", "off")),
+    ("enable_partition_pruning", 0.2, ("off",)),
+    ("enable_parallel_append", 0.2, ("off",)),
     ("role", 0.15, ("join_tester",)),
     ("bloomfilter.join_filter_memory", 0.2, ("0", "8", "64")),
 )
 PARALLEL = (("min_parallel_table_scan_size", "0"), ("min_parallel_index_scan_size", "0"), ("parallel_setup_cost", "0"),
             ("parallel_tuple_cost", "0"), ("max_parallel_workers_per_gather", "2"))
+PLANNED = ("bloomfilter.join_planning", "on")
 ALWAYS = (("statement_timeout", "'2s'"), ("bloomfilter.join_filter_min_rows", "0"), ("max_parallel_workers_per_gather", "0"),
           ("jit_above_cost", "-1"), ("jit_inline_above_cost", "-1"), ("jit_optimize_above_cost", "-1"),
           ("synchronize_seqscans", "off"), ("app.tenant", "0"))
@@ -135,8 +140,11 @@ def changing_statements(rng, sql):
 
 def make_query(seed, number, available, tables, debug_parallel):
     rng = random.Random(f"{seed}/{number}")
-    sql, columns = Generator(rng, available, tables).query()
+    planned = number % 3 == 0
+    sql, columns = Generator(rng, available, tables, steady=planned).query()
     settings = choose_settings(rng, debug_parallel)
+    if planned:
+        settings.append(PLANNED)
     order = f" ORDER BY {', '.join(str(n + 1) for n in range(columns))}"
     ordered = rng.random() < 0.2
     if ordered:
@@ -174,12 +182,14 @@ class Runner:
         self.available, self.tables = random_schema.create(self.connection)
         self.connection.run("LOAD 'bloomfilter'")
         self.run_count = self.filtered = self.filters = self.checked = self.removed = 0
+        self.skipped = self.skipping = self.limited = 0
         self.rejected = self.errors = self.avoided = self.unstable = self.timeouts = self.different = 0
 
     def results(self, query, mode, settings=None):
         """What each statement returns, up to the first error; None if a statement took too long."""
         settings = query.settings if settings is None else settings
         self.connection.run("ROLLBACK; SELECT setval('calls', 1, false)")
+        settings = [pair for pair in settings if pair != PLANNED or mode != "off"]
         self.connection.run(set_statement([*settings, ("bloomfilter.join_filters", mode)]))
         results = []
         for statement in (*query.statements, "SELECT last_value, is_called FROM calls"):
@@ -224,6 +234,12 @@ class Runner:
             if found:
                 self.checked += int(found[1])
                 self.removed += int(found[2])
+            found = re.search(r"(Scans Skipped|Blocks Read): (\d+) of (\d+)", row[0].decode())
+            if found and found[1] == "Scans Skipped":
+                self.skipped += int(found[2])
+                self.skipping += int(found[2]) > 0
+            elif found:
+                self.limited += int(found[2]) < int(found[3])
 
     def run_query(self, number):
         query = make_query(self.args.seed, number, self.available, self.tables, self.debug_parallel)
@@ -276,11 +292,13 @@ class Runner:
 
     def report(self, seconds):
         print(f"{self.run_count} queries in {seconds:.0f} s; {self.filtered} with filters, {self.filters} in all, which "
-              f"removed {self.removed} of {self.checked} rows in one query of {ANALYZE_ONE_IN}; {self.errors} ended in an "
+              f"removed {self.removed} of {self.checked} rows in one query of {ANALYZE_ONE_IN}, where {self.skipping} "
+              f"filters skipped {self.skipped} scans and {self.limited} left out blocks; {self.errors} ended in an "
               f"error, of which filters avoided {self.avoided}; left out: {self.rejected} that are long or invalid, "
               f"{self.timeouts} too slow; {self.unstable} unstable, {self.different} different")
         acted = self.args.only is not None or (self.filtered >= LEAST_FILTERED * self.run_count and
-                                               self.removed > LEAST_REMOVED * self.checked > 0)
+                                               self.removed > LEAST_REMOVED * self.checked > 0 and
+                                               self.skipping > 0 and self.limited > 0)
         if not acted:
             print("filters acted too seldom")
         return acted and self.different == 0 and self.unstable <= max(1, MOST_UNSTABLE * self.run_count)
