@@ -85,6 +85,8 @@ SELECT * FROM report('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN
 	(SELECT day FROM facts JOIN days USING (day) WHERE month IN (3, 4)) f ON extract(month FROM day) > x');
 RESET enable_material;
 SET enable_nestloop = off;
+-- in a subplan that several expressions have
+SELECT * FROM report('SELECT amount FROM facts f WHERE day NOT IN (SELECT day FROM facts JOIN days USING (day) WHERE month = 3)');
 
 -- Lists with NULL and a default partition; several levels; several columns
 CREATE TABLE places (place text, area int);

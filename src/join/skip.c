@@ -245,7 +245,8 @@ pgbloom_join_gate_scan(PlanState *state)
 	Gate	   *gate;
 	ListCell   *lc;
 
-	if (!is_table_scan(state))
+	/* A subplan is met in each expression that has it. */
+	if (!is_table_scan(state) || state->ExecProcNodeReal == exec_gate)
 		return;
 	gate = palloc0(sizeof(Gate));
 	gate->scan = scan;
