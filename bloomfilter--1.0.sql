@@ -606,25 +606,25 @@ COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigi
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_key_transfn'
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) IS
 	'transition function of bloom_agg';
@@ -666,13 +666,13 @@ COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS
 	'final function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_hash_combinefn(bloom, bloom) RETURNS bloom
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_agg_combinefn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_agg_hash_combinefn(bloom, bloom) IS
 	'combine function of bloom_agg_hash and of bloom_agg over bloom_key';
 
 CREATE FUNCTION bloom_agg_hash_finalfn(bloom) RETURNS bloom
-	AS 'MODULE_PATHNAME'
+	AS 'MODULE_PATHNAME', 'bloom_agg_finalfn'
 	LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_agg_hash_finalfn(bloom) IS
 	'final function of bloom_agg_hash and of bloom_agg over bloom_key';

@@ -121,13 +121,6 @@ get_expanded(Datum filter)
 		(PgBloomExpanded *) header : NULL;
 }
 
-static bool
-is_writable(Datum filter)
-{
-	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)) &&
-		get_expanded(filter) != NULL;
-}
-
 /* The builder of an expanded filter; NULL for any other value. */
 BfBuilder *
 pgbloom_expanded(Datum filter)
@@ -163,7 +156,12 @@ pgbloom_make_state(MemoryContext aggregate, const BfParams *params)
 PgBloomBatch *
 pgbloom_expanded_batch(Datum filter)
 {
-	return is_writable(filter) ? &get_expanded(filter)->batch : NULL;
+	PgBloomExpanded *expanded;
+
+	if (!VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)))
+		return NULL;
+	expanded = get_expanded(filter);
+	return expanded == NULL ? NULL : &expanded->batch;
 }
 
 /*
@@ -180,7 +178,7 @@ pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
 	Node	   *call = fcinfo->flinfo->fn_expr;
 	Node	   *argument;
 
-	if (is_writable(filter))
+	if (pgbloom_expanded_batch(filter) != NULL)
 		return true;
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)
@@ -199,7 +197,7 @@ pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
 Datum
 pgbloom_writable(Datum filter)
 {
-	if (is_writable(filter))
+	if (pgbloom_expanded_batch(filter) != NULL)
 		return filter;
 	return EOHPGetRWDatum(&expand_copy(filter)->header);
 }

@@ -1,29 +1,51 @@
 /*-------------------------------------------------------------------------
  *
  * agg.c
- *	  Aggregates over keys: bloom_agg and bloom_agg_hash.
+ *	  Aggregates over keys, bloom_agg and bloom_agg_hash, and over filters,
+ *	  bloom_union_agg and bloom_intersection_agg.
  *
- * Their arguments are (key or hash [, fpp [, expected [, seed]]]).  A
- * transition function serves all variants of an aggregate: it checks the
- * number of its arguments.  All rows must have the same parameters.
+ * The state of all of them is an expanded filter in the memory of the
+ * aggregate, which is changed in place (filter/expanded.c).  Where it leaves
+ * the process, in a parallel plan or between servers, it becomes an image.
+ * Combine functions take images; they never change or keep their second
+ * argument.
  *
- * The state is of type bloom, except for keys of any type (agg_state.c).
+ * In SQL, the state is of type bloom, but that of bloom_agg over keys of any
+ * type is internal.  The two are the same datum.  Two types are declared only
+ * for Citus 14.  It computes an aggregate on the workers if its state is of an
+ * ordinary type, which is wanted, and then raises an error if an argument is
+ * not of the type that is declared, as anyelement never is.  With a state of
+ * type internal, it collects the rows instead.  Were internal the type of all
+ * states, it would collect rows for all aggregates.  (Citus 15 also computes
+ * those on the workers whose state is internal and serialized, unless
+ * citus.allow_aggregate_worker_combine_on_internal_types is off.)
+ *
+ * Arguments of the aggregates over keys are (key or hash [, fpp [, expected
+ * [, seed]]]).  A transition function serves all variants of an aggregate: it
+ * checks the number of its arguments.  All rows must have the same parameters.
  *
  *-------------------------------------------------------------------------
  */
-#include "sql/agg_state.h"
+#include "filter/filter.h"
 
 #include <math.h>
 
+#include "nodes/execnodes.h"
 #include "utils/float.h"
 
 PG_FUNCTION_INFO_V1(bloom_agg_transfn);
-PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
-PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
-PG_FUNCTION_INFO_V1(bloom_agg_key_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_hash_transfn);
-PG_FUNCTION_INFO_V1(bloom_agg_hash_combinefn);
-PG_FUNCTION_INFO_V1(bloom_agg_hash_finalfn);
+PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
+PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
+PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
+PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
+PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
+PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
+
+/* Combines the builder of a state with a filter. */
+typedef void (*StateOperation) (BfBuilder *builder, const BfView *view);
 
 /* Arguments of the transition functions after the state and the key. */
 #define FPP_ARG			2
@@ -139,54 +161,147 @@ get_parameters(FunctionCallInfo fcinfo, BfParams *params)
 						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
 }
 
-/* The state of type internal for the first row. */
-static PgBloomAggState *
-make_row_state(FunctionCallInfo fcinfo)
+/*
+ * Does an inverse transition function take rows out of the state?  Then it has
+ * a memory context of its own.
+ */
+static bool
+is_moving(FunctionCallInfo fcinfo)
 {
-	MemoryContext context = pgbloom_agg_context(fcinfo);
-	PgBloomAggState *state;
-	BfParams	params;
+	WindowAggState *window = (WindowAggState *) fcinfo->context;
 
-	get_parameters(fcinfo, &params);
-	state = pgbloom_agg_make_state(context, &params);
-	pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
+	return IsA(window, WindowAggState) &&
+		window->curaggcontext != window->aggcontext;
+}
+
+/*
+ * The memory context of the aggregate that calls this function.  There is no
+ * inverse transition function for a filter.  What another one returns may be
+ * the state itself, in a context that PostgreSQL resets.
+ */
+static MemoryContext
+get_agg_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
+				 errhint("Use bloom_agg, bloom_agg_hash, bloom_union_agg or bloom_intersection_agg.")));
+	if (is_moving(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("support function of a Bloom filter aggregate called in moving-aggregate mode"),
+				 errhint("Define the aggregate without MSFUNC and MINVFUNC.")));
+	return context;
+}
+
+/*
+ * Is the state going to be combined with those of other processes?  The
+ * executor tells.  Another caller, which does not pass the expression of the
+ * call, is the aggregate with which Citus builds and combines partial states.
+ */
+static bool
+is_partial(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->flinfo->fn_expr == NULL)
+		return true;
+	return IsA(fcinfo->context, AggState) &&
+		DO_AGGSPLIT_SKIPFINAL(((AggState *) fcinfo->context)->aggsplit);
+}
+
+/* A new state without keys. */
+static Datum
+make_agg_state(FunctionCallInfo fcinfo, const BfParams *params,
+			   bool compact_at_end)
+{
+	Datum		state = pgbloom_make_state(get_agg_context(fcinfo), params);
+	BfBuilder  *builder = pgbloom_expanded(state);
+
+	if (compact_at_end)
+		bf_builder_compact_at_end(builder);
+	if (is_partial(fcinfo))
+		bf_builder_keep_hashes(builder);
+	return state;
+}
+
+static void
+merge_filter(BfBuilder *builder, const BfView *view)
+{
+	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
+				  &view->params);
+}
+
+/* A new state with the content of a filter. */
+static Datum
+make_state_from(FunctionCallInfo fcinfo, const BfView *view,
+				bool compact_at_end)
+{
+	Datum		state = make_agg_state(fcinfo, &view->params, compact_at_end);
+
+	merge_filter(pgbloom_expanded(state), view);
 	return state;
 }
 
 /*
- * The state of type internal to which a row is added.  A row with a NULL key
- * has parameters as well, so it creates the state and is checked.
+ * Open a state that is an image, such as the initial one of a user-defined
+ * aggregate.  The type internal does not tell whose state it is.
  */
-static PgBloomAggState *
-get_row_state(FunctionCallInfo fcinfo)
+static void
+open_state(Datum state, BfView *view)
 {
-	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
+	struct varlena *image = PG_DETOAST_DATUM_PACKED(state);
 
-	if (state == NULL)
-		state = make_row_state(fcinfo);
-	check_arguments(fcinfo, &pgbloom_agg_batch(state)->builder.params);
-	return state;
+	if (bf_open((const uint8_t *) VARDATA_ANY(image),
+				VARSIZE_ANY_EXHDR(image), view) != BF_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("not the state of a Bloom filter aggregate")));
 }
 
-/* The same for a state of type bloom. */
-static Datum
-get_row_filter(FunctionCallInfo fcinfo)
+/* A state that may be changed, made from one that is an image. */
+static pg_noinline Datum
+load_state(FunctionCallInfo fcinfo, bool compact_at_end)
 {
-	MemoryContext context = pgbloom_agg_context(fcinfo);
-	BfParams	params;
-	Datum		state;
+	BfView		view;
 
-	if (PG_ARGISNULL(0))
+	open_state(PG_GETARG_DATUM(0), &view);
+	return make_state_from(fcinfo, &view, compact_at_end);
+}
+
+/* The state for the first row. */
+static pg_noinline Datum
+make_row_state(FunctionCallInfo fcinfo)
+{
+	BfParams	params;
+
+	get_parameters(fcinfo, &params);
+	return make_agg_state(fcinfo, &params, true);
+}
+
+/*
+ * The state to which a row is added, and its batch.  A row with a NULL key has
+ * parameters as well, so it makes the state and is checked.
+ */
+static PgBloomBatch *
+get_row_state(FunctionCallInfo fcinfo, Datum *state)
+{
+	PgBloomBatch *batch;
+
+	/* The usual caller is checked without a call. */
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, AggState))
+		(void) get_agg_context(fcinfo);
+	*state = PG_ARGISNULL(0) ? make_row_state(fcinfo) :
+		PG_GETARG_DATUM(0);
+	batch = pgbloom_expanded_batch(*state);
+	if (batch == NULL)
 	{
-		get_parameters(fcinfo, &params);
-		state = pgbloom_make_state(context, &params);
-		pgbloom_agg_prepare(fcinfo, pgbloom_expanded(state), true);
+		*state = load_state(fcinfo, true);
+		batch = pgbloom_expanded_batch(*state);
 	}
-	else
-		state = pgbloom_agg_writable(fcinfo, context, PG_GETARG_DATUM(0),
-									 true);
-	check_arguments(fcinfo, &pgbloom_expanded_batch(state)->builder.params);
-	return state;
+	check_arguments(fcinfo, &batch->builder.params);
+	return batch;
 }
 
 /*
@@ -233,25 +348,13 @@ add_key(FunctionCallInfo fcinfo, PgBloomBatch *batch)
 }
 
 /*
- * bloom_agg_transfn(internal, key [, fpp [, expected [, seed]]])
+ * bloom_agg_transfn(state, key [, fpp [, expected [, seed]]])
  */
 Datum
 bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
-	PgBloomAggState *state = get_row_state(fcinfo);
-
-	add_key(fcinfo, &state->batch);
-	PG_RETURN_POINTER(state);
-}
-
-/*
- * bloom_agg_key_transfn(bloom, bloom_key [, fpp [, expected [, seed]]])
- */
-Datum
-bloom_agg_key_transfn(PG_FUNCTION_ARGS)
-{
-	Datum		state = get_row_filter(fcinfo);
-	PgBloomBatch *batch = pgbloom_expanded_batch(state);
+	Datum		state;
+	PgBloomBatch *batch = get_row_state(fcinfo, &state);
 
 	if (fcinfo->flinfo->fn_expr == NULL)
 		take_cache_from_state(fcinfo, batch);
@@ -267,11 +370,32 @@ bloom_agg_key_transfn(PG_FUNCTION_ARGS)
 Datum
 bloom_agg_hash_transfn(PG_FUNCTION_ARGS)
 {
-	Datum		state = get_row_filter(fcinfo);
+	Datum		state;
+	PgBloomBatch *batch = get_row_state(fcinfo, &state);
 
 	if (!PG_ARGISNULL(1))
-		pgbloom_batch_add(pgbloom_expanded_batch(state),
-						  (uint64) PG_GETARG_INT64(1));
+		pgbloom_batch_add(batch, (uint64) PG_GETARG_INT64(1));
+	return state;
+}
+
+/* Combine the state with the second argument: a filter, or a partial state. */
+static Datum
+combine_state(FunctionCallInfo fcinfo, StateOperation operation,
+			  bool compact_at_end)
+{
+	Datum		state;
+	BfView		view;
+
+	(void) get_agg_context(fcinfo);
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	pgbloom_open(PG_GETARG_BLOOM_PP(1), &view);
+	if (PG_ARGISNULL(0))
+		return make_state_from(fcinfo, &view, compact_at_end);
+	state = PG_GETARG_DATUM(0);
+	if (pgbloom_expanded_batch(state) == NULL)
+		state = load_state(fcinfo, compact_at_end);
+	operation(pgbloom_expanded(state), &view);
 	return state;
 }
 
@@ -290,112 +414,210 @@ merge_partial(BfBuilder *builder, const BfView *view)
 
 		reject_different_params(&a, &b);
 	}
-	pgbloom_agg_merge(builder, view);
+	merge_filter(builder, view);
 }
 
-/*
- * bloom_agg_combinefn(internal, internal) returns internal
- */
 Datum
 bloom_agg_combinefn(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = pgbloom_agg_context(fcinfo);
-	PgBloomAggState *state = pgbloom_agg_get_state(fcinfo, 0);
-	PgBloomAggState *other = pgbloom_agg_get_state(fcinfo, 1);
-	BfView		view;
+	return combine_state(fcinfo, merge_partial, true);
+}
 
-	if (other == NULL)
-	{
-		if (state == NULL)
-			PG_RETURN_NULL();
-		PG_RETURN_POINTER(state);
-	}
-	pgbloom_open(other->image != NULL ? other->image :
-				 pgbloom_result(pgbloom_batch_builder(&other->batch), false),
-				 &view);
-	if (state == NULL)
-	{
-		state = pgbloom_agg_make_state(context, &view.params);
-		pgbloom_agg_prepare(fcinfo, &state->batch.builder, true);
-	}
-	merge_partial(pgbloom_batch_builder(pgbloom_agg_batch(state)), &view);
-	PG_RETURN_POINTER(state);
+/* Also combines partial states, which are filters like those aggregated. */
+Datum
+bloom_union_agg_transfn(PG_FUNCTION_ARGS)
+{
+	return combine_state(fcinfo, merge_filter, false);
+}
+
+static void
+intersect_filter(BfBuilder *builder, const BfView *view)
+{
+	BfEnv		env = builder->env;
+	BfBuilder	result;
+	BfView		state_view;
+
+	pgbloom_open(pgbloom_result(builder, false), &state_view);
+	pgbloom_check(bf_intersection(&result, &env, &state_view, view),
+				  &state_view.params, &view->params);
+	bf_builder_free(builder);
+	*builder = result;
+}
+
+/* The same for intersections. */
+Datum
+bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
+{
+	return combine_state(fcinfo, intersect_filter, false);
 }
 
 /*
- * bloom_agg_hash_combinefn(bloom, bloom) returns bloom
+ * The builder of the state, of which an image is loaded into *copy.  The state
+ * is not changed, because window frames finish it repeatedly, and it may be
+ * serialized repeatedly: by aggregates that share it, or when a plan is
+ * rescanned and its hash table is still valid.
+ */
+static BfBuilder *
+get_state_builder(FunctionCallInfo fcinfo, BfBuilder *copy)
+{
+	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
+	BfView		view;
+
+	if (builder != NULL)
+		return builder;
+	open_state(PG_GETARG_DATUM(0), &view);
+	pgbloom_load(copy, CurrentMemoryContext, &view);
+	return copy;
+}
+
+/*
+ * Write a builder as a value.  It is part of the builder's memory, if that is
+ * possible, and valid as long as the state is neither changed nor freed.
+ */
+static Bloom *
+write_state_in_place(BfBuilder *builder)
+{
+	size_t		size;
+	uint8_t    *in_place;
+	Bloom	   *image;
+
+	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	in_place = bf_builder_write_in_place(builder, VARHDRSZ);
+	if (in_place == NULL)
+		return pgbloom_result(builder, false);
+	image = (Bloom *) (in_place - VARHDRSZ);
+	Assert(image == (Bloom *) MAXALIGN(image));
+	SET_VARSIZE(image, VARHDRSZ + size);
+	return image;
+}
+
+/*
+ * bloom_agg_serialfn(internal) returns bytea
  */
 Datum
-bloom_agg_hash_combinefn(PG_FUNCTION_ARGS)
+bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
-	return pgbloom_agg_combine(fcinfo, merge_partial, true);
+	BfBuilder	copy;
+
+	(void) get_agg_context(fcinfo);
+	PG_RETURN_BLOOM_P(write_state_in_place(get_state_builder(fcinfo, &copy)));
 }
 
 /*
- * Warn, once a query, of a filter that outgrew its number of expected keys.
+ * bloom_agg_deserialfn(bytea, internal) returns internal
  */
-static void
-warn_of_growth(FunctionCallInfo fcinfo, const Bloom *filter)
+Datum
+bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 {
-	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
-	BfView		view;
+	bytea	   *image;
 
-	if (fn_cache->warned)
-		return;
-	pgbloom_open(filter, &view);
-	if (view.params.expected == 0 || view.nlayers < 2)
-		return;
+	(void) get_agg_context(fcinfo);
+	image = PG_GETARG_BYTEA_PP(0);
+	pgbloom_validate((uint8_t *) VARDATA_ANY(image),
+					 VARSIZE_ANY_EXHDR(image),
+					 ERRCODE_INVALID_BINARY_REPRESENTATION, NULL);
+	PG_RETURN_POINTER(image);
+}
 
-	fn_cache->warned = true;
+/*
+ * The result of a final function, or NULL without a state.  That of an ordinary
+ * aggregate is used before the state goes away; a window frame may add to the
+ * state before that.  With compact, a filter without a number of expected keys
+ * is sized for its keys.
+ */
+static Bloom *
+make_agg_result(FunctionCallInfo fcinfo, bool compact)
+{
+	BfBuilder  *builder;
+	BfBuilder	copy;
+
+	(void) get_agg_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		return NULL;
+	builder = get_state_builder(fcinfo, &copy);
+	bf_builder_end_keep(builder);
+	compact = compact && builder->params.expected == 0;
+	if (!compact &&
+		AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_AGGREGATE)
+		return write_state_in_place(builder);
+	return pgbloom_result(builder, compact);
+}
+
+/* Warn, once a query, of a filter that outgrew its number of expected keys. */
+static void
+warn_of_growth(FunctionCallInfo fcinfo, const BfView *view)
+{
+	if (view->params.expected == 0 || view->nlayers < 2)
+		return;
+	pgbloom_fn_cache(fcinfo)->warned = true;
 	ereport(WARNING,
 			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
-					rint(bf_cardinality(&view)),
-					(long long) view.params.expected),
+					rint(bf_cardinality(view)),
+					(long long) view->params.expected),
 			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %s was requested.",
-					   view.nlayers, bf_current_fpp(&view),
-					   float8out_internal(view.params.fpp)),
+					   view->nlayers, bf_current_fpp(view),
+					   float8out_internal(view->params.fpp)),
 			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
 }
 
 /*
- * Make the result of a state.  A filter without a number of expected keys is
- * sized for its keys here.
+ * Warn, once a query, of a union whose false-positive rate is much higher
+ * than the fpp of any of the filters.
  */
-static Datum
-key_result(FunctionCallInfo fcinfo, BfBuilder *builder)
+static void
+warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
 {
-	Bloom	   *result = pgbloom_agg_result(fcinfo, builder,
-											builder->params.expected == 0);
+	double		fpp = bf_largest_fpp(view);
 
-	warn_of_growth(fcinfo, result);
+	if (bf_current_fpp(view) <= 2 * fpp)
+		return;
+	pgbloom_fn_cache(fcinfo)->warned = true;
+	ereport(WARNING,
+			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %s",
+					bf_current_fpp(view), float8out_internal(fpp)),
+			 errdetail("Filters are merged into one layer only while it keeps its rate. The number of layers is %d.",
+					   view->nlayers),
+			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
+}
+
+/* Return the result of a final function: an empty filter without a state. */
+static Datum
+return_with_warning(FunctionCallInfo fcinfo, Bloom *result,
+					void (*warn) (FunctionCallInfo, const BfView *))
+{
+	BfView		view;
+
+	if (result == NULL)
+		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
+	if (!pgbloom_fn_cache(fcinfo)->warned)
+	{
+		pgbloom_open(result, &view);
+		warn(fcinfo, &view);
+	}
 	PG_RETURN_BLOOM_P(result);
 }
 
-/*
- * bloom_agg_finalfn(internal) returns bloom
- */
 Datum
 bloom_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	PgBloomAggState *state;
-
-	pgbloom_agg_context(fcinfo);
-	state = pgbloom_agg_get_state(fcinfo, 0);
-	if (state == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
-	return key_result(fcinfo, pgbloom_batch_builder(pgbloom_agg_batch(state)));
+	return return_with_warning(fcinfo, make_agg_result(fcinfo, true),
+							   warn_of_growth);
 }
 
-/*
- * bloom_agg_hash_finalfn(bloom) returns bloom
- */
 Datum
-bloom_agg_hash_finalfn(PG_FUNCTION_ARGS)
+bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	BfBuilder	copy;
-	BfBuilder  *builder = pgbloom_agg_result_builder(fcinfo, &copy);
+	return return_with_warning(fcinfo, make_agg_result(fcinfo, false),
+							   warn_of_rate);
+}
 
-	if (builder == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
-	return key_result(fcinfo, builder);
+/* The intersection of no filters would contain every key, so it is NULL. */
+Datum
+bloom_intersection_agg_finalfn(PG_FUNCTION_ARGS)
+{
+	Bloom	   *result = make_agg_result(fcinfo, false);
+
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_BLOOM_P(result);
 }
