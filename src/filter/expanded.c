@@ -33,6 +33,13 @@
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
+/*
+ * Adding a key to a layer larger than the CPU caches waits for memory, so keys
+ * for such a layer are added in batches.
+ */
+#define LARGE_LAYER			((uint64) 1 << 21)	/* bits */
+#define MAX_PENDING			1024
+
 typedef struct PgBloomExpanded
 {
 	ExpandedObjectHeader header;
@@ -40,6 +47,54 @@ typedef struct PgBloomExpanded
 } PgBloomExpanded;
 
 PG_FUNCTION_INFO_V1(bloom_add_support);
+
+static void
+add_pending(PgBloomBatch *batch)
+{
+	BfBuilder  *builder = &batch->builder;
+
+	pgbloom_check(bf_builder_add_all(builder, batch->pending,
+									 batch->npending),
+				  &builder->params, NULL);
+
+	/* Not earlier: after an error, they are added again. */
+	batch->npending = 0;
+}
+
+/* The builder, with all hashes added. */
+BfBuilder *
+pgbloom_batch_builder(PgBloomBatch *batch)
+{
+	if (batch->builder.incomplete)
+		pgbloom_check(BF_INCOMPLETE, &batch->builder.params, NULL);
+	if (batch->npending > 0)
+		add_pending(batch);
+	return &batch->builder;
+}
+
+/* Add a hash for which pgbloom_batch_add has no room. */
+void
+pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash)
+{
+	BfBuilder  *builder = &batch->builder;
+
+	if (builder->nlayers == 0 ||
+		bf_geometry_bits(&builder->layers[builder->nlayers - 1].geometry) <
+		LARGE_LAYER)
+	{
+		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
+		return;
+	}
+	if (batch->pending == NULL)
+	{
+		batch->pending = MemoryContextAlloc(builder->env.context,
+											MAX_PENDING * sizeof(uint64));
+		batch->room = MAX_PENDING;
+	}
+	else
+		add_pending(batch);
+	batch->pending[batch->npending++] = hash;
+}
 
 static Size
 get_flat_size(ExpandedObjectHeader *header)
@@ -77,33 +132,22 @@ make_expanded(MemoryContext context, const BfParams *params)
 	return expanded;
 }
 
-/* Make an expanded filter with the content of an image. */
-static PgBloomExpanded *
-expand_image(const struct varlena *filter)
-{
-	PgBloomExpanded *expanded;
-	BfBuilder  *builder;
-	BfView		view;
-
-	pgbloom_open(filter, &view);
-	expanded = make_expanded(AllocSetContextCreate(CurrentMemoryContext,
-												   "expanded Bloom filter",
-												   ALLOCSET_START_SMALL_SIZES),
-							 &view.params);
-	builder = &expanded->batch.builder;
-	pgbloom_check(bf_builder_merge(builder, &view), &builder->params,
-				  &view.params);
-	bf_builder_expect_probes(builder);
-	return expanded;
-}
-
-/* Make an expanded copy of an image or of an expanded filter. */
+/* Make an expanded copy of a filter. */
 static PgBloomExpanded *
 expand_copy(Datum filter)
 {
 	struct varlena *image = PG_DETOAST_DATUM_PACKED(filter);
-	PgBloomExpanded *expanded = expand_image(image);
+	PgBloomExpanded *expanded;
+	BfView		view;
 
+	pgbloom_open(image, &view);
+	expanded = make_expanded(AllocSetContextCreate(CurrentMemoryContext,
+												   "expanded Bloom filter",
+												   ALLOCSET_START_SMALL_SIZES),
+							 &view.params);
+	pgbloom_check(bf_builder_merge(&expanded->batch.builder, &view),
+				  &view.params, &view.params);
+	bf_builder_expect_probes(&expanded->batch.builder);
 	if ((Pointer) image != DatumGetPointer(filter))
 		pfree(image);
 	return expanded;
@@ -165,41 +209,36 @@ pgbloom_expanded_batch(Datum filter)
 }
 
 /*
- * Should a function that adds to this filter return an expanded filter?  The
- * filter is its first argument, or an empty one instead of NULL.  It should if
- * it may change the filter.  It should also if the argument is a variable or
- * parameter, so that the next iteration of a loop finds an expanded filter.
+ * The filter in the first argument of a function that adds to it, as an
+ * expanded filter that may be changed; 0 if the function should return an
+ * image.  If the argument may not be changed, but is a variable or parameter,
+ * it is a copy, so that the next iteration of a loop finds an expanded filter.
  * Any other result goes into a row, where it would be flattened.
  */
-bool
-pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter)
+Datum
+pgbloom_writable(FunctionCallInfo fcinfo)
 {
 #ifdef PGBLOOM_MODIFY_IN_PLACE
 	Node	   *call = fcinfo->flinfo->fn_expr;
+	Datum		filter = PG_GETARG_DATUM(0);
 	Node	   *argument;
 
-	if (pgbloom_expanded_batch(filter) != NULL)
-		return true;
+	if (!PG_ARGISNULL(0) && pgbloom_expanded_batch(filter) != NULL)
+		return filter;
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)
-		return false;
+		return (Datum) 0;
 	argument = linitial(((FuncExpr *) call)->args);
-	return IsA(argument, Param) &&
-		((Param *) argument)->paramkind == PARAM_EXTERN;
+	if (!IsA(argument, Param) ||
+		((Param *) argument)->paramkind != PARAM_EXTERN)
+		return (Datum) 0;
+	if (PG_ARGISNULL(0))
+		filter = PointerGetDatum(pgbloom_empty(NULL));
+	return EOHPGetRWDatum(&expand_copy(filter)->header);
 #else
 	(void) fcinfo;
-	(void) filter;
-	return false;
+	return (Datum) 0;
 #endif
-}
-
-/* The filter itself, if it may be changed, else a copy that may be. */
-Datum
-pgbloom_writable(Datum filter)
-{
-	if (pgbloom_expanded_batch(filter) != NULL)
-		return filter;
-	return EOHPGetRWDatum(&expand_copy(filter)->header);
 }
 
 /*

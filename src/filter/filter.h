@@ -53,14 +53,14 @@ pgbloom_probe_close(PgBloomProbe *probe)
 }
 
 /* error.c */
-extern void pgbloom_check(BfStatus status, const BfParams *params,
-						  const BfParams *other);
-
-/* params.c */
 extern void pgbloom_check_fpp(double fpp, bool is_argument);
 extern void pgbloom_check_expected(double expected, bool is_argument);
 extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, double expected, int64 seed);
+extern void pgbloom_get_params(FunctionCallInfo fcinfo, int argno,
+							   BfParams *params);
+extern void pgbloom_check(BfStatus status, const BfParams *params,
+						  const BfParams *other);
 
 /* value.c */
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
@@ -73,8 +73,11 @@ extern void pgbloom_load(BfBuilder *builder, MemoryContext context,
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern struct varlena *pgbloom_finish(BfBuilder *builder);
 extern struct varlena *pgbloom_empty(const BfParams *params);
-extern Datum pgbloom_base_filter(FunctionCallInfo fcinfo);
 extern Datum pgbloom_unchanged(FunctionCallInfo fcinfo);
+extern Datum pgbloom_row(FunctionCallInfo fcinfo, int ncolumns, Datum *values,
+						 bool *nulls);
+extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
+									 bool *nulls);
 
 /* filter_probe.c */
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
@@ -94,7 +97,7 @@ extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
 extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
 extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
-/* batch.c */
+/* expanded.c */
 extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
 extern void pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash);
 
@@ -110,21 +113,13 @@ pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
 		pgbloom_batch_add_slowly(batch, hash);
 }
 
-/* expanded.c */
 extern BfBuilder *pgbloom_expanded(Datum filter);
 extern Datum pgbloom_make_state(MemoryContext aggregate,
 								const BfParams *params);
 extern PgBloomBatch *pgbloom_expanded_batch(Datum filter);
-extern bool pgbloom_in_place(FunctionCallInfo fcinfo, Datum filter);
-extern Datum pgbloom_writable(Datum filter);
+extern Datum pgbloom_writable(FunctionCallInfo fcinfo);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
-
-/* row_type.c */
-extern Datum pgbloom_row(FunctionCallInfo fcinfo, int ncolumns, Datum *values,
-						 bool *nulls);
-extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
-									 bool *nulls);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

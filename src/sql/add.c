@@ -29,67 +29,98 @@ bloom_empty(PG_FUNCTION_ARGS)
 {
 	BfParams	params;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s of a Bloom filter must not be null",
-						PG_ARGISNULL(0) ? "false-positive rate" : "seed")));
-	pgbloom_init_params(&params, PG_GETARG_FLOAT8(0), !PG_ARGISNULL(1),
-						PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1),
-						PG_GETARG_INT64(2));
+	pgbloom_get_params(fcinfo, 0, &params);
 	if (!PG_ARGISNULL(3))
 		pgbloom_key_type_of(PG_GETARG_OID(3), &params.key_type);
 	PG_RETURN_BLOOM_P(pgbloom_empty(&params));
 }
 
+/* The filter that a function adds to. */
+typedef struct AddTarget
+{
+	Datum		writable;		/* an expanded filter to be changed; or 0 */
+	Bloom	   *image;			/* of any other filter */
+	BfView		view;			/* of the image */
+	const BfParams *params;
+} AddTarget;
+
 /*
- * Add the hash of a key of this type.  Returns the filter itself if it
- * contains the hash already.
+ * The first argument, or an empty filter if that is NULL.  The argument itself
+ * must not be replaced, because the executor stores constant arguments only
+ * once for all calls.
  */
-static Bloom *
-add_hash(Bloom *filter, const BfView *view, const BfKeyType *key_type,
-		 uint64 hash)
+static Datum
+get_base_filter(FunctionCallInfo fcinfo)
+{
+	return PG_ARGISNULL(0) ? PointerGetDatum(pgbloom_empty(NULL)) :
+		PG_GETARG_DATUM(0);
+}
+
+static void
+open_target_image(FunctionCallInfo fcinfo, AddTarget *target)
+{
+	target->writable = (Datum) 0;
+	target->image = (Bloom *) PG_DETOAST_DATUM_PACKED(get_base_filter(fcinfo));
+	pgbloom_open(target->image, &target->view);
+	target->params = &target->view.params;
+}
+
+static void
+open_target(FunctionCallInfo fcinfo, AddTarget *target)
+{
+	target->writable = pgbloom_writable(fcinfo);
+	if (target->writable == (Datum) 0)
+		open_target_image(fcinfo, target);
+	else
+		target->params = &pgbloom_expanded(target->writable)->params;
+}
+
+/*
+ * Add hashes of keys of one key type.  Returns the filter itself if it contains
+ * all of them already.
+ */
+static Datum
+add_to_target(AddTarget *target, const BfKeyType *key_type,
+			  const uint64 *hashes, int n)
 {
 	BfBuilder	builder;
+	int			first = 0;
+	int			i;
 
-	if (bf_key_type_equal(&view->params.key_type, key_type) &&
-		bf_contains(view, hash))
-		return filter;
+	if (target->writable != (Datum) 0)
+		return pgbloom_add_hashes(target->writable, key_type, hashes, n);
+	if (bf_key_type_equal(&target->params->key_type, key_type))
+	{
+		while (first < n && bf_contains(&target->view, hashes[first]))
+			first++;
+		if (first == n)
+			return PointerGetDatum(target->image);
+	}
 
-	pgbloom_load(&builder, CurrentMemoryContext, view);
+	pgbloom_load(&builder, CurrentMemoryContext, &target->view);
 	bf_builder_set_key_type(&builder, key_type);
-	pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
-	return pgbloom_finish(&builder);
+	for (i = first; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pgbloom_check(bf_builder_add(&builder, hashes[i]), &builder.params,
+					  NULL);
+	}
+	return PointerGetDatum(pgbloom_finish(&builder));
 }
 
 Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
-	Datum		base;
-	Bloom	   *filter;
-	BfView		view;
+	AddTarget	target;
 	BfKeyType	key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
-	base = pgbloom_base_filter(fcinfo);
-	if (pgbloom_in_place(fcinfo, base))
-	{
-		Datum		writable = pgbloom_writable(base);
-
-		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
-								PG_GETARG_DATUM(1),
-								&pgbloom_expanded(writable)->params,
-								&key_type);
-		return pgbloom_add_hashes(writable, &key_type, &hash, 1);
-	}
-
-	filter = (Bloom *) PG_DETOAST_DATUM_PACKED(base);
-	pgbloom_open(filter, &view);
+	open_target(fcinfo, &target);
 	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&view.params, &key_type);
-	PG_RETURN_BLOOM_P(add_hash(filter, &view, &key_type, hash));
+							target.params, &key_type);
+	return add_to_target(&target, &key_type, &hash, 1);
 }
 
 /*
@@ -99,36 +130,32 @@ bloom_add(PG_FUNCTION_ARGS)
 Datum
 bloom_try_add(PG_FUNCTION_ARGS)
 {
-	Bloom	   *filter;
-	BfView		view;
+	AddTarget	target;
 	BfKeyType	key_type;
 	PgBloomKeyInfo *key_info;
 	uint64		hash;
 	uint64		unpadded;
-	Datum		values[2];
+	Datum		values[2] = {(Datum) 0, (Datum) 0};
 	bool		nulls[2] = {false, false};
 
 	if (PG_ARGISNULL(1))
 	{
-		values[0] = PG_ARGISNULL(0) ? (Datum) 0 :
-			PointerGetDatum(PG_GETARG_BLOOM_PP(0));
-		values[1] = (Datum) 0;
 		nulls[0] = PG_ARGISNULL(0);
 		nulls[1] = true;
+		if (!nulls[0])
+			values[0] = PointerGetDatum(PG_GETARG_BLOOM_PP(0));
 	}
 	else
 	{
-		filter = (Bloom *)
-			PG_DETOAST_DATUM_PACKED(pgbloom_base_filter(fcinfo));
-		pgbloom_open(filter, &view);
+		open_target_image(fcinfo, &target);
 		key_info = pgbloom_key_info(fcinfo, 1);
-		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), &view.params,
+		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), target.params,
 								&key_type);
 		unpadded = pgbloom_unpadded_hash(key_info, PG_GETARG_DATUM(1),
-										 &view.params, hash);
-		values[0] = PointerGetDatum(add_hash(filter, &view, &key_type, hash));
-		values[1] = BoolGetDatum(!bf_contains(&view, hash) &&
-								 !bf_contains(&view, unpadded));
+										 target.params, hash);
+		values[0] = add_to_target(&target, &key_type, &hash, 1);
+		values[1] = BoolGetDatum(!bf_contains(&target.view, hash) &&
+								 !bf_contains(&target.view, unpadded));
 	}
 	return pgbloom_row(fcinfo, 2, values, nulls);
 }
@@ -140,88 +167,45 @@ bloom_try_add(PG_FUNCTION_ARGS)
 Datum
 bloom_add_hash(PG_FUNCTION_ARGS)
 {
-	Datum		base;
+	AddTarget	target;
 	uint64		hash;
-	Bloom	   *filter;
-	BfView		view;
 
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
-	base = pgbloom_base_filter(fcinfo);
 	hash = (uint64) PG_GETARG_INT64(1);
-	if (pgbloom_in_place(fcinfo, base))
-	{
-		Datum		writable = pgbloom_writable(base);
-
-		return pgbloom_add_hashes(writable,
-								  &pgbloom_expanded(writable)->params.key_type,
-								  &hash, 1);
-	}
-
-	filter = (Bloom *) PG_DETOAST_DATUM_PACKED(base);
-	pgbloom_open(filter, &view);
-	PG_RETURN_BLOOM_P(add_hash(filter, &view, &view.params.key_type, hash));
+	open_target(fcinfo, &target);
+	return add_to_target(&target, &target.params->key_type, &hash, 1);
 }
 
 /*
- * Add all keys of an array to a writable filter.  All keys are hashed before
- * the first is added, so that an error does not leave some of them added.
- */
-static Datum
-add_all_in_place(Datum filter, PgBloomKeyInfo *key_info,
-				 const PgBloomKeyArray *keys)
-{
-	Datum		writable = pgbloom_writable(filter);
-	const BfParams *params = &pgbloom_expanded(writable)->params;
-	uint64	   *hashes = palloc(keys->nkeys * sizeof(uint64));
-	BfKeyType	key_type;
-	int			i;
-
-	for (i = 0; i < keys->nkeys; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		hashes[i] = pgbloom_key_hash(key_info, keys->values[i], params,
-									 &key_type);
-	}
-	writable = pgbloom_add_hashes(writable, &key_type, hashes, keys->nkeys);
-	pfree(hashes);
-	return writable;
-}
-
-/*
- * Add all keys of an array with one copy of the filter.
+ * Add all keys of an array with one copy of the filter.  All keys are hashed
+ * before the first is added, so that an error does not leave some of them in a
+ * filter that is changed in place.
  */
 Datum
 bloom_add_all(PG_FUNCTION_ARGS)
 {
-	Datum		base;
+	AddTarget	target;
 	PgBloomKeyInfo *key_info;
 	PgBloomKeyArray keys;
-	BfBuilder	builder;
-	BfView		view;
+	BfKeyType	key_type;
+	uint64	   *hashes;
 	int			i;
 
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
-	base = pgbloom_base_filter(fcinfo);
 	key_info = pgbloom_element_info(fcinfo, 1);
 	pgbloom_get_key_array(fcinfo, 1, &keys);
 	if (keys.nkeys == 0)
-		PG_RETURN_DATUM(base);
-	if (pgbloom_in_place(fcinfo, base))
-		return add_all_in_place(base, key_info, &keys);
-
-	pgbloom_open((Bloom *) PG_DETOAST_DATUM_PACKED(base), &view);
-	pgbloom_load(&builder, CurrentMemoryContext, &view);
+		return get_base_filter(fcinfo);
+	open_target(fcinfo, &target);
+	hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+									keys.nkeys * sizeof(uint64));
 	for (i = 0; i < keys.nkeys; i++)
 	{
-		BfKeyType	key_type;
-		uint64		hash = pgbloom_key_hash(key_info, keys.values[i],
-											&builder.params, &key_type);
-
 		CHECK_FOR_INTERRUPTS();
-		bf_builder_set_key_type(&builder, &key_type);
-		pgbloom_check(bf_builder_add(&builder, hash), &builder.params, NULL);
+		hashes[i] = pgbloom_key_hash(key_info, keys.values[i], target.params,
+									 &key_type);
 	}
-	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
+	return add_to_target(&target, &key_type, hashes, keys.nkeys);
 }

@@ -140,27 +140,6 @@ check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 		reject_arguments(fcinfo, params);
 }
 
-/* The parameters in the arguments, which are those of the first row. */
-static void
-get_parameters(FunctionCallInfo fcinfo, BfParams *params)
-{
-	int			nargs = PG_NARGS();
-	bool		sized = nargs > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG);
-
-	if ((nargs > FPP_ARG && PG_ARGISNULL(FPP_ARG)) ||
-		(nargs > SEED_ARG && PG_ARGISNULL(SEED_ARG)))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s of a Bloom filter must not be null",
-						PG_ARGISNULL(FPP_ARG) ? "false-positive rate" :
-						"seed")));
-	pgbloom_init_params(params,
-						nargs > FPP_ARG ? PG_GETARG_FLOAT8(FPP_ARG) :
-						BF_FPP_DEFAULT,
-						sized, sized ? PG_GETARG_FLOAT8(EXPECTED_ARG) : 0,
-						nargs > SEED_ARG ? PG_GETARG_INT64(SEED_ARG) : 0);
-}
-
 /*
  * Does an inverse transition function take rows out of the state?  Then it has
  * a memory context of its own.
@@ -276,7 +255,7 @@ make_row_state(FunctionCallInfo fcinfo)
 {
 	BfParams	params;
 
-	get_parameters(fcinfo, &params);
+	pgbloom_get_params(fcinfo, FPP_ARG, &params);
 	return make_agg_state(fcinfo, &params, true);
 }
 

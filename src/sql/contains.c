@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * contains.c
- *	  Functions that look up keys.
+ *	  Functions that look up keys, and those that return the hash of a key and
+ *	  the shard derived from it.
  *
  * Null elements of arrays are skipped, except by bloom_contains_each.
  *
@@ -9,7 +10,10 @@
  */
 #include "filter/filter.h"
 
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "key/key_array.h"
 
@@ -19,6 +23,9 @@ PG_FUNCTION_INFO_V1(bloom_contains_hash);
 PG_FUNCTION_INFO_V1(bloom_contains_any);
 PG_FUNCTION_INFO_V1(bloom_contains_all);
 PG_FUNCTION_INFO_V1(bloom_contains_each);
+PG_FUNCTION_INFO_V1(bloom_new_keys);
+PG_FUNCTION_INFO_V1(bloom_hash);
+PG_FUNCTION_INFO_V1(bloom_shard);
 
 static bool
 contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
@@ -63,18 +70,19 @@ bloom_contains_hash(PG_FUNCTION_ARGS)
 }
 
 /*
- * Open the filter and hash the keys, in the order in which it is best to look
- * them up.
+ * Open the filter and hash the keys, sorted or else in the order in which it is
+ * best to look them up.
  */
 static PgBloomHashedKey *
-open_lookup(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys)
+open_lookup(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys,
+			bool sorted)
 {
 	PgBloomHashedKey *hashed;
 
 	pgbloom_probe_open(fcinfo, 0, probe);
 	pgbloom_get_key_array(fcinfo, 1, keys);
 	hashed = pgbloom_hash_key_array(fcinfo, 1, keys, probe->params);
-	if (pgbloom_probe_batch(probe, keys->nkeys))
+	if (pgbloom_probe_batch(probe, keys->nkeys) || sorted)
 		pgbloom_sort_hashed_keys(hashed, keys->nkeys);
 	return hashed;
 }
@@ -85,7 +93,7 @@ contains_some(FunctionCallInfo fcinfo, bool contained)
 {
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys);
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys, false);
 	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool		found = false;
 	int			i;
@@ -121,7 +129,7 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 {
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys);
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys, false);
 	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool	   *results = palloc(keys.nkeys);
 	bool		found = false;
@@ -138,4 +146,98 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 	}
 	pgbloom_probe_close(&probe);
 	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&keys, results));
+}
+
+/*
+ * The result has the type of the argument.  Functions of these types read
+ * fields that an empty array does not have.
+ */
+static void
+reject_vector(Oid type)
+{
+	if (OidIsValid(type))
+		type = getBaseType(type);
+	if (type == INT2VECTOROID || type == OIDVECTOROID)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the new keys cannot be a value of type %s",
+						format_type_be(type)),
+				 errhint("Cast the keys to %s[].",
+						 type == OIDVECTOROID ? "oid" : "smallint")));
+}
+
+/*
+ * The keys that were certainly never added, each of them once, in the order
+ * of their first occurrence.  Keys with one hash count as one key, as they do
+ * in a filter.
+ */
+Datum
+bloom_new_keys(PG_FUNCTION_ARGS)
+{
+	PgBloomProbe probe;
+	PgBloomKeyArray keys;
+	PgBloomHashedKey *hashed;
+	PgBloomKeyInfo *key_info;
+	bool	   *is_new;
+	int			nnew = 0;
+	int			i;
+
+	reject_vector(get_fn_expr_argtype(fcinfo->flinfo, 1));
+
+	/* Sorting brings equal hashes together, in the order of the array. */
+	hashed = open_lookup(fcinfo, &probe, &keys, true);
+	key_info = pgbloom_element_info(fcinfo, 1);
+	is_new = palloc0(keys.nkeys);
+	for (i = 0; i < keys.nkeys; i++)
+	{
+		int			index = hashed[i].index;
+
+		CHECK_FOR_INTERRUPTS();
+		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
+			is_new[index] = !pgbloom_probe_contains_key(&probe, key_info,
+														keys.values[index],
+														hashed[i].hash);
+	}
+	pgbloom_probe_close(&probe);
+
+	for (i = 0; i < keys.nkeys; i++)
+	{
+		if (is_new[i])
+			keys.values[nnew++] = keys.values[i];
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_array(keys.values, nnew, keys.type,
+										  keys.typlen, keys.typbyval,
+										  keys.typalign));
+}
+
+/* Hash the first argument as a filter with this seed does. */
+static uint64
+hash_argument(FunctionCallInfo fcinfo, int64 seed)
+{
+	BfParams	params;
+
+	/* Hashing reads no other parameter. */
+	params.seed = (uint64) seed;
+	params.key_type.code = BF_KEY_NONE;
+	return pgbloom_key_hash(pgbloom_key_info(fcinfo, 0), PG_GETARG_DATUM(0),
+							&params, NULL);
+}
+
+Datum
+bloom_hash(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64((int64) hash_argument(fcinfo, PG_GETARG_INT64(1)));
+}
+
+Datum
+bloom_shard(PG_FUNCTION_ARGS)
+{
+	int32		nshards = PG_GETARG_INT32(1);
+
+	if (nshards < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("number of shards %d is out of range", nshards),
+				 errdetail("The number must be at least 1.")));
+	PG_RETURN_INT32((int32) bf_shard(hash_argument(fcinfo, 0), nshards));
 }
