@@ -44,9 +44,7 @@ typedef struct PgBloomSymbol
 } PgBloomSymbol;
 
 /* Only what SQL calls is visible outside the library. */
-#ifdef __GNUC__
-#pragma GCC visibility push(hidden)
-#endif
+BF_HIDE_BEGIN
 
 /* memory.c */
 extern char *pgbloom_pretty_size(double bytes);
@@ -58,8 +56,6 @@ extern void pgbloom_move_to_huge_pages(const void *memory, size_t size);
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
-#ifdef __GNUC__
-#pragma GCC visibility pop
-#endif
+BF_HIDE_END
 
 #endif							/* PGBLOOM_H */

@@ -40,9 +40,7 @@ typedef struct PgBloomProbe
 	Relation	toast;			/* its TOAST table, once opened for slices */
 } PgBloomProbe;
 
-#ifdef __GNUC__
-#pragma GCC visibility push(hidden)
-#endif
+BF_HIDE_BEGIN
 
 /* End the probes of a call. */
 static inline void
@@ -121,8 +119,6 @@ extern Datum pgbloom_writable(FunctionCallInfo fcinfo);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
 
-#ifdef __GNUC__
-#pragma GCC visibility pop
-#endif
+BF_HIDE_END
 
 #endif							/* PGBLOOM_FILTER_H */

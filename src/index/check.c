@@ -18,8 +18,6 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "key/key_array.h"
-
 PG_FUNCTION_INFO_V1(bloom_index_check);
 
 /* Rows of the table are looked up so many at a time. */

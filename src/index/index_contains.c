@@ -16,8 +16,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "key/key_array.h"
-
 PG_FUNCTION_INFO_V1(bloom_index_contains);
 PG_FUNCTION_INFO_V1(bloom_index_contains_each);
 

@@ -32,6 +32,45 @@
 #include "utils/uuid.h"
 
 /*
+ * Convert a string between encodings.  Returns NULL if the string is invalid,
+ * if a character has no equivalent, or if there is no conversion.  The result
+ * is null-terminated.
+ */
+char *
+pgbloom_convert(const char *string, size_t length, int from, int to)
+{
+	Oid			function;
+	char	   *result;
+	size_t		room = length * MAX_CONVERSION_GROWTH + 1;
+	size_t		i;
+
+	/* ASCII is the same in all encodings of databases. */
+	for (i = 0; i < length && !IS_HIGHBIT_SET(string[i]); i++)
+		continue;
+	if (i == length)
+		return pnstrdup(string, length);
+
+	if (from == to || from == PG_SQL_ASCII || to == PG_SQL_ASCII)
+		return pg_verify_mbstr(from == PG_SQL_ASCII ? to : from, string,
+							   (int) length, true) ?
+			pnstrdup(string, length) : NULL;
+
+	function = FindDefaultConversionProc(from, to);
+	if (!OidIsValid(function))
+		return NULL;
+	result = MemoryContextAllocHuge(CurrentMemoryContext, room);
+	if (DatumGetInt32(OidFunctionCall6(function, Int32GetDatum(from),
+									   Int32GetDatum(to),
+									   CStringGetDatum(string),
+									   CStringGetDatum(result),
+									   Int32GetDatum((int32) length),
+									   BoolGetDatum(true))) == (int32) length)
+		return result;
+	pfree(result);
+	return NULL;
+}
+
+/*
  * Text is hashed as UTF-8, so that it is found in a database of any encoding.
  * In a SQL_ASCII database, the encoding of text is not known, and its bytes
  * are hashed as they are.

@@ -11,7 +11,7 @@
 
 #include "pgbloom.h"
 
-#include "lib/stringinfo.h"
+#include "utils/array.h"
 
 /* Hashes the canonical bytes of a key. */
 typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
@@ -54,9 +54,26 @@ typedef struct PgBloomFnCache
 	bool		warned;			/* a warning has been issued */
 } PgBloomFnCache;
 
-#ifdef __GNUC__
-#pragma GCC visibility push(hidden)
-#endif
+/* A deconstructed array, with what it takes to construct one like it. */
+typedef struct PgBloomKeyArray
+{
+	ArrayType  *array;
+	Oid			type;			/* of the elements */
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Datum	   *values;			/* the elements that are not null */
+	int			nkeys;			/* their number */
+} PgBloomKeyArray;
+
+/* The hash of a key, and its index in PgBloomKeyArray.values. */
+typedef struct PgBloomHashedKey
+{
+	uint64		hash;
+	int			index;
+} PgBloomHashedKey;
+
+BF_HIDE_BEGIN
 
 static inline PgBloomFnCache *
 pgbloom_make_fn_cache(MemoryContext context)
@@ -78,11 +95,6 @@ pgbloom_fn_cache(FunctionCallInfo fcinfo)
 		function->fn_extra = pgbloom_make_fn_cache(function->fn_mcxt);
 	return function->fn_extra;
 }
-
-/* encoding.c */
-extern char *pgbloom_convert(const char *string, size_t length,
-							 int from, int to);
-extern char *pgbloom_utf8_to_server(const char *utf8);
 
 /* key.c */
 extern PgBloomKeyInfo *pgbloom_lookup_key_info(FunctionCallInfo fcinfo,
@@ -109,7 +121,6 @@ extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
 extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
 extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 
-/* key_info.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
 											 MemoryContext context,
 											 bool noerror);
@@ -129,6 +140,8 @@ pgbloom_hash_value(PgBloomKeyInfo *info, Datum value, uint64 seed)
 }
 
 /* canonical.c */
+extern char *pgbloom_convert(const char *string, size_t length,
+							 int from, int to);
 extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
 												  BfKeyType *key_type);
 extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
@@ -145,18 +158,21 @@ extern bool pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type,
 
 /* key_type_name.c */
 extern char *pgbloom_key_type_name(const BfKeyType *key_type);
-extern bool pgbloom_set_key_type_name(BfKeyType *key_type, const char *name,
-									  bool noerror);
-extern bool pgbloom_set_opclass_name(BfKeyType *key_type,
-									 const char *type_name,
-									 bool array, bool by_locale,
-									 bool noerror);
 pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
 												  const BfKeyType *other);
 extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);
 
-#ifdef __GNUC__
-#pragma GCC visibility pop
-#endif
+/* key_array.c */
+extern void pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
+								  PgBloomKeyArray *keys);
+extern PgBloomHashedKey *pgbloom_hash_key_array(FunctionCallInfo fcinfo,
+												int argno,
+												const PgBloomKeyArray *keys,
+												const BfParams *params);
+extern void pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n);
+extern ArrayType *pgbloom_make_result_array(const PgBloomKeyArray *keys,
+											const bool *results);
+
+BF_HIDE_END
 
 #endif							/* PGBLOOM_KEY_H */

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "key/key_array.h"
+#include "key/key.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

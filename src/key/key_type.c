@@ -19,11 +19,15 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -97,7 +101,7 @@ type_name(Oid type)
 }
 
 static Oid
-hash_function(Oid type)
+opclass_hash_function(Oid type)
 {
 	return lookup_type_cache(type,
 							 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
@@ -112,7 +116,7 @@ find_namesake(Oid type, const char *name)
 {
 	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
 										   CStringGetDatum(name));
-	Oid			function = hash_function(type);
+	Oid			function = opclass_hash_function(type);
 	Oid			found = InvalidOid;
 	int			i;
 
@@ -124,7 +128,7 @@ find_namesake(Oid type, const char *name)
 
 		if (other->oid == type || other->typtype != TYPTYPE_BASE)
 			continue;
-		other_function = hash_function(other->oid);
+		other_function = opclass_hash_function(other->oid);
 		if (OidIsValid(other_function) && other_function != function)
 			found = other->oid;
 	}
@@ -132,31 +136,18 @@ find_namesake(Oid type, const char *name)
 	return found;
 }
 
-/* Do values of this type hash by object identifiers? */
+/* Do values of this type hash by identifiers of other objects? */
 static bool
 hashes_by_oid(Oid type)
 {
-	switch (type)
+	switch (type == OIDOID ? InvalidOid : opclass_hash_function(type))
 	{
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGTYPEOID:
-		case REGROLEOID:
-		case REGNAMESPACEOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case ACLITEMOID:
-		case ANYENUMOID:
-#ifdef REGDATABASEOID
-		case REGDATABASEOID:
-#endif
+		case F_HASHOIDEXTENDED:
+		case F_HASHENUMEXTENDED:
+		case F_HASH_ACLITEM_EXTENDED:
 			return true;
 		default:
-			return get_typtype(type) == TYPTYPE_ENUM;
+			return false;
 	}
 }
 
@@ -212,12 +203,128 @@ check_opclass_type(Oid key_type, Oid type, bool noerror)
 	return false;
 }
 
+/*
+ * Set the name of a key type, given in the encoding of the database.  Raises
+ * an error if the name cannot be recorded, or returns false with noerror.
+ */
+static bool
+set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
+{
+	char	   *utf8 = pgbloom_convert(name, strlen(name),
+									   GetDatabaseEncoding(), PG_UTF8);
+	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
+	char	   *detail = NULL;
+
+	if (utf8 == NULL)
+		detail = psprintf("The name of the type cannot be converted from encoding %s to UTF8.",
+						  GetDatabaseEncodingName());
+	else if (length > BF_MAX_KEY_TYPE_NAME)
+		detail = psprintf("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
+						  length, BF_MAX_KEY_TYPE_NAME);
+	else if (!bf_valid_key_type_name(utf8, length))
+		detail = "The name of the type contains control characters.";
+	if (detail != NULL && !noerror)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
+						name),
+				 errdetail_internal("%s", detail),
+				 length > BF_MAX_KEY_TYPE_NAME ?
+				 errhint("Cast the key to text.") :
+				 errhint("Rename the type, or cast the key to text.")));
+	if (detail != NULL)
+		return false;
+	memcpy(key_type->name, utf8, length + 1);
+	key_type->namelen = (uint8_t) length;
+	return true;
+}
+
+/*
+ * Name of a libc locale with its codeset spelled as glibc lists it, because
+ * C.utf8 and C.UTF-8 are the same locale.
+ */
+static char *
+normalize_locale(const char *name)
+{
+	char	   *result = pstrdup(strcmp(name, "POSIX") == 0 ? "C" : name);
+	char	   *to = result;
+	const char *from;
+	bool		codeset = false;
+
+	for (from = result; *from != '\0'; from++)
+	{
+		if (*from == '.' || *from == '@')
+			codeset = *from == '.';
+		else if (codeset && (*from == '-' || *from == '_'))
+			continue;
+		*to++ = codeset ? pg_ascii_tolower((unsigned char) *from) : *from;
+	}
+	*to = '\0';
+	return result;
+}
+
+/* The locale of the database, which maps upper case to lower case. */
+static char *
+database_locale(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
+										ObjectIdGetDatum(MyDatabaseId));
+	char		provider;
+	Datum		locale;
+	bool		isnull;
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+	locale = SysCacheGetAttr(DATABASEOID, tuple,
+							 provider == COLLPROVIDER_LIBC ?
+							 Anum_pg_database_datctype :
+							 Anum_pg_database_datlocale, &isnull);
+	if (isnull)
+		elog(ERROR, "database %u has no locale", MyDatabaseId);
+	if (provider == COLLPROVIDER_LIBC)
+		name = normalize_locale(TextDatumGetCString(locale));
+	else
+		name = psprintf("%s:%s",
+						provider == COLLPROVIDER_ICU ? "icu" : "builtin",
+						TextDatumGetCString(locale));
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/*
+ * Set the name of an opclass-hashed key type: the name of the type, or of the
+ * element type of an array; "[]" for an array; "@" and the locale of the
+ * database, if values may hash by it.  Each "[" and "@" in the name of the type
+ * is doubled, so that no two types get one name.
+ */
+static bool
+set_opclass_name(BfKeyType *key_type, const char *type_name,
+				 bool array, bool by_locale, bool noerror)
+{
+	StringInfoData name;
+
+	initStringInfo(&name);
+	for (; *type_name != '\0'; type_name++)
+	{
+		if (strchr("[@", *type_name) != NULL)
+			appendStringInfoChar(&name, *type_name);
+		appendStringInfoChar(&name, *type_name);
+	}
+	if (array)
+		appendStringInfoString(&name, "[]");
+	if (by_locale)
+		appendStringInfo(&name, "@%s", database_locale());
+	return set_key_type_name(key_type, name.data, noerror);
+}
+
 /* Set the key type of an enum, whose labels are hashed as text. */
 bool
 pgbloom_enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
 {
 	key_type->code = BF_KEY_ENUM;
-	return pgbloom_set_key_type_name(key_type, type_name(type), noerror);
+	return set_key_type_name(key_type, type_name(type), noerror);
 }
 
 /*
@@ -248,10 +355,10 @@ pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
 	key_type->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	key_type->encoding = (uint8_t) GetDatabaseEncoding();
-	return pgbloom_set_opclass_name(key_type,
-									type_name(OidIsValid(element) ?
-											  getBaseType(element) : type),
-									OidIsValid(element),
-									collatable && part >= FirstNormalObjectId,
-									noerror);
+	return set_opclass_name(key_type,
+							type_name(OidIsValid(element) ?
+									  getBaseType(element) : type),
+							OidIsValid(element),
+							collatable && part >= FirstNormalObjectId,
+							noerror);
 }

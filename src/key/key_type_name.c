@@ -1,145 +1,49 @@
 /*-------------------------------------------------------------------------
  *
  * key_type_name.c
- *	  Names of key types: composed, split, and compared in error messages.
- *
- * A key type with a name records the bare name of the SQL type, so that a type
- * can be in different schemas of different databases, and what its hashes depend
- * on.
+ *	  Names of key types for users to read, and errors for types that differ.
  *
  *-------------------------------------------------------------------------
  */
 #include "key/key.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/syscache.h"
 
 /*
- * Set the name of a key type, given in the encoding of the database.  Raises
- * an error if the name cannot be recorded, or returns false with noerror.
- */
-bool
-pgbloom_set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
-{
-	char	   *utf8 = pgbloom_convert(name, strlen(name),
-									   GetDatabaseEncoding(), PG_UTF8);
-	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
-
-	if (noerror && (utf8 == NULL || length > BF_MAX_KEY_TYPE_NAME ||
-					!bf_valid_key_type_name(utf8, length)))
-		return false;
-	if (utf8 == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type cannot be converted from encoding %s to UTF8.",
-						   GetDatabaseEncodingName()),
-				 errhint("Rename the type, or cast the key to text.")));
-	if (length > BF_MAX_KEY_TYPE_NAME)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
-						   length, BF_MAX_KEY_TYPE_NAME),
-				 errhint("Cast the key to text.")));
-	if (!bf_valid_key_type_name(utf8, length))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail("The name of the type contains control characters."),
-				 errhint("Rename the type, or cast the key to text.")));
-	memcpy(key_type->name, utf8, length + 1);
-	key_type->namelen = (uint8_t) length;
-	return true;
-}
-
-/*
- * Name of a libc locale with its codeset spelled as glibc lists it, because
- * C.utf8 and C.UTF-8 are the same locale.
+ * Convert UTF-8 to the encoding of the database.  Characters that the encoding
+ * lacks are escaped, as \u00E9 or \U0001F600.  Never fails.
  */
 static char *
-normalize_locale(const char *name)
+utf8_to_server(const char *utf8)
 {
-	char	   *result = pstrdup(strcmp(name, "POSIX") == 0 ? "C" : name);
-	char	   *to = result;
-	const char *from;
-	bool		codeset = false;
+	int			encoding = GetDatabaseEncoding();
+	StringInfoData result;
+	int			length;
 
-	for (from = result; *from != '\0'; from++)
+	initStringInfo(&result);
+	for (; *utf8 != '\0'; utf8 += length)
 	{
-		if (*from == '.' || *from == '@')
-			codeset = *from == '.';
-		else if (codeset && (*from == '-' || *from == '_'))
-			continue;
-		*to++ = codeset ? pg_ascii_tolower((unsigned char) *from) : *from;
+		const unsigned char *c = (const unsigned char *) utf8;
+		char	   *converted;
+
+		length = pg_utf_mblen(c);
+		converted = pgbloom_convert(utf8, length, PG_UTF8, encoding);
+		if (converted != NULL)
+		{
+			appendStringInfoString(&result, converted);
+			pfree(converted);
+		}
+		else
+		{
+			unsigned	code = (unsigned) utf8_to_unicode(c);
+
+			appendStringInfo(&result, code > 0xFFFF ? "\\U%08X" : "\\u%04X",
+							 code);
+		}
 	}
-	*to = '\0';
-	return result;
-}
-
-/* The locale of the database, which maps upper case to lower case. */
-static char *
-database_locale(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
-										ObjectIdGetDatum(MyDatabaseId));
-	char		provider;
-	Datum		locale;
-	bool		isnull;
-	char	   *name;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
-	locale = SysCacheGetAttr(DATABASEOID, tuple,
-							 provider == COLLPROVIDER_LIBC ?
-							 Anum_pg_database_datctype :
-							 Anum_pg_database_datlocale, &isnull);
-	if (isnull)
-		elog(ERROR, "database %u has no locale", MyDatabaseId);
-	if (provider == COLLPROVIDER_LIBC)
-		name = normalize_locale(TextDatumGetCString(locale));
-	else
-		name = psprintf("%s:%s",
-						provider == COLLPROVIDER_ICU ? "icu" : "builtin",
-						TextDatumGetCString(locale));
-	ReleaseSysCache(tuple);
-	return name;
-}
-
-/*
- * Set the name of an opclass-hashed key type: the name of the type, or of the
- * element type of an array; "[]" for an array; "@" and the locale of the
- * database, if values may hash by it.  Each "[" and "@" in the name of the type
- * is doubled, so that no two types get one name.
- */
-bool
-pgbloom_set_opclass_name(BfKeyType *key_type, const char *type_name,
-						 bool array, bool by_locale, bool noerror)
-{
-	StringInfoData name;
-
-	initStringInfo(&name);
-	for (; *type_name != '\0'; type_name++)
-	{
-		if (strchr("[@", *type_name) != NULL)
-			appendStringInfoChar(&name, *type_name);
-		appendStringInfoChar(&name, *type_name);
-	}
-	if (array)
-		appendStringInfoString(&name, "[]");
-	if (by_locale)
-		appendStringInfo(&name, "@%s", database_locale());
-	return pgbloom_set_key_type_name(key_type, name.data, noerror);
+	return result.data;
 }
 
 /* The parts of a key type's name, in the encoding of the database. */
@@ -168,7 +72,7 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 		{
 			if (*from == '@')
 			{
-				parts->locale = pgbloom_utf8_to_server(from + 1);
+				parts->locale = utf8_to_server(from + 1);
 				break;
 			}
 			parts->array = true;
@@ -178,7 +82,7 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 	}
 	if (key_type->code == BF_KEY_OPCLASS)
 		*to = '\0';
-	parts->type = pgbloom_utf8_to_server(name);
+	parts->type = utf8_to_server(name);
 	pfree(name);
 }
 

@@ -13,8 +13,6 @@
 
 #include "miscadmin.h"
 
-#include "key/key_array.h"
-
 PG_FUNCTION_INFO_V1(bloom_empty);
 PG_FUNCTION_INFO_V1(bloom_add);
 PG_FUNCTION_INFO_V1(bloom_try_add);

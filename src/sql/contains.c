@@ -15,8 +15,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "key/key_array.h"
-
 PG_FUNCTION_INFO_V1(bloom_contains);
 PG_FUNCTION_INFO_V1(bloom_contained_by);
 PG_FUNCTION_INFO_V1(bloom_contains_hash);
