@@ -122,7 +122,7 @@ $(CORE_OUT)/fuzz_%: test/fuzz/fuzz_%.c $(wildcard test/*.h test/fuzz/*.h) $(core
 	$(core_cc) -o $@ $< $(FUZZ_MAIN) $(core_objs) -lm
 
 unit: $(unit_programs)
-	cd test/unit && prove --failures --comments --exec '' $(abspath $^)
+	cd test/unit && prove $(PROVE_FLAGS) --failures --comments --exec '' $(abspath $^)
 
 fuzz-programs: $(fuzz_programs)
 	$(PYTHON) test/fuzz/make_corpus.py $(CORE_OUT)/corpus

@@ -157,32 +157,15 @@ next_chunk(const BfInterrupts *interrupts, size_t left)
 	return left < CHUNK ? left : CHUNK;
 }
 
-/* The number of bits set in blocks of so many bytes, without checks. */
+/* The number of bits set.  Does not check for interrupts. */
 uint64_t
-bf_blocks_bits_set(const uint8_t *bits, size_t size)
+bf_bitmap_count(const uint8_t *bits, size_t size)
 {
 #ifdef HAVE_POPCNT
 	if (HAVE_POPCNT)
 		return count_by_popcnt(bits, size);
 #endif
 	return count_words(bits, size);
-}
-
-/* The number of bits set. */
-uint64_t
-bf_bitmap_count(const BfInterrupts *interrupts, const uint8_t *bits,
-				size_t size)
-{
-	uint64_t	count = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		count += bf_blocks_bits_set(bits + at, n);
-	}
-	return count;
 }
 
 /* The number of bits set in x, y or both. */
@@ -223,12 +206,11 @@ bf_bitmap_count_union(const BfInterrupts *interrupts, const BfBits *layers,
 
 	for (at = 0; at < size; at += length)
 	{
-		if (at % (CHUNK / n) < length)
-			bf_check_interrupts(interrupts);
+		bf_check_interrupts_at(interrupts, at / length);
 		memcpy(bits, layers[0].bits + at, length);
 		for (i = 1; i < n; i++)
 			or_words(bits, layers[i].bits + at, length);
-		count += bf_blocks_bits_set(bits, length);
+		count += bf_bitmap_count(bits, length);
 	}
 	return count;
 }
@@ -291,23 +273,6 @@ bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 			   const uint8_t *from, size_t size)
 {
 	for_each_chunk(interrupts, copy_words, to, from, size);
-}
-
-/* As memcmp. */
-int
-bf_bitmap_compare(const BfInterrupts *interrupts, const uint8_t *x,
-				  const uint8_t *y, size_t size)
-{
-	int			order = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size && order == 0; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		order = memcmp(x + at, y + at, n);
-	}
-	return order;
 }
 
 /*
