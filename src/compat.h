@@ -26,6 +26,14 @@
 #define PGBLOOM_EXPLAIN_HEADER "commands/explain.h"
 #endif
 
+/* EXPLAIN has options of extensions from 18 on; 19 added a parameter. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_REGISTER_EXPLAIN_OPTION(name, handler) \
+	RegisterExtensionExplainOption(name, handler, GUCCheckBooleanExplainOption)
+#elif PG_VERSION_NUM >= 180000
+#define PGBLOOM_REGISTER_EXPLAIN_OPTION	RegisterExtensionExplainOption
+#endif
+
 /* Before 16 there are no soft errors: what would be one is thrown. */
 #if PG_VERSION_NUM < 160000
 #define ereturn(context, dummy, ...) \

@@ -201,11 +201,15 @@ extern int	pgbloom_join_filters;
 extern int	pgbloom_join_filter_min_rows;
 extern bool pgbloom_join_planning;
 extern double pgbloom_join_planning_cost;
-extern void pgbloom_join_init(void);
+extern void pgbloom_join_define_settings(void);
 extern Size pgbloom_join_filter_limit(void);
+
+/* init.c */
+extern void pgbloom_join_init(void);
 
 /* planner.c */
 extern void pgbloom_join_install_planner(void);
+extern List *pgbloom_join_unfiltered(PlannedStmt *stmt);
 
 /* estimate.c */
 extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
@@ -223,6 +227,47 @@ extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_install_pathlist(void);
 
+/* reason.c */
+
+/* Why a join has no filters.  Of several reasons, the last one is told. */
+typedef enum PgBloomReason
+{
+	PGBLOOM_NO_REASON,			/* it has filters */
+	PGBLOOM_REASON_OFF,
+	PGBLOOM_REASON_EXTENSION,
+	PGBLOOM_REASON_PRIVILEGE,
+	PGBLOOM_REASON_STATEMENT,
+	PGBLOOM_REASON_CORE_FILTERS,
+	PGBLOOM_REASON_JOIN_TYPE,
+	PGBLOOM_REASON_MEMORY,
+	PGBLOOM_REASON_MATCHING,
+	PGBLOOM_REASON_REPEATED,
+	PGBLOOM_REASON_VOLATILE_SUBQUERY,
+	PGBLOOM_REASON_KEYS,
+	PGBLOOM_REASON_COLUMNS,
+	PGBLOOM_REASON_PATH,
+	PGBLOOM_REASON_ERRORS,
+	PGBLOOM_REASON_GROUPS,
+	PGBLOOM_REASON_VOLATILE,
+	PGBLOOM_REASON_BARRIER,
+	PGBLOOM_REASON_FEW_ROWS,
+	PGBLOOM_REASON_LARGE_INNER,
+	PGBLOOM_REASON_EXPENSIVE,
+	PGBLOOM_REASON_EARLIER_PLAN
+}			PgBloomReason;
+
+typedef struct PgBloomUnfiltered
+{
+	HashJoin   *join;
+	PgBloomReason reason;
+}			PgBloomUnfiltered;
+
+extern const char *pgbloom_join_reason_text(PgBloomReason reason);
+extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
+
+/* explain_option.c */
+extern void pgbloom_join_install_explain(void);
+
 /* nodes.c */
 typedef struct PgBloomJoinNodes
 {
@@ -234,6 +279,7 @@ typedef struct PgBloomJoinNodes
 	bool		barrier;		/* there is a view with a security barrier */
 } PgBloomJoinNodes;
 
+extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
@@ -248,7 +294,7 @@ typedef struct PgBloomJoinTarget
 {
 	Plan	   *scan;
 	List	   *keys;			/* expressions in terms of the scan */
-	Bitmapset  *key_numbers;	/* which keys of the join, from 0 on */
+	List	   *key_numbers;	/* which keys of the join, from 0 on */
 	double		rows;			/* estimate, of all scans below an Append */
 	Cost		above;			/* of the nodes between it and the join */
 	bool		grouped;		/* below a grouping: no samples */
@@ -259,15 +305,16 @@ typedef struct PgBloomJoinTarget
 	double		most_keys;		/* of more inner rows it is of no use */
 } PgBloomJoinTarget;
 
-extern List *pgbloom_join_targets(const PgBloomJoinNodes *nodes,
-								  HashJoin *join, const Oid *families,
-								  bool rescanned);
+extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
+										  HashJoin *join,
+										  const Oid *families,
+										  bool rescanned, List **targets);
 
 /* worth.c */
 extern double pgbloom_join_matching(HashJoin *join);
-extern bool pgbloom_join_may_be_worthwhile(HashJoin *join);
-extern List *pgbloom_join_worthwhile(PlannedStmt *stmt, HashJoin *join,
-									 List *targets);
+extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
+extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
+											 HashJoin *join, List **targets);
 
 /* keys.c */
 extern Expr *pgbloom_join_strip_relabel(Expr *key);

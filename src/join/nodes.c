@@ -15,11 +15,23 @@
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 
-/* The plans that a plan executes, apart from those in its expressions. */
+/* Is this a node that builds join filters? */
+bool
+pgbloom_is_builder(Plan *plan)
+{
+	return IsA(plan, CustomScan) &&
+		((CustomScan *) plan)->methods == &pgbloom_join_scan_methods;
+}
+
+/*
+ * The plans that a plan executes, apart from those in its expressions.  Nodes
+ * that build join filters are left out.
+ */
 List *
 pgbloom_plan_children(Plan *plan)
 {
 	List	   *result = NIL;
+	Plan	   *outer = outerPlan(plan);
 
 	switch (nodeTag(plan))
 	{
@@ -44,8 +56,9 @@ pgbloom_plan_children(Plan *plan)
 		default:
 			break;
 	}
-	if (outerPlan(plan) != NULL)
-		result = lappend(result, outerPlan(plan));
+	if (outer != NULL)
+		result = lappend(result, pgbloom_is_builder(outer) ?
+						 outerPlan(outer) : outer);
 	if (innerPlan(plan) != NULL)
 		result = lappend(result, innerPlan(plan));
 	return result;

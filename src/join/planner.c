@@ -52,6 +52,9 @@ typedef struct Surroundings
 typedef struct Planning
 {
 	PlannedStmt *stmt;
+	PgBloomReason reason;		/* why no join of the statement has filters */
+	bool		only_reasons;	/* the plan stays as it is */
+	List	   *unfiltered;		/* of PgBloomUnfiltered, then */
 	Oid			function;		/* bloom_join_probe */
 	int			last_number;
 	List	   *consumers;
@@ -93,47 +96,52 @@ is_probe_function(HeapTuple tuple)
 }
 
 /*
- * The extension's function, or InvalidOid if the extension is not in this
- * database.  A query must not fail for want of a privilege that it does not
- * need without filters, so a function that not all roles may call is not used.
+ * Find the extension's function.  A query must not fail for want of a privilege
+ * that it does not need without filters, so a function that not all roles may
+ * call is not used.
  */
-static Oid
-find_probe_function(void)
+static PgBloomReason
+find_probe_function(Oid *function)
 {
 	CatCList   *candidates = SearchSysCacheList1(PROCNAMEARGSNSP,
 												 CStringGetDatum(PROBE_FUNCTION));
-	Oid			found = InvalidOid;
+	PgBloomReason reason = PGBLOOM_REASON_EXTENSION;
 	int			i;
 
-	for (i = 0; i < candidates->n_members && !OidIsValid(found); i++)
+	for (i = 0; i < candidates->n_members && reason != PGBLOOM_NO_REASON; i++)
 	{
 		HeapTuple	tuple = &candidates->members[i]->tuple;
 
-		if (is_probe_function(tuple) && is_public(tuple))
-			found = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
+		if (!is_probe_function(tuple))
+			continue;
+		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
+		reason = is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
 	}
 	ReleaseSysCacheList(candidates);
-	return found;
+	return reason;
 }
 
 /*
- * Could filters change the result of the statement?  Where rows are locked,
- * changed or deleted, EvalPlanQual may evaluate a part of the plan again with
- * rows that the filter has not seen.  Nor are there filters where PostgreSQL
- * puts filters of its own into scans; one that stays within the hash join, for
- * which there is the same setting, drops rows later and does not matter.
+ * Why has the whole statement no filters?  Where rows are locked, changed or
+ * deleted, EvalPlanQual may evaluate a part of the plan again with rows that
+ * the filter has not seen.  Nor are there filters where PostgreSQL puts filters
+ * of its own into scans; one that stays within the hash join, for which there
+ * is the same setting, drops rows later and does not matter.
  */
-static bool
-is_suitable(PlannedStmt *stmt)
+static PgBloomReason
+statement_reason(PlannedStmt *stmt)
 {
 	const char *builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
-	bool		pushed_down = builtin != NULL && strcmp(builtin, "on") == 0 &&
-		GetConfigOption("bloom_filter_pushdown_threshold", true,
-						false) != NULL;
 
-	return (stmt->commandType == CMD_SELECT ||
-			stmt->commandType == CMD_INSERT) &&
-		!stmt->hasModifyingCTE && stmt->rowMarks == NIL && !pushed_down;
+	if (pgbloom_join_filters == PGBLOOM_JOIN_OFF)
+		return PGBLOOM_REASON_OFF;
+	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
+		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
+		return PGBLOOM_REASON_STATEMENT;
+	if (builtin != NULL && strcmp(builtin, "on") == 0 &&
+		GetConfigOption("bloom_filter_pushdown_threshold", true, false) != NULL)
+		return PGBLOOM_REASON_CORE_FILTERS;
+	return PGBLOOM_NO_REASON;
 }
 
 /* Does the join drop outer rows without a match, and show no trace of them? */
@@ -177,28 +185,18 @@ key_families(HashJoin *join)
  * one.  A filter is a list of its number and its keys.
  */
 static List *
-find_filter(Planning *planning, List **filters, Bitmapset *keys)
+find_filter(Planning *planning, List **filters, List *keys)
 {
-	List	   *filter;
 	ListCell   *lc;
-	int			key = -1;
 
 	foreach(lc, *filters)
 	{
-		List	   *other = lfirst(lc);
-		Bitmapset  *other_keys = NULL;
-		int			i;
-
-		for (i = 1; i < list_length(other); i++)
-			other_keys = bms_add_member(other_keys, list_nth_int(other, i));
-		if (bms_equal(keys, other_keys))
-			return other;
+		if (equal(list_copy_tail(lfirst(lc), 1), keys))
+			return lfirst(lc);
 	}
-	filter = list_make1_int(++planning->last_number);
-	while ((key = bms_next_member(keys, key)) >= 0)
-		filter = lappend_int(filter, key);
-	*filters = lappend(*filters, filter);
-	return filter;
+	*filters = lappend(*filters,
+					   lcons_int(++planning->last_number, list_copy(keys)));
+	return llast(*filters);
 }
 
 /* A call of the probe function for a filter, perhaps without keys. */
@@ -220,11 +218,10 @@ make_probe(Planning *planning, int number, List *keys)
  * only for rows that are probed.
  */
 static void
-add_consumer(Planning *planning, HashJoin *join, List *filter,
+add_consumer(Planning *planning, HashJoin *join, int number,
 			 PgBloomJoinTarget *target)
 {
 	Consumer   *consumer = palloc(sizeof(Consumer));
-	int			number = linitial_int(filter);
 
 	consumer->scan = target->scan;
 	consumer->qual = make_probe(planning, number, target->keys);
@@ -261,19 +258,37 @@ pass_on(Plan *plan, int varno)
 }
 
 /*
- * Put the node that builds the filters between Hash and its child.  Everything
+ * Put the node that builds filters for these targets between Hash and its
+ * child, and remember the calls that probe them.  Everything
  * that other parts of PostgreSQL want to know of it, such as costs and
  * parameters, is as of the child.  Below Gather it is parallel-aware, so that
  * it gets shared memory.
  */
 static void
-add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
-			double most_passed, double most_keys, bool grouped)
+add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	Plan	   *child = outerPlan(hash);
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
+	List	   *filters = NIL;
+	double		most_passed = 0;
+	double		most_keys = INT_MAX;
+	bool		grouped = false;
+	ListCell   *lc;
+
+	foreach(lc, targets)
+	{
+		PgBloomJoinTarget *target = lfirst(lc);
+		List	   *filter = find_filter(planning, &filters,
+										 target->key_numbers);
+
+		add_consumer(planning, join, linitial_int(filter), target);
+		pgbloom_join_note_filter(planning->stmt, join, (Scan *) target->scan);
+		most_passed = Max(most_passed, target->most_passed);
+		most_keys = Min(most_keys, target->most_keys);
+		grouped |= target->grouped;
+	}
 
 	*plan = *child;
 	plan->type = T_CustomScan;
@@ -291,7 +306,7 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 									  list_copy(join->hashcollations),
 									  list_make4_int(hash->plan.parallel_aware,
 													 (int) (most_passed * 100),
-													 (int) Min(most_keys, INT_MAX),
+													 (int) most_keys,
 													 grouped),
 									  filters);
 	scan->custom_private = lappend(scan->custom_private,
@@ -301,61 +316,69 @@ add_builder(Planning *planning, HashJoin *join, List *filters, bool parallel,
 }
 
 /*
- * What is known of the nodes of the statement, or NULL if it has no filters.
- * Where the results of subplans are used, parameters stand for them, and it
- * may depend on the rows whether they are executed.
- */
-static const PgBloomJoinNodes *
-suitable_nodes(Planning *planning)
-{
-	if (planning->nodes == NULL)
-		planning->nodes = pgbloom_examine_nodes(planning->stmt);
-	return planning->nodes->volatile_subplans ? NULL : planning->nodes;
-}
-
-/*
+ * The targets of the filters of a join, or why it has none.
+ *
  * A join that is executed repeatedly may read an outer row before its inner
  * side starts again for new values of parameters, and would probe the filter
- * of the time before.
+ * of the time before.  Where the results of subplans are used, parameters stand
+ * for them, and it may depend on the rows whether they are executed.
  */
-static void
+static PgBloomReason
+find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
+			 List **targets)
+{
+	PgBloomReason reason;
+
+	if (!drops_outer_rows(join->join.jointype))
+		return PGBLOOM_REASON_JOIN_TYPE;
+	reason = pgbloom_join_never_worthwhile(join);
+	if (reason != PGBLOOM_NO_REASON)
+		return reason;
+	if (above->rescanned &&
+		!bms_is_subset(innerPlan(join)->extParam, above->gathers))
+		return PGBLOOM_REASON_REPEATED;
+	if (planning->nodes == NULL)
+		planning->nodes = pgbloom_examine_nodes(planning->stmt);
+	if (planning->nodes->volatile_subplans)
+		return PGBLOOM_REASON_VOLATILE_SUBQUERY;
+	reason = pgbloom_join_targets(planning->nodes, join, key_families(join),
+								  above->rescanned, targets);
+	if (reason != PGBLOOM_NO_REASON)
+		return reason;
+	return pgbloom_join_worthwhile(planning->stmt, join, targets);
+}
+
+/* Add filters to a join, or return why it has none. */
+static PgBloomReason
 consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 {
-	const PgBloomJoinNodes *nodes;
-	List	   *filters = NIL;
-	List	   *targets;
-	double		most_passed = 0;
-	double		most_keys = INT_MAX;
-	bool		grouped = false;
-	ListCell   *lc;
+	PgBloomReason reason = planning->reason;
+	List	   *targets = NIL;
 
-	if (!drops_outer_rows(join->join.jointype) ||
-		!pgbloom_join_may_be_worthwhile(join) ||
-		(above->rescanned &&
-		 !bms_is_subset(innerPlan(join)->extParam, above->gathers)) ||
-		(nodes = suitable_nodes(planning)) == NULL)
+	if (reason == PGBLOOM_NO_REASON)
+		reason = find_targets(planning, join, above, &targets);
+	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
+		reason = planning->reason = find_probe_function(&planning->function);
+	if (reason != PGBLOOM_NO_REASON)
+		return reason;
+	if (planning->only_reasons)
+		return PGBLOOM_REASON_EARLIER_PLAN;
+	add_filters(planning, join, targets, above->parallel);
+	return PGBLOOM_NO_REASON;
+}
+
+/* Note why this join has no filter, unless it has one. */
+static void
+note_reason(Planning *planning, HashJoin *join, const Surroundings *above)
+{
+	PgBloomUnfiltered *unfiltered;
+
+	if (pgbloom_is_builder(outerPlan(innerPlan(join))))
 		return;
-	targets = pgbloom_join_targets(nodes, join, key_families(join),
-								   above->rescanned);
-	foreach(lc, pgbloom_join_worthwhile(planning->stmt, join, targets))
-	{
-		PgBloomJoinTarget *target = lfirst(lc);
-
-		if (!OidIsValid(planning->function))
-			planning->function = find_probe_function();
-		if (!OidIsValid(planning->function))
-			return;
-		add_consumer(planning, join,
-					 find_filter(planning, &filters, target->key_numbers),
-					 target);
-		pgbloom_join_note_filter(planning->stmt, join, (Scan *) target->scan);
-		most_passed = Max(most_passed, target->most_passed);
-		most_keys = Min(most_keys, target->most_keys);
-		grouped |= target->grouped;
-	}
-	if (filters != NIL)
-		add_builder(planning, join, filters, above->parallel, most_passed,
-					most_keys, grouped);
+	unfiltered = palloc(sizeof(PgBloomUnfiltered));
+	unfiltered->join = join;
+	unfiltered->reason = consider_join(planning, join, above);
+	planning->unfiltered = lappend(planning->unfiltered, unfiltered);
 }
 
 /* What is above a child of this plan. */
@@ -372,9 +395,7 @@ above_child(Plan *plan, Plan *child, const Surroundings *above)
 			result.rescanned |= child == innerPlan(plan);
 			break;
 		case T_CustomScan:
-			/* Builders that were added here execute their child once. */
-			result.rescanned |= ((CustomScan *) plan)->methods !=
-				&pgbloom_join_scan_methods;
+			result.rescanned = true;
 			break;
 		case T_Gather:
 			result.parallel = true;
@@ -424,8 +445,10 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	note_init_plans(planning, plan);
-	if (IsA(plan, HashJoin))
-		consider_join(planning, (HashJoin *) plan, above);
+	if (IsA(plan, HashJoin) && planning->only_reasons)
+		note_reason(planning, (HashJoin *) plan, above);
+	else if (IsA(plan, HashJoin))
+		(void) consider_join(planning, (HashJoin *) plan, above);
 	foreach(lc, pgbloom_plan_children(plan))
 	{
 		Surroundings child_above = above_child(plan, lfirst(lc), above);
@@ -471,24 +494,50 @@ depend_on_function(Planning *planning)
 	planning->stmt->invalItems = lappend(planning->stmt->invalItems, item);
 }
 
+/* Consider all joins of the statement. */
 static void
-add_filters(PlannedStmt *stmt)
+visit_statement(Planning *planning)
 {
-	Planning	planning = {.stmt = stmt};
+	PlannedStmt *stmt = planning->stmt;
 	Surroundings top = {0};
 	int			id;
 
-	visit(&planning, stmt->planTree, &top);
+	visit(planning, stmt->planTree, &top);
 
 	/* A subplan comes after those that it uses. */
 	for (id = list_length(stmt->subplans); id > 0; id--)
 	{
 		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
 
-		top.rescanned = !bms_is_member(id, planning.once);
+		top.rescanned = !bms_is_member(id, planning->once);
 		if (subplan != NULL)
-			visit(&planning, subplan, &top);
+			visit(planning, subplan, &top);
 	}
+}
+
+/*
+ * Why have hash joins of a finished statement no filters?  Returns a list of
+ * PgBloomUnfiltered.
+ */
+List *
+pgbloom_join_unfiltered(PlannedStmt *stmt)
+{
+	Planning	planning = {
+		.stmt = stmt,
+		.reason = statement_reason(stmt),
+		.only_reasons = true
+	};
+
+	visit_statement(&planning);
+	return planning.unfiltered;
+}
+
+static void
+add_all_filters(PlannedStmt *stmt)
+{
+	Planning	planning = {.stmt = stmt};
+
+	visit_statement(&planning);
 	if (planning.consumers != NIL)
 	{
 		add_quals(&planning);
@@ -503,15 +552,21 @@ plan_once(PGBLOOM_PLANNER_PARAMETERS)
 
 	stmt = (previous_planner != NULL ? previous_planner : standard_planner)
 		(PGBLOOM_PLANNER_ARGUMENTS);
-	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF && is_suitable(stmt))
-		add_filters(stmt);
+	if (statement_reason(stmt) == PGBLOOM_NO_REASON)
+		add_all_filters(stmt);
 	return stmt;
 }
 
 static PlannedStmt *
 plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 {
-	return pgbloom_join_plan_assuming(plan_once, PGBLOOM_PLANNER_ARGUMENTS);
+	PlannedStmt *stmt = pgbloom_join_plan_assuming(plan_once,
+												   PGBLOOM_PLANNER_ARGUMENTS);
+
+	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
+		message_level_is_interesting(DEBUG1))
+		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt));
+	return stmt;
 }
 
 void

@@ -41,9 +41,8 @@ pgbloom_join_filter_limit(void)
 		1024;
 }
 
-/* Define the settings, and change what the planner does. */
 void
-pgbloom_join_init(void)
+pgbloom_join_define_settings(void)
 {
 	DefineCustomEnumVariable("bloomfilter.join_filters",
 							 "Filters the outer side of hash joins by the keys of the inner side.",
@@ -73,9 +72,4 @@ pgbloom_join_init(void)
 							 &pgbloom_join_planning_cost, 10000, 0, 1e10,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
-	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
-	pgbloom_join_install_planner();
-	pgbloom_join_install_search();
-	pgbloom_join_install_pathlist();
-	pgbloom_join_install_executor();
 }

@@ -22,8 +22,11 @@
 typedef struct Keys
 {
 	int			n;
-	int			numbers[PGBLOOM_MAX_JOIN_KEYS]; /* among the join's keys */
-	Expr	   *exprs[PGBLOOM_MAX_JOIN_KEYS];
+	struct
+	{
+		int			number;		/* among the join's keys */
+		Expr	   *expr;
+	}			key[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
 	double		rows;			/* of the Append above, or 0 */
 	Cost		above;			/* of the nodes between, without other sides
@@ -38,9 +41,18 @@ typedef struct Search
 	const Oid  *families;
 	bool		rescanned;		/* the join may be executed more than once */
 	List	   *targets;
+	PgBloomReason reason;		/* why there are no more of them */
 } Search;
 
 static bool descend(Search *search, Plan *plan, Keys keys, int varno);
+
+/* There is no target here, for this reason. */
+static bool
+no_target(Search *search, PgBloomReason reason)
+{
+	search->reason = Max(search->reason, reason);
+	return false;
+}
 
 /*
  * Express the keys by what is below a node with this target list.  Keys for
@@ -55,13 +67,13 @@ translate(Keys *keys, int varno, List *targetlist)
 
 	for (i = 0; i < keys->n; i++)
 	{
-		Expr	   *expr = pgbloom_join_translate(keys->exprs[i], varno,
+		Expr	   *expr = pgbloom_join_translate(keys->key[i].expr, varno,
 												  targetlist);
 
 		if (expr == NULL)
 			continue;
-		keys->numbers[n] = keys->numbers[i];
-		keys->exprs[n++] = expr;
+		keys->key[n].number = keys->key[i].number;
+		keys->key[n++].expr = expr;
 	}
 	keys->n = n;
 }
@@ -101,9 +113,10 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	int			i;
 
 	if (contain_volatile_functions((Node *) scan->targetlist) ||
-		(keys->reduced &&
-		 (search->nodes->barrier || pgbloom_has_volatile(search->nodes, scan))))
-		return false;
+		(keys->reduced && pgbloom_has_volatile(search->nodes, scan)))
+		return no_target(search, PGBLOOM_REASON_VOLATILE);
+	if (keys->reduced && search->nodes->barrier)
+		return no_target(search, PGBLOOM_REASON_BARRIER);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
@@ -112,9 +125,10 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
 	for (i = 0; i < keys->n; i++)
 	{
-		Expr	   *key = keys->exprs[i];
+		Expr	   *key = keys->key[i].expr;
+		int			number = keys->key[i].number;
 		Oid			operator = list_nth_oid(search->join->hashoperators,
-											keys->numbers[i]);
+											number);
 
 		/* The join must evaluate and hash it for each row of the scan, too. */
 		if (keys->reduced &&
@@ -122,16 +136,15 @@ add_target(Search *search, Plan *scan, Keys *keys)
 			continue;
 		if (may_fail(key, scan))
 		{
-			if (keys->reduced || keys->numbers[i] != 0)
+			if (keys->reduced || number != 0)
 				continue;
 			target->guarded = true;
 		}
-		target->keys = lappend(target->keys, keys->exprs[i]);
-		target->key_numbers = bms_add_member(target->key_numbers,
-											 keys->numbers[i]);
+		target->keys = lappend(target->keys, key);
+		target->key_numbers = lappend_int(target->key_numbers, number);
 	}
 	if (target->keys == NIL)
-		return false;
+		return no_target(search, PGBLOOM_REASON_ERRORS);
 	search->targets = lappend(search->targets, target);
 	return true;
 }
@@ -151,11 +164,9 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 
 	for (i = 0; i < keys->n; i++)
 	{
-		int			number = keys->numbers[i];
-		Expr	   *key = pgbloom_join_strip_relabel(keys->exprs[i]);
+		int			number = keys->key[i].number;
+		AttrNumber	column = pgbloom_join_column(keys->key[i].expr);
 
-		if (!IsA(key, Var))
-			continue;
 		for (j = 0; j < ncolumns; j++)
 		{
 			Oid			equality = op_in_opfamily(operators[j],
@@ -163,17 +174,15 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 				operators[j] :
 				get_equality_op_for_ordering_op(operators[j], NULL);
 
-			if (columns[j] == ((Var *) key)->varattno &&
-				OidIsValid(equality) &&
+			if (columns[j] == column && OidIsValid(equality) &&
 				op_in_opfamily(equality, search->families[number]) &&
 				collations[j] == list_nth_oid(search->join->hashcollations,
 											  number))
+			{
+				keys->key[n++] = keys->key[i];
 				break;
+			}
 		}
-		if (j == ncolumns)
-			continue;
-		keys->numbers[n] = number;
-		keys->exprs[n++] = keys->exprs[i];
 	}
 	keys->n = n;
 }
@@ -210,7 +219,7 @@ static bool
 pass_grouping(Search *search, Plan *plan, Keys *keys)
 {
 	if (!reads_all_first(plan))
-		return false;
+		return no_target(search, PGBLOOM_REASON_GROUPS);
 	keys->grouped = true;
 	keys->reduced = true;
 	switch (nodeTag(plan))
@@ -221,7 +230,7 @@ pass_grouping(Search *search, Plan *plan, Keys *keys)
 
 				if (agg->groupingSets != NIL || agg->chain != NIL ||
 					(search->rescanned && agg->aggstrategy == AGG_HASHED))
-					return false;
+					return no_target(search, PGBLOOM_REASON_GROUPS);
 				keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
 							 agg->grpOperators, agg->grpCollations);
 				break;
@@ -257,13 +266,13 @@ pass_grouping(Search *search, Plan *plan, Keys *keys)
 				SetOp	   *setop = castNode(SetOp, plan);
 
 				if (search->rescanned)
-					return false;
+					return no_target(search, PGBLOOM_REASON_GROUPS);
 				keep_grouped(search, keys, setop->numCols, setop->cmpColIdx,
 							 setop->cmpOperators, setop->cmpCollations);
 				break;
 			}
 	}
-	return keys->n > 0;
+	return keys->n > 0 || no_target(search, PGBLOOM_REASON_GROUPS);
 }
 
 /*
@@ -291,10 +300,18 @@ may_end_early(Join *join)
 		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
 }
 
+/* Rows that are dropped on one side may keep the other from being executed. */
+static bool
+descend_side(Search *search, Plan *side, Plan *other, Keys keys, int varno)
+{
+	if (pgbloom_has_volatile(search->nodes, other))
+		return no_target(search, PGBLOOM_REASON_VOLATILE);
+	return descend(search, side, keys, varno);
+}
+
 /*
  * Of a join below, the sides whose rows can be dropped: those that come with
- * NULLs instead of a match for the other side's rows cannot.  Rows that are
- * dropped on one side may keep the other from being executed.
+ * NULLs instead of a match for the other side's rows cannot.
  */
 static bool
 descend_join(Search *search, Join *join, Keys keys)
@@ -312,13 +329,11 @@ descend_join(Search *search, Join *join, Keys keys)
 	keys.reduced = true;
 	keys.rows = 0;
 	if (outer && is_read_whole(join, outer_plan) &&
-		!(keys.grouped && may_end_early(join)) &&
-		!pgbloom_has_volatile(search->nodes, inner_plan))
-		found |= descend(search, outer_plan, keys, OUTER_VAR);
-	if (inner && is_read_whole(join, inner_plan) &&
-		!pgbloom_has_volatile(search->nodes, outer_plan))
-		found |= descend(search, inner_plan, keys, INNER_VAR);
-	return found;
+		!(keys.grouped && may_end_early(join)))
+		found |= descend_side(search, outer_plan, inner_plan, keys, OUTER_VAR);
+	if (inner && is_read_whole(join, inner_plan))
+		found |= descend_side(search, inner_plan, outer_plan, keys, INNER_VAR);
+	return found || no_target(search, PGBLOOM_REASON_PATH);
 }
 
 /*
@@ -353,7 +368,7 @@ descend_children(Search *search, List *children, Keys keys)
 	}
 	if (!all)
 		search->targets = list_truncate(search->targets, before);
-	return all;
+	return all || no_target(search, PGBLOOM_REASON_GROUPS);
 }
 
 /*
@@ -373,7 +388,7 @@ pass(Search *search, Plan *plan, Keys keys)
 		case T_Hash:
 			/* These keep rows that an earlier filter has reduced. */
 			if (search->rescanned)
-				return false;
+				return no_target(search, PGBLOOM_REASON_PATH);
 			keys.reduced = true;
 			break;
 		case T_Append:
@@ -396,7 +411,7 @@ pass(Search *search, Plan *plan, Keys keys)
 		case T_HashJoin:
 			return descend_join(search, (Join *) plan, keys);
 		default:
-			return false;
+			return no_target(search, PGBLOOM_REASON_PATH);
 	}
 	return descend_children(search, pgbloom_plan_children(plan), keys);
 }
@@ -424,7 +439,7 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 	CHECK_FOR_INTERRUPTS();
 	translate(&keys, varno, plan->targetlist);
 	if (keys.n == 0)
-		return false;
+		return no_target(search, PGBLOOM_REASON_COLUMNS);
 	switch (nodeTag(plan))
 	{
 		case T_SeqScan:
@@ -456,21 +471,27 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 			}
 		default:
 			keys.above += own_cost(plan);
-			return !pgbloom_is_volatile(search->nodes, plan) &&
-				pass(search, plan, keys);
+			if (pgbloom_is_volatile(search->nodes, plan))
+				return no_target(search, PGBLOOM_REASON_VOLATILE);
+			return pass(search, plan, keys);
 	}
 }
 
 /*
- * The scans that a filter of this join may reduce, as a list of
- * PgBloomJoinTarget.  families has the hash operator family of each key, or
- * InvalidOid for a key that is not to be used.
+ * Find the scans that a filter of this join may reduce, as a list of
+ * PgBloomJoinTarget, or return why there are none.  families has the hash
+ * operator family of each key, or InvalidOid for a key that is not to be used.
  */
-List *
+PgBloomReason
 pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
-					 const Oid *families, bool rescanned)
+					 const Oid *families, bool rescanned, List **targets)
 {
-	Search		search = {nodes, join, families, rescanned, NIL};
+	Search		search = {
+		.nodes = nodes,
+		.join = join,
+		.families = families,
+		.rescanned = rescanned
+	};
 	Keys		keys = {0};
 	int			i;
 
@@ -479,9 +500,12 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	{
 		if (!OidIsValid(families[i]))
 			continue;
-		keys.numbers[keys.n] = i;
-		keys.exprs[keys.n++] = list_nth(join->hashkeys, i);
+		keys.key[keys.n].number = i;
+		keys.key[keys.n++].expr = list_nth(join->hashkeys, i);
 	}
+	if (keys.n == 0)
+		return PGBLOOM_REASON_KEYS;
 	descend(&search, outerPlan(join), keys, OUTER_VAR);
-	return search.targets;
+	*targets = search.targets;
+	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;
 }

@@ -153,12 +153,11 @@ most_matching(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
 				inner = 0,
 				saved;
 	ListCell   *lc;
-	int			key = -1;
 
 	foreach(lc, target->keys)
 		outer += key_cost(stmt, lfirst(lc));
-	while ((key = bms_next_member(target->key_numbers, key)) >= 0)
-		inner += key_cost(stmt, list_nth(inner_keys, key));
+	foreach(lc, target->key_numbers)
+		inner += key_cost(stmt, list_nth(inner_keys, lfirst_int(lc)));
 	if (outer + inner <= FREE_OPERATORS * cpu_operator_cost)
 		return MAX_MATCHING;
 	target->guarded = true;
@@ -171,59 +170,69 @@ most_matching(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
 					Max(inner, outer) * innerPlan(join)->plan_rows) / saved);
 }
 
-/* Could a filter of the join save more than it costs? */
-bool
-pgbloom_join_may_be_worthwhile(HashJoin *join)
+/* Why could no filter of the join save more than it costs? */
+PgBloomReason
+pgbloom_join_never_worthwhile(HashJoin *join)
 {
-	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		(innerPlan(join)->plan_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 <=
-		 pgbloom_join_filter_limit() / 4.0 * 3 &&
-		 pgbloom_join_matching(join) <= MAX_MATCHING);
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		return PGBLOOM_NO_REASON;
+	if (innerPlan(join)->plan_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 >
+		pgbloom_join_filter_limit() / 4.0 * 3)
+		return PGBLOOM_REASON_MEMORY;
+	return pgbloom_join_matching(join) > MAX_MATCHING ?
+		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }
 
-/* Is a filter of this scan likely to do so? */
-static bool
-is_worthwhile(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
+/* Why is a filter of this scan not likely to do so? */
+static PgBloomReason
+not_worthwhile(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
 {
 	double		most;
 
 	target->most_passed = 1;
 	target->most_keys = DBL_MAX;
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
-		return true;
-	if (target->rows < pgbloom_join_filter_min_rows ||
-		innerPlan(join)->plan_rows > target->rows * MAX_INNER_RATIO)
-		return false;
+		return PGBLOOM_NO_REASON;
+	if (target->rows < pgbloom_join_filter_min_rows)
+		return PGBLOOM_REASON_FEW_ROWS;
+	if (innerPlan(join)->plan_rows > target->rows * MAX_INNER_RATIO)
+		return PGBLOOM_REASON_LARGE_INNER;
 	most = most_matching(stmt, join, target);
 	if (!target->grouped)
 		target->most_passed = Min(most, MAX_PASSED);
 	else
 		target->most_keys = innerPlan(join)->plan_rows * most /
 			Max(pgbloom_join_matching(join), MAX_MATCHING / INT_MAX);
-	return pgbloom_join_matching(join) <= most;
+	return pgbloom_join_matching(join) <= most ?
+		PGBLOOM_NO_REASON : PGBLOOM_REASON_EXPENSIVE;
 }
 
-/* The targets of a list that are worthwhile together with all that they need. */
-List *
-pgbloom_join_worthwhile(PlannedStmt *stmt, HashJoin *join, List *targets)
+/*
+ * Keep the targets that are worthwhile together with all that they need, or
+ * return why there are none.
+ */
+PgBloomReason
+pgbloom_join_worthwhile(PlannedStmt *stmt, HashJoin *join, List **targets)
 {
+	PgBloomReason reason = PGBLOOM_NO_REASON;
 	Bitmapset  *left_out = NULL;
-	List	   *result = NIL;
 	ListCell   *lc;
 
-	foreach(lc, targets)
+	foreach(lc, *targets)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
+		PgBloomReason why = not_worthwhile(stmt, join, target);
 
-		if (!is_worthwhile(stmt, join, target))
+		if (why != PGBLOOM_NO_REASON)
 			left_out = bms_add_member(left_out, target->together);
+		reason = Max(reason, why);
 	}
-	foreach(lc, targets)
+	foreach(lc, *targets)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
 
-		if (!bms_is_member(target->together, left_out))
-			result = lappend(result, target);
+		if (bms_is_member(target->together, left_out))
+			*targets = foreach_delete_current(*targets, lc);
 	}
-	return result;
+	return *targets == NIL ? reason : PGBLOOM_NO_REASON;
 }

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * reason.c
+ *	  Why hash joins have no filters: as texts, and as messages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "miscadmin.h"
+#include "parser/parsetree.h"
+
+static const char *const reason_texts[] = {
+	[PGBLOOM_REASON_OFF] = "bloomfilter.join_filters is off",
+	[PGBLOOM_REASON_EXTENSION] = "extension \"bloomfilter\" is not in this database",
+	[PGBLOOM_REASON_PRIVILEGE] = "not every role may execute bloom_join_probe()",
+	[PGBLOOM_REASON_STATEMENT] = "the statement locks, changes or deletes rows",
+	[PGBLOOM_REASON_CORE_FILTERS] = "PostgreSQL pushes filters of its own down to scans",
+	[PGBLOOM_REASON_JOIN_TYPE] = "it keeps outer rows without a match",
+	[PGBLOOM_REASON_MEMORY] = "the filter would exceed bloomfilter.join_filter_memory",
+	[PGBLOOM_REASON_MATCHING] = "nearly all outer rows are expected to match",
+	[PGBLOOM_REASON_REPEATED] = "it is executed repeatedly, with an inner side that depends on parameters",
+	[PGBLOOM_REASON_VOLATILE_SUBQUERY] = "a subquery of the statement calls a volatile function",
+	[PGBLOOM_REASON_KEYS] = "its keys are subqueries, may raise errors, or are compared by an operator that is not strict",
+	[PGBLOOM_REASON_COLUMNS] = "its keys are not immutable expressions of columns of a scan",
+	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows",
+	[PGBLOOM_REASON_ERRORS] = "its keys may raise errors for rows that do not reach it",
+	[PGBLOOM_REASON_GROUPS] = "a grouping below is not by its keys, or its input is neither sorted nor hashed",
+	[PGBLOOM_REASON_VOLATILE] = "a node below calls a volatile function",
+	[PGBLOOM_REASON_BARRIER] = "a view with a security barrier may hide rows",
+	[PGBLOOM_REASON_FEW_ROWS] = "the scan has fewer rows than bloomfilter.join_filter_min_rows",
+	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than twice the rows of the scan",
+	[PGBLOOM_REASON_EXPENSIVE] = "its keys cost more than the filter would save",
+	[PGBLOOM_REASON_EARLIER_PLAN] = "the plan was made with other settings or changed afterwards"
+};
+
+const char *
+pgbloom_join_reason_text(PgBloomReason reason)
+{
+	return reason_texts[reason];
+}
+
+/* Add the names of the relations that a plan scans to a list. */
+static List *
+add_relations(List *names, PlannedStmt *stmt, Plan *plan)
+{
+	List	   *children = pgbloom_plan_children(plan);
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (IsA(plan, SubqueryScan) || IsA(plan, BitmapHeapScan))
+		children = NIL;
+	else if (IsA(plan, Append) || IsA(plan, MergeAppend))
+		children = list_truncate(children, 1);
+	foreach(lc, children)
+		names = add_relations(names, stmt, lfirst(lc));
+	if (children == NIL && !IsA(plan, Result) && ((Scan *) plan)->scanrelid > 0)
+		names = list_append_unique(names,
+								   makeString(rt_fetch(((Scan *) plan)->scanrelid,
+													   stmt->rtable)->eref->aliasname));
+	return names;
+}
+
+static const char *
+relations_of(PlannedStmt *stmt, Plan *plan)
+{
+	StringInfoData result;
+	ListCell   *lc;
+
+	initStringInfo(&result);
+	foreach(lc, add_relations(NIL, stmt, plan))
+		appendStringInfo(&result, "%s%s", result.len > 0 ? ", " : "",
+						 strVal(lfirst(lc)));
+	return result.len > 0 ? result.data : "rows";
+}
+
+/* Send a message for each hash join without filters. */
+void
+pgbloom_join_report(PlannedStmt *stmt, List *unfiltered)
+{
+	ListCell   *lc;
+
+	foreach(lc, unfiltered)
+	{
+		PgBloomUnfiltered *one = lfirst(lc);
+
+		ereport(DEBUG1,
+				(errmsg_internal("hash join of %s with %s has no join filter: %s",
+								 relations_of(stmt, outerPlan(one->join)),
+								 relations_of(stmt, innerPlan(one->join)),
+								 reason_texts[one->reason])));
+	}
+}
