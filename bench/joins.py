@@ -8,12 +8,13 @@ import re
 
 import joins_analytic
 import joins_generated
+import joins_skipped
 from joins_common import OFF, ON, filter_session, hold, keep_analysis, measure_equal
 from lib import log, median_ratio, settings_text
 from targets import TARGETS
 
 TITLE = 'Joins'
-SECONDS = (1450, 45)
+SECONDS = (2300, 75)
 
 ROUNDS = (7, 1)
 FOREIGN_ROUNDS = (3, 1)
@@ -82,6 +83,10 @@ def run(bench, section):
         joins_analytic.planning(bench, section)
     if bench.wants('analytic'):
         joins_analytic.run(bench, section)
+    if bench.wants('months'):
+        joins_analytic.run(bench, section, by_month=True)
+    if bench.wants('calendar'):
+        joins_skipped.run(bench, section)
     if bench.wants('generated'):
         joins_generated.run(bench, section)
 

@@ -4,7 +4,7 @@ import re
 import statistics
 import subprocess
 
-from joins_common import OFF, ON, filter_session, keep_analysis, measure_equal
+from joins_common import OFF, ON, PLANNED, filter_session, keep_analysis, measure_equal
 from lib import Timing, log, median_ratio, settings_text, significant
 from targets import TARGETS
 
@@ -34,25 +34,59 @@ def fill(bench):
                        check=True, stdout=subprocess.DEVNULL)
 
 
-def run(bench, section):
+def divide(bench):
+    """Put the facts with a day into a partition for each month."""
+    with bench.session(statement_timeout=0) as session:
+        for table, day, key in (('sales', 'day', None), ('visits', 'day', None), ('orders', 'ordered', 'order_id')):
+            session.execute('''SET search_path = analytic;
+                ALTER TABLE {0} RENAME TO whole_{0};
+                CREATE TABLE {0} (LIKE whole_{0}) PARTITION BY RANGE ({1});
+                DO $$ BEGIN FOR i IN 0..83 LOOP
+                    EXECUTE format('CREATE UNLOGGED TABLE {0}_%s PARTITION OF {0} FOR VALUES FROM (%L) TO (%L)', i,
+                        date '2018-01-01' + i * interval '1 month', date '2018-01-01' + (i + 1) * interval '1 month');
+                END LOOP; END $$;
+                INSERT INTO {0} SELECT * FROM whole_{0};
+                DROP TABLE whole_{0}'''.format(table, day))
+            if key is not None:
+                session.execute('ALTER TABLE {0} ADD PRIMARY KEY ({1}, {2})'.format(table, key, day))
+            session.execute('VACUUM (FREEZE, ANALYZE) ' + table)
+
+
+def run(bench, section, by_month=False):
     fill(bench)
-    section.text('''**{} analytic queries** over {:.2g} GB, the data of `bench/analytic_data.sql` and the queries of
+    if by_month:
+        divide(bench)
+    section.text('''**{} analytic queries{}** over {:.2g} GB, the data of `bench/analytic_data.sql` and the queries of
         `bench/analytic_queries.sql`; {}. Filters are those in the plan. Without one, both variants run the same
-        plan, so the ratio tells only how quiet the machine was; the worst query is one with a filter.'''.format(
-            len(queries(bench)), size(bench) / 1e9, settings_text(**SETTINGS)))
+        plan, so the ratio tells only how quiet the machine was; the worst query is one with a filter. *Planned* is
+        `bloomfilter.join_planning`, of which the worst is one of all.'''.format(
+            len(queries(bench)), ', orders, sales and visits partitioned by month' if by_month else '',
+            size(bench) / 1e9, settings_text(**SETTINGS)))
+    keys = {'planned': ('months analytic', 'months worst')} if by_month else {
+        'on': ('auto analytic', 'auto worst'), 'planned': ('planned analytic', 'planned worst')}
     measured, filters = {}, {}
     with filter_session(bench, SETTINGS) as session:
         for name, sql in queries(bench).items():
             log('    ' + name)
-            measured[name] = measure_equal(bench, session, {'off': (OFF, sql), 'on': (ON, sql)}, bench.scale(*ROUNDS))
+            measured[name] = measure_equal(bench, session, variants_of(sql), bench.scale(*ROUNDS))
             session.execute(ON)
             filters[name] = session.explain(sql).count('(Bloom Filter)')
-        report(section, measured, filters)
-        for name, sql in queries(bench).items():
-            if (filters[name] > 0 and is_complete(measured[name]) and
-                    ratio(measured[name])[0] > TARGETS['auto worst'].at_most):
-                keep_analysis(section, 'auto worst', session, {'off': (OFF, sql), 'on': (ON, sql)}, 'on', name)
+        report(section, measured, filters, keys)
+        for variant, (_, worst) in keys.items():
+            for name, sql in queries(bench).items():
+                if (is_compared(filters[name], variant) and is_complete(measured[name]) and
+                        ratio(measured[name], variant)[0] > TARGETS[worst].at_most):
+                    keep_analysis(section, worst, session, variants_of(sql), variant, name)
         session.execute('DROP SCHEMA analytic CASCADE')
+
+
+def variants_of(sql):
+    return {'off': (OFF, sql), 'on': (ON, sql), 'planned': (PLANNED, sql)}
+
+
+def is_compared(filters, variant):
+    """Without filters the plan is the same, but not if it is made for estimates that differ."""
+    return filters > 0 or variant == 'planned'
 
 
 def size(bench):
@@ -63,11 +97,11 @@ def size(bench):
 
 def is_complete(timings):
     """Was no variant stopped by statement_timeout?"""
-    return None not in timings['off'] + timings['on']
+    return not any(None in series for series in timings.values())
 
 
-def ratio(timings):
-    return median_ratio([t.cpu for t in timings['on']], [t.cpu for t in timings['off']])
+def ratio(timings, variant):
+    return median_ratio([t.cpu for t in timings[variant]], [t.cpu for t in timings['off']])
 
 
 def total(measured, variant):
@@ -76,22 +110,25 @@ def total(measured, variant):
             for of_round in zip(*(timings[variant] for timings in measured.values()))]
 
 
-def report(section, measured, filters):
+def report(section, measured, filters, keys):
     measured = {name: timings for name, timings in measured.items() if is_complete(timings)}
-    sums = {'off': total(measured, 'off'), 'on': total(measured, 'on')}
+    sums = {variant: total(measured, variant) for variant in variants_of('')}
     rows = []
     for name, timings in [*measured.items(), ('**sum**', sums)]:
         rows.append([name, filters.get(name, sum(filters.values())),
-                     *(significant(1000 * statistics.median(t.cpu for t in timings[variant]))
-                       for variant in ('off', 'on')),
-                     '%.2f' % ratio(timings)[0], '%.2f to %.2f' % ratio(timings)[1:]])
-    section.table(['query', 'filters', 'CPU off, ms', 'CPU on, ms', 'on / off', 'single rounds'], rows)
+                     *(significant(1000 * statistics.median(t.cpu for t in series)) for series in timings.values()),
+                     *(form % figures for variant in ('on', 'planned') for form, figures in (
+                         ('%.2f', ratio(timings, variant)[0]), ('%.2f to %.2f', ratio(timings, variant)[1:])))])
+    section.table(['query', 'filters', *('CPU %s, ms' % variant for variant in sums),
+                   'on / off', 'single rounds', 'planned / off', 'single rounds'], rows)
     missing = [name for name in filters if name not in measured]
     if missing:
         section.text('Stopped by statement_timeout: ' + ', '.join(missing))
-    worst = max((timings for name, timings in measured.items() if filters[name] > 0), key=ratio)
-    section.target('auto analytic', *((None,) if missing else sums[name] for name in ('on', 'off')))
-    section.target('auto worst', *((None,) if missing else worst[name] for name in ('on', 'off')))
+    for variant, (of_sum, of_worst) in keys.items():
+        worst = max((timings for name, timings in measured.items() if is_compared(filters[name], variant)),
+                    key=lambda timings, variant=variant: ratio(timings, variant))
+        section.target(of_sum, *((None,) if missing else sums[name] for name in (variant, 'off')))
+        section.target(of_worst, *((None,) if missing else worst[name] for name in (variant, 'off')))
 
 
 def planning(bench, section):

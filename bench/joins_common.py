@@ -6,7 +6,9 @@ import psycopg2
 from lib import top_symbols
 from targets import is_met
 
-OFF, ON = 'SET bloomfilter.join_filters = off', 'SET bloomfilter.join_filters = on'
+OFF = 'SET bloomfilter.join_filters = off'
+ON = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = off'
+PLANNED = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = on'
 
 
 def filter_session(bench, settings):
@@ -48,7 +50,7 @@ def hold(section, key, timings, to, session, variants, name, title=None):
 def keep_analysis(section, key, session, variants, name, title=None):
     """What perf says of the variant `name`, and what EXPLAIN ANALYZE says of each, unless it takes too long."""
     analyzed = {}
-    for other in ('off', 'on', 'by hand'):
+    for other in ('off', 'on', 'planned', 'by hand'):
         if other in variants:
             setting, sql = variants[other]
             session.execute(setting)
