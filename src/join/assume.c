@@ -23,6 +23,7 @@
 #include <math.h>
 
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
@@ -145,9 +146,9 @@ share_of_range(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *by,
 	return left / Max(left, pgbloom_join_share_in_range(root, clause, by));
 }
 
-/* Has the relation a BRIN index on a column whose values are in order? */
+/* Has the relation a BRIN index on this column, or on any if it is 0? */
 static bool
-has_brin(PlannerInfo *root, RelOptInfo *rel, AttrNumber column)
+has_brin(const RelOptInfo *rel, AttrNumber column)
 {
 	ListCell   *lc;
 
@@ -158,8 +159,9 @@ has_brin(PlannerInfo *root, RelOptInfo *rel, AttrNumber column)
 
 		for (i = 0; i < index->nkeycolumns && index->relam == BRIN_AM_OID; i++)
 		{
-			if (index->indexkeys[i] == column && index->indpred == NIL)
-				return is_ordered(root, rel->relid, column);
+			if (index->indpred == NIL &&
+				(column == 0 || index->indexkeys[i] == column))
+				return true;
 		}
 	}
 	return false;
@@ -194,7 +196,8 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 
 	/* what lies between the first and the last of some keys */
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
-		has_brin(root, filtered, column_of(key, filtered)))
+		has_brin(filtered, column_of(key, filtered)) &&
+		is_ordered(root, filtered->relid, column_of(key, filtered)))
 		return share_of_range(root, clause, by, column_of(other, by)) *
 			Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!is_partition_key(filtered, key, op->opno))
@@ -227,12 +230,15 @@ consider_pair(PlannerInfo *root, RelOptInfo *filtered, RelOptInfo *by)
 		IsA(scan, GatherMergePath) ||
 		by->cheapest_total_path->param_info != NULL ||
 		bms_is_member(filtered->relid, current->denied) ||
-		(!force && filtered->part_scheme == NULL &&
-		 filtered->indexlist == NIL))
+		(!force && filtered->part_scheme == NULL && !has_brin(filtered, 0)))
 		return NULL;
 	clauses = pgbloom_join_clauses(root, filtered, by);
 	foreach(lc, clauses)
-		share = Min(share, share_by_clause(root, lfirst(lc), filtered, by));
+	{
+		share = share_by_clause(root, lfirst(lc), filtered, by);
+		if (share <= MAX_SHARE)
+			break;
+	}
 	if (force && clauses != NIL)
 		share = Min(share, FORCED_SHARE);
 	if (share > MAX_SHARE)
@@ -477,6 +483,35 @@ pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join, Scan *scan)
 	}
 }
 
+/* Is there a table that a filter could leave partly unread? */
+static bool
+has_candidate(Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+		Relation	table;
+		bool		found;
+
+		if (rte->rtekind == RTE_SUBQUERY && has_candidate(rte->subquery))
+			return true;
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		if (rte->relkind == RELKIND_PARTITIONED_TABLE)
+			return true;
+		if (rte->relkind != RELKIND_RELATION)
+			continue;
+		table = table_open(rte->relid, NoLock);
+		found = pgbloom_join_has_brin(table);
+		table_close(table, NoLock);
+		if (found)
+			return true;
+	}
+	return false;
+}
+
 /* Can filters be assumed?  A cursor wants its first rows soon. */
 static bool
 may_assume(Query *parse, int cursor_options)
@@ -486,7 +521,8 @@ may_assume(Query *parse, int cursor_options)
 		(parse->commandType == CMD_SELECT ||
 		 parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
-		!(cursor_options & CURSOR_OPT_FAST_PLAN);
+		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE || has_candidate(parse));
 }
 
 /*

@@ -148,17 +148,40 @@ make_bound(Side *side, Side *other, Datum value, StrategyNumber strategy,
 						 InvalidOid, collation);
 }
 
-/* Which share of a side's rows is in the range of the other one? */
+/* Does the range of the other side, of the same type, contain this one? */
+static bool
+is_contained(Side *side, Side *other, Oid collation)
+{
+	FmgrInfo	less;
+
+	if (side->type != other->type)
+		return false;
+	fmgr_info(get_opcode(side->less), &less);
+	return !DatumGetBool(FunctionCall2Coll(&less, collation, side->smallest,
+										   other->smallest)) &&
+		!DatumGetBool(FunctionCall2Coll(&less, collation, other->largest,
+										side->largest));
+}
+
+/*
+ * Which share of a side's rows is in the range of the other one?  PostgreSQL
+ * may look into an index for values at the end of a histogram, so it is only
+ * asked if values are out of that range.
+ */
 static bool
 share_in_range(PlannerInfo *root, Side *side, Side *other, Oid family,
 			   Oid collation)
 {
-	Expr	   *from = make_bound(side, other, other->smallest,
-								  BTGreaterEqualStrategyNumber, family,
-								  collation);
-	Expr	   *to = make_bound(side, other, other->largest,
-								BTLessEqualStrategyNumber, family, collation);
+	Expr	   *from,
+			   *to;
 
+	side->share = 1;
+	if (is_contained(side, other, collation))
+		return true;
+	from = make_bound(side, other, other->smallest,
+					  BTGreaterEqualStrategyNumber, family, collation);
+	to = make_bound(side, other, other->largest, BTLessEqualStrategyNumber,
+					family, collation);
 	if (from == NULL || to == NULL)
 		return false;
 	side->share = clauselist_selectivity(root, list_make2(from, to),
@@ -306,11 +329,20 @@ pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 	return clauses;
 }
 
+/* Is the relation without conditions? */
+static bool
+is_whole(const RelOptInfo *rel)
+{
+	return rel->rows + 1 > rel->tuples;
+}
+
 static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	ListCell   *lc;
 
+	if (is_whole(a) && is_whole(b))
+		return;
 	foreach(lc, pgbloom_join_clauses(root, a, b))
 		correct_clause(root, lfirst(lc), a, b);
 }
