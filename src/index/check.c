@@ -40,30 +40,29 @@ typedef struct Check
  * the rates of its blocks.
  */
 static double
-check_page(const BfiIndex *index, int number, BlockNumber i, Page page)
+check_page_bits(Relation index, const BfiPage *page)
 {
-	const BfiLayer *layer = &index->meta.layers[number];
-	const uint8 *blocks = BfiPageGetBlocks(page);
-	size_t		size = bf_blocks_size(&layer->geometry,
-									  bfi_page_nblocks(layer, i));
-	size_t		room = ((PageHeader) page)->pd_special -
-		MAXALIGN(SizeOfPageHeaderData);
-	size_t		block_size = bf_blocks_size(&layer->geometry, 1);
+	const BfGeometry *geometry = &page->layer->geometry;
+	Page		raw = BufferGetPage(page->buffer);
+	BlockNumber number = BufferGetBlockNumber(page->buffer);
+	size_t		block_size = bf_blocks_size(geometry, 1);
+	const uint8 *end = page->blocks + page->nblocks * block_size;
+	const uint8 *at;
 	double		rates = 0;
-	size_t		at;
 
-	if (!bfi_page_bits_match(page, layer))
-		bfi_report_damage(index->relation, layer->first + i,
+	if (BfiPageGetOpaque(raw)->bits_set !=
+		bfi_bits_in_units(bfi_page_bits_set(page)))
+		bfi_report_damage(index, number,
 						  "The number of set bits of the page does not match its bits.");
-	for (at = size; at < room; at++)
+	for (at = end; at < (uint8 *) PageGetSpecialPointer(raw); at++)
 	{
-		if (blocks[at] != 0)
-			bfi_report_damage(index->relation, layer->first + i,
+		if (*at != 0)
+			bfi_report_damage(index, number,
 							  "There are bits behind the last block of the page.");
 	}
-	for (at = 0; at < size; at += block_size)
-		rates += pow(bf_blocks_bits_set(blocks + at, block_size) /
-					 (8.0 * block_size), layer->geometry.k);
+	for (at = page->blocks; at < end; at += block_size)
+		rates += pow(bf_blocks_bits_set(at, block_size) / (8.0 * block_size),
+					 geometry->k);
 	return rates;
 }
 
@@ -74,7 +73,6 @@ check_pages(const BfiIndex *index)
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	double		negative = 1;
 	int			layer;
-	BlockNumber i;
 
 	if (RelationGetNumberOfBlocks(index->relation) < bfi_end(&index->meta))
 		bfi_report_damage(index->relation,
@@ -82,19 +80,21 @@ check_pages(const BfiIndex *index)
 						  "Pages are missing at the end.");
 	for (layer = 0; layer < index->meta.nlayers; layer++)
 	{
+		const BfiLayer *of = &index->meta.layers[layer];
 		double		rates = 0;
+		BlockNumber i;
 
-		for (i = 0; i < index->meta.layers[layer].npages; i++)
+		for (i = 0; i < of->npages; i++)
 		{
-			Buffer		buffer;
+			BfiPage		page;
 
 			CHECK_FOR_INTERRUPTS();
-			buffer = bfi_read_page(index->relation, &index->meta, layer, i,
-								   BUFFER_LOCK_SHARE, strategy);
-			rates += check_page(index, layer, i, BufferGetPage(buffer));
-			UnlockReleaseBuffer(buffer);
+			bfi_read_page(index->relation, of, i, BUFFER_LOCK_SHARE, strategy,
+						  &page);
+			rates += check_page_bits(index->relation, &page);
+			UnlockReleaseBuffer(page.buffer);
 		}
-		negative *= 1 - rates / index->meta.layers[layer].geometry.nblocks;
+		negative *= 1 - rates / of->geometry.nblocks;
 	}
 	FreeAccessStrategy(strategy);
 	if (1 - negative > 2 * index->meta.fpp)
@@ -108,7 +108,7 @@ check_pages(const BfiIndex *index)
 
 /* Look up the rows that have been collected. */
 static void
-check_batch(Check *check)
+check_batch_of_rows(Check *check)
 {
 	BfiIndex   *index = check->index;
 	int			i;
@@ -118,7 +118,7 @@ check_batch(Check *check)
 	pgbloom_sort_hashed_keys(check->hashed, check->n);
 	for (i = 0; i < check->n; i++)
 		check->hashes[i] = check->hashed[i].hash;
-	bfi_probe_layers(index->relation, &index->meta, 0, index->meta.nlayers,
+	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
 					 check->hashes, check->n, check->found);
 	for (i = 0; i < check->n; i++)
 	{
@@ -138,8 +138,8 @@ check_batch(Check *check)
 }
 
 static void
-check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		  bool tuple_is_alive, void *state)
+check_row_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+				   bool tuple_is_alive, void *state)
 {
 	Check	   *check = state;
 	MemoryContext old_context;
@@ -157,7 +157,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	check->hashed[check->n].index = check->n;
 	check->rows[check->n] = *tid;
 	if (++check->n == BATCH)
-		check_batch(check);
+		check_batch_of_rows(check);
 }
 
 /* Look up all rows that a new snapshot sees. */
@@ -183,9 +183,9 @@ check_rows(BfiIndex *index, Relation table)
 	/* As CREATE INDEX CONCURRENTLY does: the rows of a snapshot. */
 	info->ii_Concurrent = true;
 	(void) table_index_build_scan(table, index->relation, info, true, false,
-								  check_row, &check, NULL);
+								  check_row_callback, &check, NULL);
 	if (check.n > 0)
-		check_batch(&check);
+		check_batch_of_rows(&check);
 }
 
 /*
@@ -194,7 +194,7 @@ check_rows(BfiIndex *index, Relation table)
  * this function.
  */
 static void
-check_index(Oid oid)
+check_one_index(Oid oid)
 {
 	BfiIndex	index;
 	Relation	table;
@@ -234,7 +234,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	{
 		MemoryContext old_context = MemoryContextSwitchTo(context);
 
-		check_index(lfirst_oid(part));
+		check_one_index(lfirst_oid(part));
 		MemoryContextSwitchTo(old_context);
 		MemoryContextReset(context);
 	}

@@ -105,10 +105,9 @@ successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
  * them.
  */
 uint64
-bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
+bfi_bits_set(Relation index, const BfiLayer *layer)
 {
-	const BfiLayer *of = &meta->layers[layer];
-	BlockNumber n = Min(of->npages, MAX_SAMPLE);
+	BlockNumber n = Min(layer->npages, MAX_SAMPLE);
 	uint64		bits_set = 0;
 	uint64		nblocks = 0;
 	BlockNumber i;
@@ -116,20 +115,20 @@ bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
 	for (i = 0; i < n; i++)
 	{
 		uint64		offset = pg_prng_uint64_range(&pg_global_prng_state, 0,
-												  of->npages - 1);
-		BlockNumber number = (BlockNumber)
-			(((uint64) i * of->npages + offset) / n);
-		Buffer		buffer;
+												  layer->npages - 1);
+		BfiPage		page;
 
 		CHECK_FOR_INTERRUPTS();
-		buffer = bfi_read_page(index, meta, layer, number, BUFFER_LOCK_SHARE,
-							   NULL);
-		bits_set += bfi_page_bits_set(BufferGetPage(buffer), of);
-		nblocks += bfi_page_nblocks(of, number);
-		UnlockReleaseBuffer(buffer);
+		bfi_read_page(index, layer,
+					  (BlockNumber) (((uint64) i * layer->npages + offset) / n),
+					  BUFFER_LOCK_SHARE, NULL, &page);
+		bits_set += bfi_page_bits_set(&page);
+		nblocks += page.nblocks;
+		UnlockReleaseBuffer(page.buffer);
 	}
-	if (nblocks < of->geometry.nblocks)
-		return (uint64) ((double) bits_set / nblocks * of->geometry.nblocks);
+	if (nblocks < layer->geometry.nblocks)
+		return (uint64) ((double) bits_set / nblocks *
+						 layer->geometry.nblocks);
 	return bits_set;
 }
 
@@ -142,8 +141,7 @@ bfi_bits_set(Relation index, const BfiMeta *meta, int layer)
 uint64
 bfi_extra_bits(Relation index, const BfiMeta *meta)
 {
-	int			last = meta->nlayers - 1;
-	const BfGeometry *geometry;
+	const BfiLayer *last;
 	uint64		full;
 	uint64		bits_set;
 
@@ -151,12 +149,12 @@ bfi_extra_bits(Relation index, const BfiMeta *meta)
 		return 0;
 	if (meta->nlayers == BFI_MAX_LAYERS)
 		return BFI_NO_LIMIT;
-	geometry = &meta->layers[last].geometry;
-	full = bf_geometry_full(geometry);
-	bits_set = bfi_bits_set(index, meta, last);
-	if (bits_set + geometry->k > full)
+	last = &meta->layers[meta->nlayers - 1];
+	full = bf_geometry_full(&last->geometry);
+	bits_set = bfi_bits_set(index, last);
+	if (bits_set + last->geometry.k > full)
 		return 0;
-	return Max((full - bits_set) / meta->layers[last].npages, geometry->k);
+	return Max((full - bits_set) / last->npages, last->geometry.k);
 }
 
 /*
@@ -164,7 +162,7 @@ bfi_extra_bits(Relation index, const BfiMeta *meta)
  * that an attempt before a crash left behind.
  */
 static void
-make_pages(Relation index, const BfiLayer *layer, int number)
+make_layer_pages(Relation index, const BfiLayer *layer)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKWRITE);
 	BlockNumber existing = RelationGetNumberOfBlocks(index);
@@ -174,18 +172,15 @@ make_pages(Relation index, const BfiLayer *layer, int number)
 	{
 		BlockNumber block = layer->first + i;
 		Buffer		buffer;
+		BfiPage		page;
 
 		CHECK_FOR_INTERRUPTS();
-		if (block < existing)
-			buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
-										RBM_ZERO_AND_LOCK, strategy);
-		else
-			buffer = PGBLOOM_EXTEND(index, MAIN_FORKNUM, strategy);
-		if (BufferGetBlockNumber(buffer) != block)
-			elog(ERROR, "index \"%s\" was extended to block %u instead of %u",
-				 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
-				 block);
-		bfi_init_page(BufferGetPage(buffer), number, i);
+		buffer = block < existing ?
+			ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_ZERO_AND_LOCK,
+							   strategy) :
+			bfi_extend(index, MAIN_FORKNUM, block, strategy);
+		bfi_set_page(&page, layer, i, buffer);
+		bfi_init_page(&page);
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
@@ -208,7 +203,7 @@ bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys)
 		bfi_first_geometry(meta, keys, &layer.geometry);
 	else
 		successor_geometry(meta, keys, &layer.geometry);
-	bfi_set_layer(&layer, bfi_end(meta));
-	make_pages(index, &layer, meta->nlayers);
+	bfi_set_layer(&layer, meta->nlayers, bfi_end(meta));
+	make_layer_pages(index, &layer);
 	bfi_enter_layer(index, &layer);
 }

@@ -13,6 +13,7 @@
 
 #include "key/key.h"
 
+#include "access/generic_xlog.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -31,6 +32,7 @@
 typedef struct BfiLayer
 {
 	BfGeometry	geometry;
+	int			number;			/* of the layer, from 0 */
 	BlockNumber first;			/* its first page */
 	BlockNumber npages;
 	uint32		page_blocks;	/* blocks on each page but the last */
@@ -70,24 +72,41 @@ typedef struct BfiPageOpaque
 
 #define BfiPageGetOpaque(page) \
 	((BfiPageOpaque *) PageGetSpecialPointer(page))
-#define BfiPageGetBlocks(page)	((uint8 *) PageGetContents(page))
 
-/* The page of a hash in its layer. */
-static inline BlockNumber
-bfi_page_number(const BfiLayer *layer, uint64 hash)
+/* A page of a layer, in a buffer. */
+typedef struct BfiPage
 {
-	return bf_block_number(&layer->geometry, hash) / layer->page_blocks;
-}
+	const BfiLayer *layer;
+	BlockNumber number;			/* of the page in its layer */
+	uint32		first;			/* number of its first block in the layer */
+	uint32		nblocks;
+	Buffer		buffer;
+	uint8	   *blocks;			/* in the buffer, or in a copy of it */
+} BfiPage;
 
-/* The block of a hash on its page. */
+/* The block of a hash, or NULL if it is not on this page. */
 static inline uint8 *
-bfi_block_on_page(Page page, const BfiLayer *layer, uint64 hash)
+bfi_block_on_page(const BfiPage *page, uint64 hash)
 {
-	uint32		block = bf_block_number(&layer->geometry, hash);
+	const BfGeometry *geometry = &page->layer->geometry;
+	uint32		block = bf_block_number(geometry, hash) - page->first;
 
-	return BfiPageGetBlocks(page) +
-		bf_blocks_size(&layer->geometry, block % layer->page_blocks);
+	return block < page->nblocks ?
+		page->blocks + bf_blocks_size(geometry, block) : NULL;
 }
+
+/* Pages that one record of WAL can change. */
+#define BFI_MAX_CHANGES		MAX_GENERIC_XLOG_PAGES
+
+/* A page that is being changed. */
+typedef struct BfiChange
+{
+	Buffer		buffer;
+	bool		is_delta;		/* else it is logged as a full image */
+	size_t		size;			/* of delta */
+	PGAlignedBlock image;		/* what the page is going to be */
+	char		delta[BLCKSZ / 2];
+} BfiChange;
 
 /* Reloptions of an index. */
 typedef struct BfiOptions
@@ -125,16 +144,19 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 /* page.c */
 pg_noreturn extern void bfi_report_damage(Relation index, BlockNumber block,
 										  const char *reason);
-extern void bfi_set_layer(BfiLayer *layer, BlockNumber first);
-extern uint32 bfi_page_nblocks(const BfiLayer *layer, BlockNumber number);
-extern void bfi_init_page(Page page, int layer, BlockNumber number);
+extern void bfi_set_layer(BfiLayer *layer, int number, BlockNumber first);
+extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
+						 BlockNumber number, Buffer buffer);
+extern void bfi_init_page(const BfiPage *page);
+extern uint32 bfi_bits_in_units(uint64 bits_set);
 extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
 								uint64 bits_set);
-extern uint64 bfi_page_bits_set(Page page, const BfiLayer *layer);
-extern bool bfi_page_bits_match(Page page, const BfiLayer *layer);
-extern Buffer bfi_read_page(Relation index, const BfiMeta *meta, int layer,
-							BlockNumber number, int lock_mode,
-							BufferAccessStrategy strategy);
+extern uint64 bfi_page_bits_set(const BfiPage *page);
+extern Buffer bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
+						 BufferAccessStrategy strategy);
+extern void bfi_read_page(Relation index, const BfiLayer *layer,
+						  BlockNumber number, int lock_mode,
+						  BufferAccessStrategy strategy, BfiPage *page);
 
 /* meta.c */
 extern void bfi_init_meta(Page page, const BfiMeta *meta);
@@ -142,20 +164,21 @@ extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_enter_layer(Relation index, const BfiLayer *layer);
 extern BlockNumber bfi_end(const BfiMeta *meta);
 
-/* index_probe.c */
-extern int	bfi_probe_layers(Relation index, const BfiMeta *meta,
-							 int first, int end, const uint64 *hashes, int n,
+/* hashes.c */
+extern int	bfi_probe_layers(Relation index, const BfiLayer *layers,
+							 int nlayers, const uint64 *hashes, int n,
 							 bool *found);
-extern bool bfi_contains(Relation index, const BfiMeta *meta, uint64 hash);
-
-/* index_add.c */
 extern void bfi_add(Relation index, uint64 *hashes, int n);
+
+/* wal.c */
+extern Page bfi_begin_change(BfiChange *change, Buffer buffer);
+extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */
 extern void bfi_check_size(double fpp, uint64 n);
 extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys,
 							   BfGeometry *geometry);
-extern uint64 bfi_bits_set(Relation index, const BfiMeta *meta, int layer);
+extern uint64 bfi_bits_set(Relation index, const BfiLayer *layer);
 extern uint64 bfi_extra_bits(Relation index, const BfiMeta *meta);
 extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
 

@@ -126,22 +126,8 @@ count_distinct(Build *build)
 	return n;
 }
 
-/* Append a page to a relation that nobody else sees. */
-static Buffer
-new_page(Relation index, ForkNumber fork, BlockNumber block,
-		 BufferAccessStrategy strategy)
-{
-	Buffer		buffer = PGBLOOM_EXTEND(index, fork, strategy);
-
-	if (BufferGetBlockNumber(buffer) != block)
-		elog(ERROR, "new page of index \"%s\" has block number %u, not %u",
-			 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
-			 block);
-	return buffer;
-}
-
 static void
-finish_page(Relation index, ForkNumber fork, Buffer buffer)
+finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 {
 	START_CRIT_SECTION();
 	MarkBufferDirty(buffer);
@@ -154,40 +140,41 @@ finish_page(Relation index, ForkNumber fork, Buffer buffer)
 static void
 write_meta(Relation index, ForkNumber fork, const BfiMeta *meta)
 {
-	Buffer		buffer = new_page(index, fork, BFI_META_BLOCK, NULL);
+	Buffer		buffer = bfi_extend(index, fork, BFI_META_BLOCK, NULL);
 
 	bfi_init_meta(BufferGetPage(buffer), meta);
-	finish_page(index, fork, buffer);
+	finish_new_page(index, fork, buffer);
 }
 
-/* Write the pages of the first layer; hash is the first one. */
+/* Write the pages of the first layer. */
 static void
-write_pages(Relation index, Build *build, bool more, uint64 hash)
+write_layer_pages(Relation index, Build *build)
 {
 	const BfiLayer *layer = &build->meta.layers[0];
 	BlockNumber number;
+	uint64		hash = 0;
+	bool		more = next_hash(build, &hash, true);
 
 	for (number = 0; number < layer->npages; number++)
 	{
 		Buffer		buffer;
-		Page		page;
+		BfiPage		page;
+		uint8	   *block;
 		uint64		bits_set = 0;
 
 		CHECK_FOR_INTERRUPTS();
-		buffer = new_page(index, MAIN_FORKNUM, layer->first + number,
-						  build->strategy);
-		page = BufferGetPage(buffer);
-		bfi_init_page(page, 0, number);
-		while (more && bfi_page_number(layer, hash) == number)
+		buffer = bfi_extend(index, MAIN_FORKNUM, layer->first + number,
+							build->strategy);
+		bfi_set_page(&page, layer, number, buffer);
+		bfi_init_page(&page);
+		while (more && (block = bfi_block_on_page(&page, hash)) != NULL)
 		{
-			bits_set += bf_block_add(&layer->geometry,
-									 bfi_block_on_page(page, layer, hash),
-									 hash);
+			bits_set += bf_block_add(&layer->geometry, block, hash);
 			more = next_hash(build, &hash, false);
 		}
 		if (bits_set > 0)
-			bfi_record_bits_set(page, layer, bits_set);
-		finish_page(index, MAIN_FORKNUM, buffer);
+			bfi_record_bits_set(BufferGetPage(buffer), layer, bits_set);
+		finish_new_page(index, MAIN_FORKNUM, buffer);
 	}
 }
 
@@ -196,8 +183,6 @@ static void
 write_index(Relation index, Build *build)
 {
 	BfiMeta    *meta = &build->meta;
-	uint64		hash = 0;
-	bool		more;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	tuplesort_performsort(build->sort);
@@ -208,14 +193,12 @@ write_index(Relation index, Build *build)
 	if (meta->keys_built > 0)
 	{
 		bfi_first_geometry(meta, meta->keys_built, &meta->layers[0].geometry);
-		bfi_set_layer(&meta->layers[0], BFI_META_BLOCK + 1);
+		bfi_set_layer(&meta->layers[0], 0, BFI_META_BLOCK + 1);
 		meta->nlayers = 1;
 	}
 	write_meta(index, MAIN_FORKNUM, meta);
-	if (meta->nlayers == 0)
-		return;
-	more = next_hash(build, &hash, true);
-	write_pages(index, build, more, hash);
+	if (meta->nlayers > 0)
+		write_layer_pages(index, build);
 }
 
 IndexBuildResult *

@@ -97,6 +97,19 @@ get_params(const BfiIndex *index, const PgBloomKeyInfo *info, BfParams *params)
 	params->key_type = info->key_type;
 }
 
+/* Look up ascending hashes on the pages and among those that wait. */
+static void
+find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
+{
+	int			i;
+
+	pgstat_count_index_scan(index->relation);
+	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
+					 hashes, n, found);
+	for (i = 0; i < n; i++)
+		found[i] = found[i] || bfi_is_pending(index->relation, hashes[i]);
+}
+
 /* Looks into an index that is open, complete and not partitioned. */
 typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
 						const BfParams *params, void *state);
@@ -105,13 +118,11 @@ static bool
 contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
 			 const BfParams *params, void *state)
 {
-	PgBloomKeyInfo *key_info = state;
-	uint64		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), params,
-										NULL);
+	uint64		hash = pgbloom_key_hash(state, PG_GETARG_DATUM(1), params, NULL);
+	bool		found;
 
-	pgstat_count_index_scan(index->relation);
-	return bfi_contains(index->relation, &index->meta, hash) ||
-		bfi_is_pending(index->relation, hash);
+	find_hashes(index, &hash, 1, &found);
+	return found;
 }
 
 /* Keys of an array, and which of them were found. */
@@ -135,17 +146,12 @@ contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
 	bool	   *found = palloc(n * sizeof(bool));
 	int			i;
 
-	pgstat_count_index_scan(index->relation);
 	pgbloom_sort_hashed_keys(hashed, n);
 	for (i = 0; i < n; i++)
 		hashes[i] = hashed[i].hash;
-	bfi_probe_layers(index->relation, &index->meta, 0, index->meta.nlayers,
-					 hashes, n, found);
+	find_hashes(index, hashes, n, found);
 	for (i = 0; i < n; i++)
-	{
-		if (found[i] || bfi_is_pending(index->relation, hashes[i]))
-			search->results[hashed[i].index] = true;
-	}
+		search->results[hashed[i].index] |= found[i];
 	pfree(hashed);
 	pfree(hashes);
 	pfree(found);

@@ -85,7 +85,7 @@ add_index_info(Totals *totals, Oid oid)
 	{
 		BfViewLayer *layer = &view.layers[i];
 
-		layer->bits_set = bfi_bits_set(index.relation, &index.meta, i);
+		layer->bits_set = bfi_bits_set(index.relation, &index.meta.layers[i]);
 		totals->bits += bf_geometry_bits(&layer->geometry);
 		totals->bits_set += layer->bits_set;
 		totals->last = layer->geometry;
@@ -153,26 +153,24 @@ bloom_index_info(PG_FUNCTION_ARGS)
 
 /* Copy the blocks of a layer; returns how many of their bits are set. */
 static uint64
-copy_blocks(const BfiIndex *index, int number, uint8 *to)
+copy_layer_blocks(Relation index, const BfiLayer *layer, uint8 *to)
 {
-	const BfiLayer *layer = &index->meta.layers[number];
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	uint64		bits_set = 0;
 	BlockNumber i;
 
 	for (i = 0; i < layer->npages; i++)
 	{
-		size_t		size = bf_blocks_size(&layer->geometry,
-										  bfi_page_nblocks(layer, i));
-		Buffer		buffer;
+		BfiPage		page;
+		size_t		size;
 
 		CHECK_FOR_INTERRUPTS();
-		buffer = bfi_read_page(index->relation, &index->meta, number, i,
-							   BUFFER_LOCK_SHARE, strategy);
-		memcpy(to, BfiPageGetBlocks(BufferGetPage(buffer)), size);
-		bits_set += bfi_page_bits_set(BufferGetPage(buffer), layer);
-		UnlockReleaseBuffer(buffer);
+		bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy, &page);
+		size = bf_blocks_size(&layer->geometry, page.nblocks);
+		memcpy(to, page.blocks, size);
 		to += size;
+		bits_set += bfi_page_bits_set(&page);
+		UnlockReleaseBuffer(page.buffer);
 	}
 	FreeAccessStrategy(strategy);
 	return bits_set;
@@ -247,7 +245,9 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	to = image + bf_header_size(&view.params, view.nlayers);
 	for (i = 0; i < view.nlayers; i++)
 	{
-		view.layers[i].bits_set = copy_blocks(&index, i, to);
+		view.layers[i].bits_set = copy_layer_blocks(index.relation,
+													&index.meta.layers[i],
+													to);
 		to += bf_geometry_size(&view.layers[i].geometry);
 	}
 	bf_write_view_header(image, &view);

@@ -12,7 +12,6 @@
  */
 #include "index/index.h"
 
-#include "access/generic_xlog.h"
 #include "port/pg_crc32c.h"
 
 #define META_MAGIC		0xB100F117
@@ -77,7 +76,7 @@ bfi_end(const BfiMeta *meta)
 }
 
 static void
-write_layer(DiskLayer *to, const BfiLayer *from)
+write_meta_layer(DiskLayer *to, const BfiLayer *from)
 {
 	memset(to, 0, sizeof(*to));
 	to->capacity = from->geometry.capacity;
@@ -111,14 +110,15 @@ bfi_init_meta(Page page, const BfiMeta *meta)
 	to->keys_built = meta->keys_built;
 	to->complete_from = meta->complete_from;
 	for (i = 0; i < meta->nlayers; i++)
-		write_layer(&to->layers[i], &meta->layers[i]);
+		write_meta_layer(&to->layers[i], &meta->layers[i]);
 	to->crc = meta_crc(to);
 	((PageHeader) page)->pd_lower = META_LOWER;
 }
 
 /* Does a directory entry lack what every layer has?  If so, returns why. */
 static const char *
-read_layer(const DiskLayer *from, BlockNumber first, BfiLayer *layer)
+read_meta_layer(const DiskLayer *from, int number, BlockNumber first,
+				BfiLayer *layer)
 {
 	BfGeometry *geometry = &layer->geometry;
 
@@ -139,7 +139,7 @@ read_layer(const DiskLayer *from, BlockNumber first, BfiLayer *layer)
 	/* Written so that NaN fails. */
 	if (!(geometry->fpp >= BF_LAYER_FPP_MIN && geometry->fpp <= BF_FPP_MAX))
 		return "A layer has a wrong false-positive rate.";
-	bfi_set_layer(layer, from->first);
+	bfi_set_layer(layer, number, from->first);
 	if (from->first != first || layer->npages > MaxBlockNumber - first)
 		return "A layer begins at a wrong block.";
 	return NULL;
@@ -147,7 +147,7 @@ read_layer(const DiskLayer *from, BlockNumber first, BfiLayer *layer)
 
 /* Is this not a meta page?  If so, returns why. */
 static const char *
-check_meta(Page page)
+meta_damage(Page page)
 {
 	DiskMeta   *from = PageGetMeta(page);
 
@@ -183,7 +183,7 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 	int			i;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	reason = check_meta(page);
+	reason = meta_damage(page);
 	if (reason == NULL)
 	{
 		meta->fpp = from->fpp;
@@ -195,8 +195,8 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 		meta->nlayers = 0;
 		for (i = 0; i < from->nlayers && reason == NULL; i++)
 		{
-			reason = read_layer(&from->layers[i], bfi_end(meta),
-								&meta->layers[i]);
+			reason = read_meta_layer(&from->layers[i], i, bfi_end(meta),
+									 &meta->layers[i]);
 			meta->nlayers++;
 		}
 	}
@@ -219,7 +219,7 @@ bfi_enter_layer(Relation index, const BfiLayer *layer)
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
 	meta = PageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
-	write_layer(&meta->layers[meta->nlayers], layer);
+	write_meta_layer(&meta->layers[meta->nlayers], layer);
 	meta->nlayers++;
 	meta->crc = meta_crc(meta);
 	GenericXLogFinish(state);

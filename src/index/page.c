@@ -30,8 +30,9 @@ bfi_report_damage(Relation index, BlockNumber block, const char *reason)
 
 /* Compute where the blocks of a layer are, from its geometry. */
 void
-bfi_set_layer(BfiLayer *layer, BlockNumber first)
+bfi_set_layer(BfiLayer *layer, int number, BlockNumber first)
 {
+	layer->number = number;
 	layer->first = first;
 	layer->page_blocks = (uint32) (PAGE_ROOM /
 								   bf_blocks_size(&layer->geometry, 1));
@@ -43,16 +44,22 @@ bfi_set_layer(BfiLayer *layer, BlockNumber first)
 	layer->npages = (layer->geometry.nblocks - 1) / layer->page_blocks + 1;
 }
 
-/* The number of blocks on a page. */
-uint32
-bfi_page_nblocks(const BfiLayer *layer, BlockNumber number)
+/* Compute which blocks are on a page of a layer. */
+void
+bfi_set_page(BfiPage *page, const BfiLayer *layer, BlockNumber number,
+			 Buffer buffer)
 {
-	return number < layer->npages - 1 ? layer->page_blocks :
-		layer->geometry.nblocks - number * layer->page_blocks;
+	page->layer = layer;
+	page->number = number;
+	page->first = number * layer->page_blocks;
+	page->nblocks = Min(layer->page_blocks,
+						layer->geometry.nblocks - page->first);
+	page->buffer = buffer;
+	page->blocks = (uint8 *) PageGetContents(BufferGetPage(buffer));
 }
 
 static inline LocationIndex
-used_lower(const BfiLayer *layer)
+page_used_lower(const BfiLayer *layer)
 {
 	return (LocationIndex) (MAXALIGN(SizeOfPageHeaderData) +
 							bf_blocks_size(&layer->geometry,
@@ -61,20 +68,21 @@ used_lower(const BfiLayer *layer)
 
 /* Initialize a page without keys. */
 void
-bfi_init_page(Page page, int layer, BlockNumber number)
+bfi_init_page(const BfiPage *page)
 {
+	Page		raw = BufferGetPage(page->buffer);
 	BfiPageOpaque *opaque;
 
-	PageInit(page, BLCKSZ, sizeof(BfiPageOpaque));
-	opaque = BfiPageGetOpaque(page);
-	opaque->number = number;
-	opaque->layer = (uint16) layer;
+	PageInit(raw, BLCKSZ, sizeof(BfiPageOpaque));
+	opaque = BfiPageGetOpaque(raw);
+	opaque->number = page->number;
+	opaque->layer = (uint16) page->layer->number;
 	opaque->version = PAGE_VERSION;
 	opaque->page_id = BFI_PAGE_ID;
 }
 
-static inline uint32
-bits_in_units(uint64 bits_set)
+uint32
+bfi_bits_in_units(uint64 bits_set)
 {
 	return (uint32) ((bits_set + BFI_BITS_UNIT - 1) / BFI_BITS_UNIT);
 }
@@ -83,72 +91,77 @@ bits_in_units(uint64 bits_set)
 void
 bfi_record_bits_set(Page page, const BfiLayer *layer, uint64 bits_set)
 {
-	((PageHeader) page)->pd_lower = used_lower(layer);
-	BfiPageGetOpaque(page)->bits_set = bits_in_units(bits_set);
+	((PageHeader) page)->pd_lower = page_used_lower(layer);
+	BfiPageGetOpaque(page)->bits_set = bfi_bits_in_units(bits_set);
 }
 
 /* The number of set bits of a page. */
 uint64
-bfi_page_bits_set(Page page, const BfiLayer *layer)
+bfi_page_bits_set(const BfiPage *page)
 {
-	return bf_blocks_bits_set(BfiPageGetBlocks(page),
-							  bf_blocks_size(&layer->geometry,
-											 layer->page_blocks));
-}
-
-/* Does the recorded number match the bits? */
-bool
-bfi_page_bits_match(Page page, const BfiLayer *layer)
-{
-	return BfiPageGetOpaque(page)->bits_set ==
-		bits_in_units(bfi_page_bits_set(page, layer));
+	return bf_blocks_bits_set(page->blocks,
+							  bf_blocks_size(&page->layer->geometry,
+											 page->nblocks));
 }
 
 /* Does a page lack what every page of a layer has?  If so, returns why. */
 static const char *
-check_page(Page page, const BfiLayer *layer, int layer_number,
-		   BlockNumber number)
+page_damage(const BfiPage *page)
 {
-	PageHeader	header = (PageHeader) page;
+	Page		raw = BufferGetPage(page->buffer);
+	PageHeader	header = (PageHeader) raw;
 	BfiPageOpaque *opaque;
 
-	if (PageIsNew(page))
+	if (PageIsNew(raw))
 		return "The page is empty.";
-	if (PageGetPageSize(page) != BLCKSZ ||
+	if (PageGetPageSize(raw) != BLCKSZ ||
 		header->pd_special != BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque)) ||
 		header->pd_upper != header->pd_special)
 		return "The page has a wrong structure.";
-	opaque = BfiPageGetOpaque(page);
+	opaque = BfiPageGetOpaque(raw);
 	if (opaque->page_id != BFI_PAGE_ID)
 		return "The page does not belong to an index of access method \"bloomfilter\".";
 	if (opaque->version != PAGE_VERSION || opaque->unused != 0)
 		return "The page has an unknown version.";
-	if (opaque->layer != layer_number || opaque->number != number)
+	if (opaque->layer != page->layer->number || opaque->number != page->number)
 		return "The page belongs elsewhere.";
-	if (header->pd_lower != (opaque->bits_set > 0 ? used_lower(layer) :
+	if (header->pd_lower != (opaque->bits_set > 0 ?
+							 page_used_lower(page->layer) :
 							 SizeOfPageHeaderData))
 		return "The page has a wrong structure.";
-	if (opaque->bits_set > bits_in_units(8 * bf_blocks_size(&layer->geometry,
-															bfi_page_nblocks(layer, number))))
+	if (opaque->bits_set > bfi_bits_in_units(8 * bf_blocks_size(&page->layer->geometry,
+																page->nblocks)))
 		return "The number of set bits of the page is out of range.";
 	return NULL;
 }
 
-/* Read, lock and check a page of a layer. */
+/* Append a page, which is locked.  Nobody else extends the relation. */
 Buffer
-bfi_read_page(Relation index, const BfiMeta *meta, int layer,
-			  BlockNumber number, int lock_mode,
-			  BufferAccessStrategy strategy)
+bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
+		   BufferAccessStrategy strategy)
 {
-	const BfiLayer *of = &meta->layers[layer];
-	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM,
-											of->first + number, RBM_NORMAL,
-											strategy);
+	Buffer		buffer = PGBLOOM_EXTEND(index, fork, strategy);
+
+	if (BufferGetBlockNumber(buffer) != block)
+		elog(ERROR, "index \"%s\" was extended to block %u instead of %u",
+			 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
+			 block);
+	return buffer;
+}
+
+/* Read, lock and check a page of a layer. */
+void
+bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
+			  int lock_mode, BufferAccessStrategy strategy, BfiPage *page)
+{
+	BlockNumber block = layer->first + number;
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
+											RBM_NORMAL, strategy);
 	const char *reason;
 
 	LockBuffer(buffer, lock_mode);
-	reason = check_page(BufferGetPage(buffer), of, layer, number);
+	bfi_set_page(page, layer, number, buffer);
+	reason = page_damage(page);
 	if (reason != NULL)
-		bfi_report_damage(index, of->first + number, reason);
-	return buffer;
+		bfi_report_damage(index, block, reason);
 }

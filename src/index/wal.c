@@ -21,8 +21,6 @@
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 
-#include "index/wal.h"
-
 #define FRAGMENT_HEADER		(2 * sizeof(OffsetNumber))
 
 /* A gap up to this size between changed bytes is cheaper than a fragment. */

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * hashes.c
+ *	  Looking up hashes in the layers of an index, and adding them.
+ *
+ * Blocks are intervals of hashes.  So with ascending hashes, each page is read
+ * once, and pages are locked in ascending order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+
+/* Read the page of a hash. */
+static void
+read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
+				  BfiPage *page)
+{
+	CHECK_FOR_INTERRUPTS();
+	bfi_read_page(index, layer,
+				  bf_block_number(&layer->geometry, hash) / layer->page_blocks,
+				  BUFFER_LOCK_SHARE, NULL, page);
+}
+
+/*
+ * Look up ascending hashes in one layer, but not those that are found already.
+ * Returns how many were found.
+ */
+static int
+probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
+			int n, bool *found)
+{
+	BfiPage		page = {.layer = layer};
+	int			count = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		const uint8 *block;
+
+		if (found[i])
+			continue;
+		block = bfi_block_on_page(&page, hashes[i]);
+		if (block == NULL)
+		{
+			if (page.buffer != InvalidBuffer)
+				UnlockReleaseBuffer(page.buffer);
+			read_page_of_hash(index, layer, hashes[i], &page);
+			block = bfi_block_on_page(&page, hashes[i]);
+		}
+		found[i] = bf_block_contains(&layer->geometry, block, hashes[i]);
+		count += found[i];
+	}
+	if (page.buffer != InvalidBuffer)
+		UnlockReleaseBuffer(page.buffer);
+	return count;
+}
+
+/*
+ * Look up ascending hashes in layers.  Sets found[i] for those that some layer
+ * contains, and returns their number.  The last layer holds the most keys, so
+ * it is probed first.
+ */
+int
+bfi_probe_layers(Relation index, const BfiLayer *layers, int nlayers,
+				 const uint64 *hashes, int n, bool *found)
+{
+	int			count = 0;
+
+	memset(found, false, n * sizeof(bool));
+	while (nlayers-- > 0 && count < n)
+		count += probe_layer(index, &layers[nlayers], hashes, n, found);
+	return count;
+}
+
+/* Hashes that a page lacks, and the page, which is pinned. */
+typedef struct PageHashes
+{
+	BfiPage		page;
+	uint64	   *hashes;
+	int			n;
+} PageHashes;
+
+/*
+ * Read the page of the first hash, and take those that it lacks; most keys of
+ * an update are there already.  Returns the number of hashes that belong to
+ * the page.  If it lacks none, it is not pinned.
+ */
+static int
+take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
+					int n, PageHashes *lacking)
+{
+	const uint8 *block;
+	int			i;
+
+	read_page_of_hash(index, layer, hashes[0], &lacking->page);
+	lacking->hashes = hashes;
+	lacking->n = 0;
+	for (i = 0; i < n; i++)
+	{
+		block = bfi_block_on_page(&lacking->page, hashes[i]);
+		if (block == NULL)
+			break;
+		if (!bf_block_contains(&layer->geometry, block, hashes[i]))
+			hashes[lacking->n++] = hashes[i];
+	}
+	LockBuffer(lacking->page.buffer, BUFFER_LOCK_UNLOCK);
+	if (lacking->n == 0)
+		ReleaseBuffer(lacking->page.buffer);
+	return i;
+}
+
+/*
+ * Add hashes to the image of their page, until the next one might exceed the
+ * share of bits that the page has in a full layer.  With extra, so many bits
+ * more than that, or more than it has.  Hashes that find no room move to the
+ * front.  Returns false if nothing changes.
+ */
+static bool
+add_to_page(PageHashes *lacking, Page image, uint64 extra)
+{
+	BfiPage    *page = &lacking->page;
+	const BfGeometry *geometry = &page->layer->geometry;
+	uint64		full = bf_blocks_full(geometry, page->nblocks);
+	uint64		before;
+	uint64		bits_set;
+
+	page->blocks = (uint8 *) PageGetContents(image);
+	bits_set = before = bfi_page_bits_set(page);
+	if (extra > 0)
+		full = Max(full, before) + extra;
+	while (lacking->n > 0 && bits_set + geometry->k <= full)
+	{
+		/* As many as fit, evenly spaced: all blocks get their share. */
+		uint64		n = lacking->n;
+		uint64		some = Min((full - bits_set) / geometry->k, n);
+		uint64		i;
+
+		lacking->n = 0;
+		for (i = 0; i < n; i++)
+		{
+			uint64		hash = lacking->hashes[i];
+
+			if ((i + 1) * some / n > i * some / n)
+				bits_set += bf_block_add(geometry,
+										 bfi_block_on_page(page, hash), hash);
+			else
+				lacking->hashes[lacking->n++] = hash;
+		}
+	}
+	if (bits_set == before)
+		return false;
+	bfi_record_bits_set(image, page->layer, bits_set);
+	return true;
+}
+
+/*
+ * Add hashes to ascending pages in one WAL record.  Pages are locked in
+ * ascending order, so that processes that do this do not wait for each other
+ * in a circle.
+ */
+static void
+add_to_pages(Relation index, PageHashes *pages, int n, uint64 extra,
+			 BfiChange *changes)
+{
+	int			nchanges = 0;
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		Buffer		buffer = pages[i].page.buffer;
+
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		if (add_to_page(&pages[i],
+						bfi_begin_change(&changes[nchanges], buffer), extra))
+			nchanges++;
+	}
+	if (nchanges > 0)
+		bfi_finish_changes(index, changes, nchanges);
+	for (i = 0; i < n; i++)
+		UnlockReleaseBuffer(pages[i].page.buffer);
+}
+
+/*
+ * Add ascending hashes to a layer, with so many extra bits for each page.
+ * Moves the hashes for which there is no room to the front, and returns their
+ * number.
+ */
+static int
+add_to_layer(Relation index, const BfiLayer *layer, uint64 extra,
+			 uint64 *hashes, int n)
+{
+	BfiChange  *changes = palloc(BFI_MAX_CHANGES * sizeof(BfiChange));
+	int			left = 0;
+	int			next = 0;
+
+	while (next < n)
+	{
+		PageHashes	pages[BFI_MAX_CHANGES];
+		int			npages = 0;
+		int			i;
+
+		while (npages < BFI_MAX_CHANGES && next < n)
+		{
+			next += take_hashes_of_page(index, layer, hashes + next, n - next,
+										&pages[npages]);
+			npages += pages[npages].n > 0;
+		}
+		add_to_pages(index, pages, npages, extra, changes);
+		for (i = 0; i < npages; i++)
+		{
+			memmove(hashes + left, pages[i].hashes,
+					pages[i].n * sizeof(uint64));
+			left += pages[i].n;
+		}
+	}
+	pfree(changes);
+	return left;
+}
+
+/* Remove those of ascending hashes that layers before the last contain. */
+static int
+remove_contained(Relation index, const BfiMeta *meta, uint64 *hashes, int n)
+{
+	bool	   *found = palloc(n * sizeof(bool));
+	int			left = 0;
+	int			i;
+
+	bfi_probe_layers(index, meta->layers, meta->nlayers - 1, hashes, n, found);
+	for (i = 0; i < n; i++)
+	{
+		if (!found[i])
+			hashes[left++] = hashes[i];
+	}
+	pfree(found);
+	return left;
+}
+
+/*
+ * Add ascending hashes whose pages have their share of bits: beyond it, as far
+ * as others have less, or append a layer.  Returns the number of hashes that
+ * are left, which are at the front then.
+ *
+ * One process at a time does this, so that all together add no more than there
+ * is room for.  The others wait.  The lock is taken while no page is locked, so
+ * it cannot be part of a circle with those of pages.
+ */
+static int
+add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
+{
+	BfiMeta		meta;
+
+	LockPage(index, BFI_META_BLOCK, ExclusiveLock);
+	bfi_read_meta(index, &meta);
+	if (meta.nlayers == nlayers)
+	{
+		uint64		extra = bfi_extra_bits(index, &meta);
+
+		if (extra > 0)
+			n = add_to_layer(index, &meta.layers[nlayers - 1], extra, hashes,
+							 n);
+		else
+			bfi_append_layer(index, &meta, n);
+	}
+	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
+	return n;
+}
+
+/*
+ * Add ascending hashes to an index.  The array is overwritten.
+ *
+ * Each page of the last layer takes keys up to its share of the bits of a full
+ * layer.  Keys are distributed unevenly, so some pages come to it before the
+ * layer is full.  Then the layer decides: keys that somebody chose for one page
+ * cannot make the index grow.
+ */
+void
+bfi_add(Relation index, uint64 *hashes, int n)
+{
+	while (n > 0)
+	{
+		BfiMeta		meta;
+
+		CHECK_FOR_INTERRUPTS();
+		bfi_read_meta(index, &meta);
+		if (meta.nlayers > 1)
+			n = remove_contained(index, &meta, hashes, n);
+		if (meta.nlayers > 0)
+			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], 0, hashes,
+							 n);
+		if (n > 0)
+			n = add_beyond_share(index, meta.nlayers, hashes, n);
+	}
+}
