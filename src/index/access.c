@@ -49,16 +49,10 @@ bfi_key_info(Relation index, MemoryContext context)
 }
 
 /*
- * An index records what decides how its keys are hashed.  Other than a value,
- * it cannot be used in another database, and its type may be renamed.
+ * An index records what decides how its keys are hashed, and may have been
+ * built by a version that hashed them otherwise.  Other than a value, it cannot
+ * be used in another database, and its type may be renamed.
  */
-void
-bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info)
-{
-	meta->key_type = info->key_type.code;
-}
-
-/* An index may have been built by a version that hashed its keys otherwise. */
 void
 bfi_check_key_type(Relation index, const BfiMeta *meta,
 				   const PgBloomKeyInfo *info)
@@ -71,15 +65,6 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 				 errdetail("The code of its key type is %d, that of the column is %d.",
 						   meta->key_type, info->key_type.code),
 				 errhint("Rebuild the index by REINDEX.")));
-}
-
-/* Is the index maintained, and does it have all rows of earlier transactions? */
-static bool
-is_valid(Relation index)
-{
-	Form_pg_index form = index->rd_index;
-
-	return form->indisvalid && form->indisready && form->indislive;
 }
 
 /* Is the snapshot from this transaction on, or later?  0 is the first one. */
@@ -262,7 +247,9 @@ bfi_open(BfiIndex *index, Oid oid, bool is_partition)
 	index->partitioned =
 		index->relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
 	check_is_readable(index->relation);
-	if (!is_valid(index->relation))
+	if (!index->relation->rd_index->indisvalid ||
+		!index->relation->rd_index->indisready ||
+		!index->relation->rd_index->indislive)
 		return false;
 	if (index->partitioned)
 		return true;

@@ -25,9 +25,9 @@ typedef struct InsertState
 } InsertState;
 
 static bool
-insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
-	   Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
-	   IndexInfo *info)
+bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+				   Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
+				   IndexInfo *info)
 {
 	InsertState *state = info->ii_AmCache;
 
@@ -58,8 +58,8 @@ insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
  * many keys as the table has rows, as far as VACUUM is concerned.
  */
 static IndexBulkDeleteResult *
-bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
-			IndexBulkDeleteCallback callback, void *callback_state)
+bloomfilter_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
+						IndexBulkDeleteCallback callback, void *callback_state)
 {
 	(void) info;
 	(void) callback;
@@ -70,7 +70,7 @@ bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 }
 
 static IndexBulkDeleteResult *
-vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
+bloomfilter_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
 	if (info->analyze_only)
 		return stats;
@@ -84,9 +84,9 @@ vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 
 /* A scan is not possible, so no plan may be cheaper than one. */
 static void
-cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
-			  Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
-			  double *correlation, double *pages)
+bloomfilter_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
+						  Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
+						  double *correlation, double *pages)
 {
 	(void) root;
 	(void) path;
@@ -98,14 +98,14 @@ cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 }
 
 static bool
-validate(Oid opclass)
+bloomfilter_validate(Oid opclass)
 {
 	(void) opclass;
 	return true;
 }
 
 static IndexScanDesc
-begin_scan(Relation index, int nkeys, int norderbys)
+bloomfilter_begin_scan(Relation index, int nkeys, int norderbys)
 {
 	(void) nkeys;
 	(void) norderbys;
@@ -117,24 +117,24 @@ begin_scan(Relation index, int nkeys, int norderbys)
 	return NULL;
 }
 
-static const IndexAmRoutine routine = {
+static const IndexAmRoutine bloomfilter_routine = {
 	.type = T_IndexAmRoutine,
 	PGBLOOM_AM_SUMMARIZING
 	.ambuild = bfi_build,
 	.ambuildempty = bfi_build_empty,
-	.aminsert = insert,
-	.ambulkdelete = bulk_delete,
-	.amvacuumcleanup = vacuum_cleanup,
-	.amcostestimate = cost_estimate,
+	.aminsert = bloomfilter_insert,
+	.ambulkdelete = bloomfilter_bulk_delete,
+	.amvacuumcleanup = bloomfilter_vacuum_cleanup,
+	.amcostestimate = bloomfilter_cost_estimate,
 	.amoptions = bfi_options,
 	.ambuildphasename = bfi_build_phase_name,
-	.amvalidate = validate,
-	.ambeginscan = begin_scan
+	.amvalidate = bloomfilter_validate,
+	.ambeginscan = bloomfilter_begin_scan
 };
 
 Datum
 bloomfilter_handler(PG_FUNCTION_ARGS)
 {
 	(void) fcinfo;
-	PGBLOOM_RETURN_AM_ROUTINE(routine);
+	PGBLOOM_RETURN_AM_ROUTINE(bloomfilter_routine);
 }

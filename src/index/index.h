@@ -199,7 +199,6 @@ extern char *bfi_build_phase_name(int64 phase);
 /* access.c */
 extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
-extern void bfi_set_key_type(BfiMeta *meta, const PgBloomKeyInfo *info);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern void bfi_remember(Oid oid);
@@ -210,11 +209,8 @@ extern List *bfi_index_parts(Oid oid);
 extern void bfi_check_has_all_rows(Relation index);
 extern List *bfi_partitions(const BfiIndex *index);
 
-/* expressions.c */
-extern void bfi_pull_columns(Relation index, Bitmapset **columns);
+/* security.c */
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
-
-/* privileges.c */
 extern void bfi_check_privileges(Relation index);
 
 #ifdef __GNUC__

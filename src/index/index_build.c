@@ -212,7 +212,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 			 RelationGetRelationName(index));
 	bfi_get_options(index, &build->meta);
 	build->key_info = bfi_key_info(index, CurrentMemoryContext);
-	bfi_set_key_type(&build->meta, build->key_info);
+	build->meta.key_type = build->key_info->key_type.code;
 	build->key_context = AllocSetContextCreate(CurrentMemoryContext,
 											   "key of a Bloom filter index",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -251,6 +251,6 @@ bfi_build_empty(Relation index)
 	BfiMeta		meta;
 
 	bfi_get_options(index, &meta);
-	bfi_set_key_type(&meta, bfi_key_info(index, CurrentMemoryContext));
+	meta.key_type = bfi_key_info(index, CurrentMemoryContext)->key_type.code;
 	write_meta(index, INIT_FORKNUM, &meta);
 }

@@ -14,10 +14,7 @@
  *
  * Hashes belong to the file that the index has when they are inserted, which
  * may become that of another index, or be replaced, and return when a
- * subtransaction is rolled back.  So they are written before a statement that
- * can do such a thing begins, and at once while it goes on.  Where code does
- * it that is not called as a statement, they are written to the index that has
- * their file, and wait as long as there is none.
+ * subtransaction is rolled back: see README.md.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,42 +81,22 @@ static ExecutorStart_hook_type previous_ExecutorStart = NULL;
 static ProcessUtility_hook_type previous_ProcessUtility = NULL;
 
 static size_t
-table_size(const pending_hash * hashes)
+pending_table_size(const pending_hash * hashes)
 {
 	return (size_t) hashes->size * sizeof(PendingHash);
 }
 
-static PendingIndex *
-find_index(Relation index)
-{
-	PendingIndex *pending;
-
-	for (pending = pending_indexes; pending != NULL; pending = pending->next)
-	{
-		if (pending->oid == RelationGetRelid(index) &&
-			RelFileLocatorEquals(pending->file, index->rd_locator))
-			return pending;
-	}
-	return NULL;
-}
-
 /* Is this of the transaction, and not of an aborted subtransaction? */
 static bool
-is_alive(TransactionId inserter)
+is_alive_inserter(TransactionId inserter)
 {
 	return !TransactionIdIsValid(inserter) ||
 		TransactionIdIsCurrentTransactionId(inserter);
 }
 
-static int
-compare_hashes(uint64 a, uint64 b)
-{
-	return a < b ? -1 : a > b;
-}
-
 #define ST_SORT sort_hashes
 #define ST_ELEMENT_TYPE uint64
-#define ST_COMPARE(a, b) compare_hashes(*(a), *(b))
+#define ST_COMPARE(a, b) ((*(a) > *(b)) - (*(a) < *(b)))
 #define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DECLARE
@@ -139,7 +116,7 @@ sorted_hashes(pending_hash * pending, uint64 **hashes)
 	pending_start_iterate(pending, &iterator);
 	while ((entry = pending_iterate(pending, &iterator)) != NULL)
 	{
-		if (is_alive(entry->inserter))
+		if (is_alive_inserter(entry->inserter))
 			(*hashes)[n++] = entry->hash;
 	}
 	sort_hashes(*hashes, n);
@@ -160,41 +137,30 @@ write_hashes(Relation index, uint64 *hashes, int n)
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 
-/* Open the index that has the file of pending hashes, or NULL. */
-static Relation
-open_by_file(const PendingIndex *pending)
-{
-	Oid			oid = RelidByRelfilenumber(pending->file.spcOid,
-										   pending->file.relNumber);
-
-	return OidIsValid(oid) ? try_relation_open(oid, RowExclusiveLock) : NULL;
-}
-
 /*
- * Write the hashes of an index.  Returns false if no index has their file,
- * which may return in a rollback; then they are written to the file that the
- * index has instead.
+ * Open the index that has the file of pending hashes.  If there is none, the
+ * file may return in a rollback; then that of the same OID, or NULL.
  */
-static bool
-write_to_file(const PendingIndex *pending, uint64 *hashes, int n)
+static Relation
+open_index_of_file(const PendingIndex *pending, bool *has_file)
 {
 	Relation	index = try_relation_open(pending->oid, RowExclusiveLock);
-	Relation	other;
-	bool		found = index != NULL &&
-		RelFileLocatorEquals(pending->file, index->rd_locator);
+	Relation	other = NULL;
+	Oid			oid;
 
-	if (!found && (other = open_by_file(pending)) != NULL)
-	{
-		if (index != NULL)
-			relation_close(index, RowExclusiveLock);
-		index = other;
-		found = true;
-	}
-	if (index == NULL)
-		return false;
-	write_hashes(index, hashes, n);
-	relation_close(index, RowExclusiveLock);
-	return found;
+	*has_file = index != NULL &&
+		RelFileLocatorEquals(pending->file, index->rd_locator);
+	if (*has_file)
+		return index;
+	oid = RelidByRelfilenumber(pending->file.spcOid, pending->file.relNumber);
+	if (OidIsValid(oid))
+		other = try_relation_open(oid, RowExclusiveLock);
+	if (other == NULL)
+		return index;
+	if (index != NULL)
+		relation_close(index, RowExclusiveLock);
+	*has_file = true;
+	return other;
 }
 
 /*
@@ -202,8 +168,9 @@ write_to_file(const PendingIndex *pending, uint64 *hashes, int n)
  * further.  While an index is rebuilt, it has no pages yet.
  */
 static bool
-flush_index(const PendingIndex *pending)
+flush_pending_index(const PendingIndex *pending)
 {
+	Relation	index;
 	uint64	   *hashes;
 	int			n;
 	bool		written = true;
@@ -212,7 +179,14 @@ flush_index(const PendingIndex *pending)
 		return false;
 	n = sorted_hashes(pending->hashes, &hashes);
 	if (n > 0)
-		written = write_to_file(pending, hashes, n);
+	{
+		index = open_index_of_file(pending, &written);
+		if (index != NULL)
+		{
+			write_hashes(index, hashes, n);
+			relation_close(index, RowExclusiveLock);
+		}
+	}
 	pfree(hashes);
 	return written;
 }
@@ -229,13 +203,13 @@ bfi_flush(void)
 
 	while ((pending = *link) != NULL)
 	{
-		if (!flush_index(pending))
+		if (!flush_pending_index(pending))
 		{
 			link = &pending->next;
 			continue;
 		}
 		*link = pending->next;
-		pending_size -= table_size(pending->hashes);
+		pending_size -= pending_table_size(pending->hashes);
 		pending_destroy(pending->hashes);
 		pfree(pending);
 	}
@@ -243,7 +217,7 @@ bfi_flush(void)
 }
 
 static void
-at_transaction_event(XactEvent event, void *arg)
+flush_at_transaction_event(XactEvent event, void *arg)
 {
 	(void) arg;
 	switch (event)
@@ -267,7 +241,7 @@ at_transaction_event(XactEvent event, void *arg)
 
 /* Parallel workers see the rows of the transaction. */
 static void
-at_executor_start(QueryDesc *query, int eflags)
+flush_at_executor_start(QueryDesc *query, int eflags)
 {
 	if (query->plannedstmt->parallelModeNeeded)
 		bfi_flush();
@@ -282,19 +256,19 @@ at_executor_start(QueryDesc *query, int eflags)
  * its file?  TRUNCATE builds a file, but without the rows.
  */
 static bool
-changes_files(const Node *statement)
+changes_index_files(const Node *statement)
 {
 	return IsA(statement, AlterTableStmt) ||
 		IsA(statement, AlterTableMoveAllStmt) || IsA(statement, TruncateStmt);
 }
 
 static void
-at_utility(PlannedStmt *statement, const char *query, bool read_only_tree,
-		   ProcessUtilityContext context, ParamListInfo params,
-		   QueryEnvironment *environment, DestReceiver *receiver,
-		   QueryCompletion *completion)
+flush_at_utility(PlannedStmt *statement, const char *query, bool read_only_tree,
+				 ProcessUtilityContext context, ParamListInfo params,
+				 QueryEnvironment *environment, DestReceiver *receiver,
+				 QueryCompletion *completion)
 {
-	volatile bool changes = changes_files(statement->utilityStmt);
+	volatile bool changes = changes_index_files(statement->utilityStmt);
 
 	if (changes)
 		bfi_flush();
@@ -337,27 +311,12 @@ may_be_committing(void)
 void
 bfi_init(void)
 {
-	RegisterXactCallback(at_transaction_event, NULL);
+	RegisterXactCallback(flush_at_transaction_event, NULL);
 	previous_ExecutorStart = ExecutorStart_hook;
-	ExecutorStart_hook = at_executor_start;
+	ExecutorStart_hook = flush_at_executor_start;
 	previous_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = at_utility;
+	ProcessUtility_hook = flush_at_utility;
 	committing = may_be_committing();
-}
-
-static PendingIndex *
-make_index(Relation index)
-{
-	PendingIndex *pending = MemoryContextAllocZero(TopTransactionContext,
-												   sizeof(*pending));
-
-	pending->oid = RelationGetRelid(index);
-	pending->file = index->rd_locator;
-	pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
-	pending->next = pending_indexes;
-	pending_indexes = pending;
-	pending_size += table_size(pending->hashes);
-	return pending;
 }
 
 /*
@@ -365,27 +324,41 @@ make_index(Relation index)
  * end of the transaction, so that writing the hashes waits for nobody.
  */
 static PendingIndex *
-get_index(Relation index)
+get_pending_index(Relation index)
 {
-	PendingIndex *pending = find_index(index);
+	PendingIndex *pending = pending_indexes;
 
-	if (pending != NULL && is_alive(pending->locker))
+	while (pending != NULL &&
+		   (pending->oid != RelationGetRelid(index) ||
+			!RelFileLocatorEquals(pending->file, index->rd_locator)))
+		pending = pending->next;
+	if (pending != NULL && is_alive_inserter(pending->locker))
 		return pending;
 	LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
 	if (pending == NULL)
-		pending = make_index(index);
+	{
+		pending = MemoryContextAllocZero(TopTransactionContext,
+										 sizeof(*pending));
+		pending->oid = RelationGetRelid(index);
+		pending->file = index->rd_locator;
+		pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM,
+										 NULL);
+		pending->next = pending_indexes;
+		pending_indexes = pending;
+		pending_size += pending_table_size(pending->hashes);
+	}
 	pending->locker = GetCurrentTransactionIdIfAny();
 	return pending;
 }
 
 /* Is there room in work_mem for another hash? */
 static bool
-has_room(const pending_hash * hashes)
+has_room_for_hash(const pending_hash * hashes)
 {
 	size_t		size = pending_size - unwritten_size;
 
 	if (hashes->members >= hashes->grow_threshold)
-		size += table_size(hashes);
+		size += pending_table_size(hashes);
 	return size <= Min((size_t) work_mem * 1024, MaxAllocSize);
 }
 
@@ -395,7 +368,7 @@ has_room(const pending_hash * hashes)
  * with that error, and the transaction go on.
  */
 static void
-insert_hash(pending_hash * hashes, uint64 hash)
+insert_pending_hash(pending_hash * hashes, uint64 hash)
 {
 	pending_hash before = *hashes;
 	PendingHash *entry = NULL;
@@ -411,8 +384,8 @@ insert_hash(pending_hash * hashes, uint64 hash)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	pending_size += table_size(hashes) - table_size(&before);
-	if (!found || !is_alive(entry->inserter))
+	pending_size += pending_table_size(hashes) - pending_table_size(&before);
+	if (!found || !is_alive_inserter(entry->inserter))
 		entry->inserter = GetCurrentTransactionIdIfAny();
 }
 
@@ -427,13 +400,13 @@ bfi_pend(Relation index, uint64 hash)
 		write_hashes(index, &hash, 1);
 		return;
 	}
-	pending = get_index(index);
-	if (!has_room(pending->hashes))
+	pending = get_pending_index(index);
+	if (!has_room_for_hash(pending->hashes))
 	{
 		bfi_flush();
-		pending = get_index(index);
+		pending = get_pending_index(index);
 	}
-	insert_hash(pending->hashes, hash);
+	insert_pending_hash(pending->hashes, hash);
 }
 
 /* Is this hash pending for an index? */
@@ -450,7 +423,7 @@ bfi_is_pending(Relation index, uint64 hash)
 			!RelFileLocatorEquals(pending->file, index->rd_locator))
 			continue;
 		entry = pending_lookup(pending->hashes, hash);
-		if (entry != NULL && is_alive(entry->inserter))
+		if (entry != NULL && is_alive_inserter(entry->inserter))
 			return true;
 	}
 	return false;

@@ -1,21 +1,70 @@
 /*-------------------------------------------------------------------------
  *
- * privileges.c
- *	  Who may look up keys in an index.
+ * security.c
+ *	  Who may look up keys in an index, and what is evaluated for its rows.
  *
  * An answer tells something about the rows of the table, so it takes what a
  * query of the indexed columns takes.
+ *
+ * Expression and predicate are taken as they are stored.  What relcache has of
+ * them is simplified, once in a session, under the search_path that somebody
+ * had then: bodies of SQL functions are put in place of their calls.  So it may
+ * call functions that the owner of the index did not mean, and lack columns.
  *
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/pg_class_d.h"
+#include "catalog/pg_index.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
+#include "utils/syscache.h"
+
+/* A column of pg_index that is an expression tree, or NULL. */
+static Node *
+stored_tree(Relation index, AttrNumber column)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID,
+										ObjectIdGetDatum(RelationGetRelid(index)));
+	Node	   *tree = NULL;
+	Datum		value;
+	bool		isnull;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for index %u",
+			 RelationGetRelid(index));
+	value = SysCacheGetAttr(INDEXRELID, tuple, column, &isnull);
+	if (!isnull)
+		tree = stringToNode(TextDatumGetCString(value));
+	ReleaseSysCache(tuple);
+	return tree;
+}
+
+/*
+ * Let an index be evaluated as it is stored, for rows of the table.  The user
+ * is the owner of the table, and search_path is restricted.
+ */
+void
+bfi_set_expressions(Relation index, IndexInfo *info)
+{
+	Node	   *expressions = stored_tree(index, Anum_pg_index_indexprs);
+	Node	   *predicate = stored_tree(index, Anum_pg_index_indpred);
+
+	info->ii_Expressions = (List *) expression_planner((Expr *) expressions);
+	info->ii_ExpressionsState = NIL;
+	info->ii_Predicate =
+		make_ands_implicit(expression_planner((Expr *) predicate));
+	info->ii_PredicateState = NULL;
+}
 
 /* The columns that an index reads, as pull_varattnos numbers them. */
 static Bitmapset *
@@ -27,7 +76,8 @@ indexed_columns(Relation index)
 	if (column != InvalidAttrNumber)
 		columns = bms_make_singleton(column -
 									 FirstLowInvalidHeapAttributeNumber);
-	bfi_pull_columns(index, &columns);
+	pull_varattnos(stored_tree(index, Anum_pg_index_indexprs), 1, &columns);
+	pull_varattnos(stored_tree(index, Anum_pg_index_indpred), 1, &columns);
 	return columns;
 }
 
