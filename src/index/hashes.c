@@ -13,6 +13,12 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 
+/*
+ * So many keys go to pages while another process may measure how full their
+ * layer is: too few to make a difference.
+ */
+#define MAX_UNMEASURED	64
+
 /* Read the page of a hash. */
 static void
 read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
@@ -275,6 +281,10 @@ add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
  * layer.  Keys are distributed unevenly, so some pages come to it before the
  * layer is full.  Then the layer decides: keys that somebody chose for one page
  * cannot make the index grow.
+ *
+ * Many keys fill the first pages of a layer before they come to the last ones,
+ * which would look like room for keys beyond the share of the first.  So they
+ * are all written before anybody measures that.
  */
 void
 bfi_add(Relation index, uint64 *hashes, int n)
@@ -288,8 +298,16 @@ bfi_add(Relation index, uint64 *hashes, int n)
 		if (meta.nlayers > 1)
 			n = remove_contained(index, &meta, hashes, n);
 		if (meta.nlayers > 0)
+		{
+			bool		is_measured = n > MAX_UNMEASURED;
+
+			if (is_measured)
+				LockPage(index, BFI_META_BLOCK, ShareLock);
 			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], 0, hashes,
 							 n);
+			if (is_measured)
+				UnlockPage(index, BFI_META_BLOCK, ShareLock);
+		}
 		if (n > 0)
 			n = add_beyond_share(index, meta.nlayers, hashes, n);
 	}
