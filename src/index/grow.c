@@ -3,9 +3,13 @@
  * grow.c
  *	  When a layer is full, and the layer that follows it.
  *
- * A successor has at least twice the capacity and half the rate.  The first
- * layer is made for half of the rate that the index is asked for, so all of
- * them together stay below that rate, however many there are.
+ * A layer is made for half the rate of the one before, the first one for half
+ * of the rate that the index is asked for, so all of them together stay below
+ * that rate, however many there are.
+ *
+ * How many keys a successor is made for decides between size and pages: when
+ * it is new, the index has room for GROWTH times the keys that are in it, and
+ * a lookup reads a page of each layer.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,14 +20,14 @@
 #include "miscadmin.h"
 
 /* An index of which the number of keys is not known begins with this room. */
-#define MIN_KEYS		10000
+#define MIN_KEYS		20000
 
-/*
- * Layers below this capacity get a successor of FAST_GROWTH times the
- * capacity, so that an index that is built on an empty table has few layers.
- */
-#define SMALL_LAYER		((uint64) 1 << 20)
-#define FAST_GROWTH		8
+/* A successor brings the room of all layers to this multiple. */
+#define GROWTH			2.5
+
+/* Below this room, a few kilobytes more are better than further layers. */
+#define SMALL_ROOM		260000
+#define SMALL_GROWTH	13
 
 /*
  * Nobody takes space for many expected keys before there are some: a layer is
@@ -90,11 +94,16 @@ static void
 successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 {
 	const BfGeometry *last = &meta->layers[meta->nlayers - 1].geometry;
-	uint64		n = last->capacity *
-		(last->capacity < SMALL_LAYER ? FAST_GROWTH : BF_GROWTH);
+	uint64		room = 0;
+	uint64		more;
+	int			i;
 
-	n = Max(n, expected_keys(meta, last->capacity));
-	geometry_for(Max(last->fpp / 2, BF_LAYER_FPP_MIN), Max(n, 2 * keys),
+	for (i = 0; i < meta->nlayers; i++)
+		room += meta->layers[i].geometry.capacity;
+	more = Max((uint64) (room * GROWTH),
+			   Min(room * SMALL_GROWTH, SMALL_ROOM)) - room;
+	more = Max(more, expected_keys(meta, room));
+	geometry_for(Max(last->fpp / 2, BF_LAYER_FPP_MIN), Max(more, 2 * keys),
 				 geometry);
 	geometry->generation = Min(last->generation + 1, BF_MAX_GENERATION);
 }
