@@ -920,6 +920,20 @@ CREATE FUNCTION bloom_index_contains_each(index regclass, keys bloom_keys)
 COMMENT ON FUNCTION bloom_index_contains_each(regclass, bloom_keys) IS
 	'bloom_index_contains for each element, in the form of the array';
 
+CREATE FUNCTION bloom_index_partitions(index regclass, key anyelement)
+	RETURNS SETOF regclass
+	AS 'MODULE_PATHNAME', 'bloom_index_partitions'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 5000;
+COMMENT ON FUNCTION bloom_index_partitions(regclass, anyelement) IS
+	'the partitions of the table of the index that may have the key';
+
+CREATE FUNCTION bloom_index_partitions(index regclass, key bloom_key)
+	RETURNS SETOF regclass
+	AS 'MODULE_PATHNAME', 'bloom_index_partitions'
+	LANGUAGE C STABLE STRICT PARALLEL SAFE COST 5000;
+COMMENT ON FUNCTION bloom_index_partitions(regclass, bloom_key) IS
+	'the partitions of the table of the index that may have the key';
+
 CREATE FUNCTION bloom_index_info(
 	index regclass,
 	OUT key_type text,

@@ -87,6 +87,34 @@ SELECT count(*) FROM parted WHERE NOT bloom_index_contains('parted_id', id);
 SELECT bloom_index_contains_each('parted_id', ARRAY[1, 150, 1500, 1000000]), bloom_index_contains('parted_id', '1500'),
   bloom_index_contains('parted_id', 1000000);
 SELECT bloom_index_contains('parted_1_id_idx', 150), bloom_index_contains('parted_1_id_idx', 50);
+-- Which partitions may have a key: no partition of a partition is left out, nor a key of the own transaction.
+SELECT bloom_index_partitions('parted_id', 150), bloom_index_partitions('parted_id', '1500') AS untyped;
+SELECT count(*) FROM bloom_index_partitions('parted_id', 1000000);
+SELECT bloom_index_partitions('parted_2_id_idx', 1500), bloom_index_partitions('parted_1_id_idx', 50);
+BEGIN;
+INSERT INTO parted VALUES (1000000, 1);
+SELECT bloom_index_partitions('parted_id', 1000000);
+ROLLBACK;
+SELECT count(*) AS missing FROM parted WHERE NOT EXISTS (SELECT FROM bloom_index_partitions('parted_id', id) p WHERE p = parted.tableoid);
+SELECT bloom_index_partitions('parted_id', 1::numeric);
+SELECT bloom_index_partitions('parted', 1);
+SELECT bloom_index_partitions('parted_id', NULL::int);
+-- The partition of a key tells of other columns, so it takes what reading tableoid takes.
+GRANT SELECT (id) ON parted TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_contains('parted_id', 150);
+SELECT bloom_index_partitions('parted_id', 150);
+RESET ROLE;
+GRANT SELECT (tableoid) ON parted TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_partitions('parted_id', 150);
+SELECT bloom_index_partitions('parted_2_id_idx', 150);
+RESET ROLE;
+ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_bloom_reader;
+SELECT bloom_index_partitions('parted_id', 150);
+RESET ROLE;
+ALTER TABLE parted DISABLE ROW LEVEL SECURITY;
 -- The sums of all partitions, and the rate of a lookup that probes them all.
 SELECT key_type, round(fpp::numeric, 6) AS fpp, expected, seed, layers, hashes, block_bits, cardinality, keys_since_build,
   current_fpp > 0 AS has_rate, bytes / pages AS page_size, fill = bits_set / bits::float8 AS has_fill
@@ -111,6 +139,7 @@ CREATE TABLE half (id int) PARTITION BY RANGE (id);
 CREATE TABLE half_1 PARTITION OF half FOR VALUES FROM (0) TO (10);
 CREATE INDEX half_id ON ONLY half USING bloomfilter (id);
 SELECT bloom_index_contains('half_id', 1), bloom_index_contains_each('half_id', ARRAY[1, 2]);
+SELECT bloom_index_partitions('half_id', 1);
 SELECT bloom_index_info('half_id');
 SELECT bloom_index_check('half_id');
 CREATE TABLE none (id int) PARTITION BY RANGE (id);
@@ -123,7 +152,14 @@ CREATE FOREIGN DATA WRAPPER regress_wrapper;
 CREATE SERVER regress_server FOREIGN DATA WRAPPER regress_wrapper;
 CREATE FOREIGN TABLE parted_foreign PARTITION OF parted FOR VALUES IN (9) SERVER regress_server;
 SELECT bloom_index_contains('parted_id', 1);
-DROP TABLE parted, half;
+SELECT bloom_index_partitions('parted_id', 1);
+-- An index that is not valid tells nothing; a partition that is detached is none.
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'parted_2_low_id_idx'::regclass;
+SELECT bloom_index_partitions('parted_id', 1);
+UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'parted_2_low_id_idx'::regclass;
+ALTER TABLE parted DETACH PARTITION parted_1;
+SELECT bloom_index_partitions('parted_id', 1);
+DROP TABLE parted, parted_1, half;
 DROP SERVER regress_server;
 DROP FOREIGN DATA WRAPPER regress_wrapper;
 

@@ -222,8 +222,9 @@ lock_index(Oid oid)
 
 /*
  * Open an index of which the user may read the table, or has passed the check
- * for the partitioned one.  Returns false if it may lack rows; then the meta
- * data must not be used.  The relation is NULL if the index has been replaced.
+ * for the partitioned one.  If it is not complete, it may lack rows, and the
+ * meta data must not be used.  The relation is NULL if the index has been
+ * replaced.
  *
  * The lock on the table is held until the end of the transaction, as that of a
  * query is.  DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY wait for it, so
@@ -231,32 +232,35 @@ lock_index(Oid oid)
  *
  * Serializable transactions read all of the index.
  */
-bool
+void
 bfi_open(BfiIndex *index, Oid oid, bool is_partition)
 {
 	index->partitioned = false;
+	index->complete = false;
 	index->relation = lock_index(oid);
 	if (index->relation == NULL || index->relation->rd_indam == NULL ||
 		index->relation->rd_indam->ambuild != bfi_build)
 	{
 		check_was_index(oid);
-		return false;
+		return;
 	}
 	if (!is_partition)
-		bfi_check_privileges(index->relation);
+		bfi_check_privileges(index->relation, false);
 	index->partitioned =
 		index->relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
 	check_is_readable(index->relation);
 	if (!index->relation->rd_index->indisvalid ||
 		!index->relation->rd_index->indisready ||
 		!index->relation->rd_index->indislive)
-		return false;
-	if (index->partitioned)
-		return true;
-	PredicateLockRelation(index->relation, GetActiveSnapshot());
-	bfi_read_meta(index->relation, &index->meta);
-	return snapshot_is_from(index->meta.complete_from) &&
-		standby_snapshot_sees_build(index->relation);
+		return;
+	if (!index->partitioned)
+	{
+		PredicateLockRelation(index->relation, GetActiveSnapshot());
+		bfi_read_meta(index->relation, &index->meta);
+	}
+	index->complete = index->partitioned ||
+		(snapshot_is_from(index->meta.complete_from) &&
+		 standby_snapshot_sees_build(index->relation));
 }
 
 void
@@ -273,13 +277,12 @@ bfi_close(BfiIndex *index)
 void
 bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition)
 {
-	bool		usable = bfi_open(index, oid, is_partition);
-
+	bfi_open(index, oid, is_partition);
 	if (index->relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
-	if (!usable)
+	if (!index->complete)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not valid, or too new for this transaction",

@@ -130,6 +130,7 @@ typedef struct BfiIndex
 {
 	Relation	relation;
 	bool		partitioned;	/* then meta is not set */
+	bool		complete;		/* else it may lack rows */
 	BfiMeta		meta;
 } BfiIndex;
 
@@ -202,7 +203,7 @@ extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern void bfi_remember(Oid oid);
-extern bool bfi_open(BfiIndex *index, Oid oid, bool is_partition);
+extern void bfi_open(BfiIndex *index, Oid oid, bool is_partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition);
 extern List *bfi_index_parts(Oid oid);
@@ -211,7 +212,7 @@ extern List *bfi_partitions(const BfiIndex *index);
 
 /* security.c */
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
-extern void bfi_check_privileges(Relation index);
+extern void bfi_check_privileges(Relation index, bool tells_partition);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

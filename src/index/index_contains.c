@@ -11,6 +11,9 @@
  */
 #include "index/index.h"
 
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "funcapi.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -18,6 +21,7 @@
 
 PG_FUNCTION_INFO_V1(bloom_index_contains);
 PG_FUNCTION_INFO_V1(bloom_index_contains_each);
+PG_FUNCTION_INFO_V1(bloom_index_partitions);
 
 /*
  * How to hash the keys of an index, looked up once for all calls from this
@@ -86,17 +90,6 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 					 index_type, is_array ? "[]" : "")));
 }
 
-/* The parameters with which the keys of an index are hashed. */
-static void
-get_params(const BfiIndex *index, const PgBloomKeyInfo *info, BfParams *params)
-{
-	bfi_check_key_type(index->relation, &index->meta, info);
-	params->fpp = index->meta.fpp;
-	params->expected = index->meta.expected;
-	params->seed = index->meta.seed;
-	params->key_type = info->key_type;
-}
-
 /* Look up ascending hashes on the pages and among those that wait. */
 static void
 find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
@@ -159,42 +152,68 @@ contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
 }
 
 /*
- * Look into an index, or into those of all partitions until one of them
- * returns true.  Returns true also if the index may lack rows.
+ * Open an index to look up keys of these.  Returns how to hash them, or NULL if
+ * the index has been replaced since the query was planned.
+ */
+static const PgBloomKeyInfo *
+open_for_keys(FunctionCallInfo fcinfo, BfiIndex *index, PgBloomKeyInfo *given,
+			  bool is_array)
+{
+	const PgBloomKeyInfo *info;
+
+	bfi_open(index, PG_GETARG_OID(0), false);
+	if (index->relation == NULL)
+		return NULL;
+	bfi_remember(PG_GETARG_OID(0));
+	bfi_check_has_all_rows(index->relation);
+	info = key_info_of(fcinfo, index, given);
+	check_given_type(fcinfo, index->relation, given, info, is_array);
+	return info;
+}
+
+/*
+ * Look into an index that is not partitioned.  Returns true also if it may lack
+ * rows.
  */
 static bool
-look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *key_info, LookUp look_up,
+look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
+			  const PgBloomKeyInfo *info, LookUp look_up, void *state)
+{
+	BfParams	params;
+
+	if (!index->complete)
+		return true;
+	bfi_check_key_type(index->relation, &index->meta, info);
+	params.fpp = index->meta.fpp;
+	params.expected = index->meta.expected;
+	params.seed = index->meta.seed;
+	params.key_type = info->key_type;
+	return look_up(fcinfo, index, &params, state);
+}
+
+/* Look into an index, or into those of partitions until one returns true. */
+static bool
+look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		  void *state)
 {
 	BfiIndex	index;
-	BfiIndex	partition;
-	bool		done = !bfi_open(&index, PG_GETARG_OID(0), false);
-	BfParams	params;
-	const PgBloomKeyInfo *info;
+	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given,
+											   look_up == contains_keys);
+	bool		done = false;
 	ListCell   *cell;
 
-	if (index.relation == NULL)
+	if (info == NULL)
 		return true;
-	bfi_remember(PG_GETARG_OID(0));
-	bfi_check_has_all_rows(index.relation);
-	info = key_info_of(fcinfo, &index, key_info);
-	check_given_type(fcinfo, index.relation, key_info, info,
-					 look_up == contains_keys);
-	if (!done && !index.partitioned)
-	{
-		get_params(&index, info, &params);
-		done = look_up(fcinfo, &index, &params, state);
-	}
-	else if (!done)
+	if (!index.complete || !index.partitioned)
+		done = look_into_one(fcinfo, &index, info, look_up, state);
+	else
 	{
 		foreach(cell, bfi_partitions(&index))
 		{
-			done = !bfi_open(&partition, lfirst_oid(cell), true);
-			if (!done)
-			{
-				get_params(&partition, info, &params);
-				done = look_up(fcinfo, &partition, &params, state);
-			}
+			BfiIndex	partition;
+
+			bfi_open(&partition, lfirst_oid(cell), true);
+			done = look_into_one(fcinfo, &partition, info, look_up, state);
 			bfi_close(&partition);
 			if (done)
 				break;
@@ -225,4 +244,53 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 		memset(search.results, true, search.keys.nkeys * sizeof(bool));
 	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&search.keys,
 													search.results));
+}
+
+/*
+ * The tables below that of an index, or this itself, which may have the key:
+ * those whose index does not tell that they lack it.  A partition may have no
+ * index that tells, as a foreign one has none.
+ */
+Datum
+bloom_index_partitions(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	PgBloomKeyInfo *given = pgbloom_key_info(fcinfo, 1);
+	BfiIndex	index;
+	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given, false);
+	List	   *tables;
+	ListCell   *cell;
+
+	if (info == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("index with OID %u does not exist", PG_GETARG_OID(0))));
+	bfi_check_privileges(index.relation, true);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	tables = find_all_inheritors(index.relation->rd_index->indrelid,
+								 AccessShareLock, NULL);
+	foreach(cell, find_all_inheritors(RelationGetRelid(index.relation),
+									  AccessShareLock, NULL))
+	{
+		BfiIndex	partition;
+
+		bfi_open(&partition, lfirst_oid(cell), true);
+		if (!partition.partitioned &&
+			!look_into_one(fcinfo, &partition, info, contains_key, given))
+			tables = list_delete_oid(tables,
+									 partition.relation->rd_index->indrelid);
+		bfi_close(&partition);
+	}
+	bfi_close(&index);
+
+	foreach(cell, tables)
+	{
+		Datum		table = ObjectIdGetDatum(lfirst_oid(cell));
+		bool		isnull = false;
+
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+			tuplestore_putvalues(result->setResult, result->setDesc, &table,
+								 &isnull);
+	}
+	return (Datum) 0;
 }

@@ -100,17 +100,27 @@ may_select_columns(Oid table, Bitmapset *columns)
 	return columns != NULL;
 }
 
-/* Raise an error if the user may not read the indexed columns of all rows. */
+/*
+ * Raise an error if the user may not read the indexed columns of all rows, and
+ * in which partition they are.
+ */
 void
-bfi_check_privileges(Relation index)
+bfi_check_privileges(Relation index, bool tells_partition)
 {
 	Oid			table = index->rd_index->indrelid;
 
-	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
-		!may_select_columns(table, indexed_columns(index)))
-		aclcheck_error(ACLCHECK_NO_PRIV,
-					   get_relkind_objtype(get_rel_relkind(table)),
-					   get_rel_name(table));
+	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+	{
+		Bitmapset  *columns = indexed_columns(index);
+
+		if (tells_partition)
+			columns = bms_add_member(columns, TableOidAttributeNumber -
+									 FirstLowInvalidHeapAttributeNumber);
+		if (!may_select_columns(table, columns))
+			aclcheck_error(ACLCHECK_NO_PRIV,
+						   get_relkind_objtype(get_rel_relkind(table)),
+						   get_rel_name(table));
+	}
 	if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
