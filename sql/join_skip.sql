@@ -118,6 +118,26 @@ ANALYZE hashed, keys;
 SELECT * FROM report('SELECT * FROM hashed JOIN keys USING (k) WHERE part = 17');
 SELECT * FROM report('SELECT * FROM hashed JOIN keys USING (k)');
 SELECT * FROM report('SELECT * FROM hashed h JOIN keys ON h.k = narrow WHERE part = 17');
+-- not by another operator family: there, equal keys may be in different partitions
+CREATE FUNCTION same_text(float8, float8) RETURNS boolean IMMUTABLE STRICT LANGUAGE sql AS 'SELECT $1::text = $2::text';
+CREATE FUNCTION hash_text(float8, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE sql AS 'SELECT hashtextextended($1::text, $2)';
+CREATE OPERATOR === (LEFTARG = float8, RIGHTARG = float8, FUNCTION = same_text, COMMUTATOR = ===, HASHES);
+CREATE OPERATOR CLASS text_of_float8 FOR TYPE float8 USING hash AS OPERATOR 1 ===, FUNCTION 2 hash_text(float8, bigint);
+CREATE TABLE by_text (x float8) PARTITION BY HASH (x text_of_float8);
+SELECT format('CREATE TABLE by_text_%s PARTITION OF by_text FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
+INSERT INTO by_text SELECT i FROM generate_series(-20, 20) i;
+INSERT INTO by_text VALUES ('-0');
+CREATE TABLE zero AS SELECT 0::float8 AS x;
+ANALYZE by_text, zero;
+SELECT * FROM report('SELECT by_text.x FROM by_text JOIN zero USING (x)');
+-- nor for another collation
+CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE lower_case (t text COLLATE "C") PARTITION BY HASH (t);
+SELECT format('CREATE TABLE lower_case_%s PARTITION OF lower_case FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
+INSERT INTO lower_case SELECT 'k' || i FROM generate_series(1, 100) i;
+CREATE TABLE upper_case AS SELECT 'K7' AS t;
+ANALYZE lower_case, upper_case;
+SELECT * FROM report('SELECT l.t FROM lower_case l RIGHT JOIN upper_case u ON l.t = u.t COLLATE any_case');
 
 -- Floating-point numbers and numeric
 CREATE TABLE numbers (x float8, n numeric) PARTITION BY RANGE (x);

@@ -75,6 +75,15 @@ env_check_interrupts(void *context)
 }
 
 static inline void
+ignore_check(void *context)
+{
+	(void) context;
+}
+
+/* For what allocates nothing. */
+static const BfInterrupts no_interrupts = {ignore_check, NULL};
+
+static inline void
 env_init(TestEnv *env, size_t limit)
 {
 	memset(env, 0, sizeof(*env));

@@ -412,7 +412,8 @@ extern BfStatus bf_open_header(const uint8_t *header, size_t size,
 extern size_t bf_peek_header(const uint8_t *image, size_t size, int *nlayers);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern void bf_write_view_header(uint8_t *image, const BfView *view);
-extern BfStatus bf_validate(const uint8_t *image, size_t size, BfView *view);
+extern BfStatus bf_validate(const BfInterrupts *interrupts,
+							const uint8_t *image, size_t size, BfView *view);
 
 /* image_probe.c: images in place */
 extern bool bf_contains(const BfView *view, uint64_t hash);
@@ -422,11 +423,11 @@ extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 /* blocks.c: a layer of which single blocks are in memory */
 extern uint32_t bf_block_number(const BfGeometry *geometry, uint64_t hash);
 extern size_t bf_blocks_size(const BfGeometry *geometry, uint32_t nblocks);
+extern uint64_t bf_blocks_bits_set(const uint8_t *blocks, size_t size);
 extern bool bf_block_contains(const BfGeometry *geometry,
 							  const uint8_t *block, uint64_t hash);
 extern unsigned bf_block_add(const BfGeometry *geometry, uint8_t *block,
 							 uint64_t hash);
-extern uint64_t bf_blocks_bits_set(const uint8_t *blocks, size_t size);
 extern uint64_t bf_blocks_full(const BfGeometry *geometry, uint32_t nblocks);
 
 /* builder.c: filters under construction */

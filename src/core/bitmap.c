@@ -157,15 +157,32 @@ next_chunk(const BfInterrupts *interrupts, size_t left)
 	return left < CHUNK ? left : CHUNK;
 }
 
-/* The number of bits set.  Does not check for interrupts. */
+/* The number of bits set in blocks of so many bytes, without checks. */
 uint64_t
-bf_bitmap_count(const uint8_t *bits, size_t size)
+bf_blocks_bits_set(const uint8_t *bits, size_t size)
 {
 #ifdef HAVE_POPCNT
 	if (HAVE_POPCNT)
 		return count_by_popcnt(bits, size);
 #endif
 	return count_words(bits, size);
+}
+
+/* The number of bits set. */
+uint64_t
+bf_bitmap_count(const BfInterrupts *interrupts, const uint8_t *bits,
+				size_t size)
+{
+	uint64_t	count = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		count += bf_blocks_bits_set(bits + at, n);
+	}
+	return count;
 }
 
 /* The number of bits set in x, y or both. */
@@ -206,11 +223,12 @@ bf_bitmap_count_union(const BfInterrupts *interrupts, const BfBits *layers,
 
 	for (at = 0; at < size; at += length)
 	{
-		bf_check_interrupts_at(interrupts, at / length);
+		if (at % (CHUNK / n) < length)
+			bf_check_interrupts(interrupts);
 		memcpy(bits, layers[0].bits + at, length);
 		for (i = 1; i < n; i++)
 			or_words(bits, layers[i].bits + at, length);
-		count += bf_bitmap_count(bits, length);
+		count += bf_blocks_bits_set(bits, length);
 	}
 	return count;
 }
@@ -273,6 +291,23 @@ bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 			   const uint8_t *from, size_t size)
 {
 	for_each_chunk(interrupts, copy_words, to, from, size);
+}
+
+/* As memcmp. */
+int
+bf_bitmap_compare(const BfInterrupts *interrupts, const uint8_t *x,
+				  const uint8_t *y, size_t size)
+{
+	int			order = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size && order == 0; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		order = memcmp(x + at, y + at, n);
+	}
+	return order;
 }
 
 /*

@@ -108,8 +108,9 @@ extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);
 
-/* bitmap.c */
-extern uint64_t bf_bitmap_count(const uint8_t *bits, size_t size);
+/* bitmap.c; also bf_blocks_bits_set */
+extern uint64_t bf_bitmap_count(const BfInterrupts *interrupts,
+								const uint8_t *bits, size_t size);
 extern uint64_t bf_bitmap_count_or(const BfInterrupts *interrupts,
 								   const uint8_t *x, const uint8_t *y,
 								   size_t size);
@@ -124,6 +125,9 @@ extern void bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
 						  const uint8_t *with, size_t size);
 extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, size_t size);
+extern int	bf_bitmap_compare(const BfInterrupts *interrupts,
+							  const uint8_t *x, const uint8_t *y,
+							  size_t size);
 extern void bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, uint32_t nblocks,
 						   uint32_t factor, size_t block_size);

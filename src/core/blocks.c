@@ -48,13 +48,6 @@ bf_block_add(const BfGeometry *geometry, uint8_t *block, uint64_t hash)
 	return bf_bits_add(&one, block, hash);
 }
 
-/* The number of set bits in blocks of so many bytes together. */
-uint64_t
-bf_blocks_bits_set(const uint8_t *blocks, size_t size)
-{
-	return bf_bitmap_count(blocks, size);
-}
-
 /*
  * The share of nblocks blocks in the number of set bits at which their layer is
  * full.

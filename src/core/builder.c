@@ -26,6 +26,7 @@
 #include "builder.h"
 #include "bytes.h"
 #include "image.h"
+#include "interrupts.h"
 #include "list.h"
 
 /* The size of a sparse image in bytes. */
@@ -206,9 +207,9 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 {
 	size_t		i;
 
-	if (b->nlayers > 0)
-		return bf_build_layers_contain(b, hash);
-
+	/* There are both after a merge that was not finished. */
+	if (bf_build_layers_contain(b, hash))
+		return true;
 	i = bf_list_find(b->hashes, b->nsorted, hash);
 	if (i < b->nsorted && b->hashes[i] == hash)
 		return true;
@@ -306,7 +307,10 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 		content += size;
 	}
 	for (j = 0; j < b->nhashes; j++)
+	{
+		bf_check_interrupts_at(&b->env.interrupts, j, 0);
 		bf_store64(content + 8 * (size_t) j, b->hashes[j]);
+	}
 }
 
 /*

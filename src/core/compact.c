@@ -29,6 +29,7 @@ fold_layer(BfBuilder *to, const BfBuildLayer *layer)
 	BfGeometry	smaller;
 	BfStatus	status;
 
+	bf_check_interrupts(&env->interrupts);
 	while (bf_geometry_fold(&geometry, bits_set, &smaller))
 	{
 		uint8_t    *next = env->alloc(env->context,
@@ -44,7 +45,8 @@ fold_layer(BfBuilder *to, const BfBuildLayer *layer)
 			return BF_NO_MEMORY;
 		bits = folded = next;
 		geometry = smaller;
-		bits_set = bf_bitmap_count(bits, bf_geometry_size(&geometry));
+		bits_set = bf_bitmap_count(&env->interrupts, bits,
+								   bf_geometry_size(&geometry));
 	}
 
 	status = bf_build_layers_take_in(to, &geometry, bits, bits_set);
@@ -75,7 +77,7 @@ pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
 
 	for (i = 0; status == BF_OK && i < b->nhashes; i++)
 	{
-		bf_check_interrupts_at(&b->env.interrupts, i);
+		bf_check_interrupts_at(&b->env.interrupts, i, 1);
 		to->layers[0].bits_set += bf_bits_add(geometry, to->layers[0].bits,
 											  b->hashes[i]);
 	}
@@ -98,6 +100,7 @@ can_compact(const BfBuilder *b, BfGeometry *geometry)
 			bf_sparse_size(&b->params, b->nhashes);
 	for (i = 0; i < b->nlayers; i++)
 	{
+		bf_check_interrupts(&b->env.interrupts);
 		if (bf_geometry_fold(&b->layers[i].geometry, b->layers[i].bits_set,
 							 geometry))
 			return true;

@@ -151,7 +151,7 @@ bf_build_layers_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 	{
 		BfStatus	status;
 
-		bf_check_interrupts_at(&b->env.interrupts, i);
+		bf_check_interrupts_at(&b->env.interrupts, i, b->nlayers);
 		layer = &b->layers[b->nlayers - 1];
 		if (i + BF_PREFETCH_DISTANCE < n)
 			bf_bits_prefetch(&layer->geometry, layer->bits,
@@ -188,8 +188,8 @@ seems_over_full(const BfInterrupts *interrupts, const BfBuildLayer *layer,
 	set = bf_bitmap_count_or(interrupts, layer->bits, bits, SAMPLE);
 	return (double) set / (8 * SAMPLE) >
 		(double) layer->bits_full / m + 1.0 / 8 &&
-		set > bf_bitmap_count(layer->bits, SAMPLE) &&
-		set > bf_bitmap_count(bits, SAMPLE);
+		set > bf_bitmap_count(interrupts, layer->bits, SAMPLE) &&
+		set > bf_bitmap_count(interrupts, bits, SAMPLE);
 }
 
 /*

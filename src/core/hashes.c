@@ -57,7 +57,7 @@ add_scattered(BfBuilder *b)
 	{
 		BfStatus	status = bf_build_layers_add(b, b->hashes[at], n - i);
 
-		bf_check_interrupts_at(&b->env.interrupts, i);
+		bf_check_interrupts_at(&b->env.interrupts, i, b->nlayers);
 		if (status != BF_OK)
 			return status;
 		do
@@ -337,6 +337,9 @@ bf_builder_add_list(BfBuilder *b, const uint8_t *list, uint32_t n)
 	if (status != BF_OK)
 		return status;
 	for (i = 0; i < n; i++)
+	{
+		bf_check_interrupts_at(&b->env.interrupts, i, 0);
 		b->hashes[b->nhashes++] = bf_load64(list + 8 * (size_t) i);
+	}
 	return b->nlayers > 0 ? bf_builder_flush_hashes(b) : BF_OK;
 }

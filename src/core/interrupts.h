@@ -23,11 +23,19 @@ bf_check_interrupts(const BfInterrupts *interrupts)
 	interrupts->check(interrupts->context);
 }
 
-/* Check in turn i of a loop over hashes, if it is one of those that do. */
+/* The same where each hash is looked up in many layers. */
+#define BF_MANY_LAYERS			8
+#define BF_MANY_LAYERS_SPACING	4
+
+/*
+ * Check in turn i of a loop over hashes, if it is one of those that do.  A
+ * hash is looked up in this many layers, 0 if in a list.
+ */
 static inline void
-bf_check_interrupts_at(const BfInterrupts *interrupts, size_t i)
+bf_check_interrupts_at(const BfInterrupts *interrupts, size_t i, int nlayers)
 {
-	if (i % BF_INTERRUPT_SPACING == 0)
+	if ((nlayers < BF_MANY_LAYERS ? i % BF_INTERRUPT_SPACING :
+		 i % BF_MANY_LAYERS_SPACING) == 0)
 		bf_check_interrupts(interrupts);
 }
 

@@ -130,7 +130,8 @@ bf_build_layers_free(BfBuilder *b)
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */
 static int
-compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
+compare_layers(const BfInterrupts *interrupts, const BfBuildLayer *x,
+			   const BfBuildLayer *y)
 {
 	const BfGeometry *g = &x->geometry;
 	const BfGeometry *h = &y->geometry;
@@ -149,12 +150,14 @@ compare_layers(const BfBuildLayer *x, const BfBuildLayer *y)
 		return g->generation < h->generation ? -1 : 1;
 	if (x->bits_set != y->bits_set)
 		return x->bits_set < y->bits_set ? -1 : 1;
-	return memcmp(x->bits, y->bits, bf_geometry_size(g));
+	return bf_bitmap_compare(interrupts, x->bits, y->bits,
+							 bf_geometry_size(g));
 }
 
 /*
  * Sort the layers.  Where several filters are combined, this makes the image
- * independent of the order in which they came.
+ * independent of the order in which they came.  Neighbours are swapped, so that
+ * a long jump out of a comparison finds all of them.
  */
 void
 bf_build_layers_sort(BfBuilder *b)
@@ -164,14 +167,15 @@ bf_build_layers_sort(BfBuilder *b)
 
 	for (i = 1; i < b->nlayers; i++)
 	{
-		BfBuildLayer layer = b->layers[i];
-
-		j = i;
-		while (j > 0 && compare_layers(&b->layers[j - 1], &layer) > 0)
+		for (j = i; j > 0; j--)
 		{
-			b->layers[j] = b->layers[j - 1];
-			j--;
+			BfBuildLayer *layer = &b->layers[j];
+			BfBuildLayer swap = *layer;
+
+			if (compare_layers(&b->env.interrupts, layer - 1, layer) <= 0)
+				break;
+			layer[0] = layer[-1];
+			layer[-1] = swap;
 		}
-		b->layers[j] = layer;
 	}
 }

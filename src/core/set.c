@@ -18,13 +18,13 @@
 
 /* A total order of images, which tells the one that is merged first. */
 static bool
-comes_first(const BfView *x, const BfView *y)
+comes_first(const BfInterrupts *interrupts, const BfView *x, const BfView *y)
 {
 	if (x->nlayers != y->nlayers)
 		return x->nlayers > y->nlayers;
 	if (x->size != y->size)
 		return x->size > y->size;
-	return memcmp(x->image, y->image, x->size) >= 0;
+	return bf_bitmap_compare(interrupts, x->image, y->image, x->size) >= 0;
 }
 
 /*
@@ -38,7 +38,7 @@ comes_first(const BfView *x, const BfView *y)
 BfStatus
 bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 {
-	const BfView *first = comes_first(x, y) ? x : y;
+	const BfView *first = comes_first(&env->interrupts, x, y) ? x : y;
 	BfStatus	status;
 
 	bf_builder_init(b, env, &first->params);
@@ -87,7 +87,7 @@ intersect_hashes(BfBuilder *b, const BfView *x, const BfView *y)
 	{
 		uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
 
-		bf_check_interrupts_at(&b->env.interrupts, i);
+		bf_check_interrupts_at(&b->env.interrupts, i, y->nlayers);
 		if (bf_contains(y, hash))
 			status = bf_builder_add(b, hash);
 	}
@@ -109,7 +109,7 @@ intersect_layers(BfBuilder *b, const BfView *x, const BfView *y)
 		return status;
 	layer = &b->layers[0];
 	bf_bitmap_and(&b->env.interrupts, layer->bits, y->layers[0].bits, size);
-	layer->bits_set = bf_bitmap_count(layer->bits, size);
+	layer->bits_set = bf_bitmap_count(&b->env.interrupts, layer->bits, size);
 	return BF_OK;
 }
 
@@ -172,7 +172,7 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 
 		for (i = 0; i < x->nhashes; i++)
 		{
-			bf_check_interrupts_at(&env->interrupts, i);
+			bf_check_interrupts_at(&env->interrupts, i, y->nlayers);
 			hits += bf_contains(y, bf_load64(x->hashes + 8 * (size_t) i));
 		}
 		*n = fpp < 1 ? (hits - max * fpp) / (1 - fpp) : hits;

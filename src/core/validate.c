@@ -12,6 +12,7 @@
 #include "bits.h"
 #include "bytes.h"
 #include "image.h"
+#include "interrupts.h"
 
 static BfStatus
 reject(BfView *view, const char *reason)
@@ -21,12 +22,13 @@ reject(BfView *view, const char *reason)
 }
 
 static bool
-is_ascending(const uint8_t *list, uint32_t n)
+is_ascending(const BfInterrupts *interrupts, const uint8_t *list, uint32_t n)
 {
 	uint32_t	i;
 
 	for (i = 1; i < n; i++, list += 8)
 	{
+		bf_check_interrupts_at(interrupts, i, 0);
 		if (bf_load64(list) >= bf_load64(list + 8))
 			return false;
 	}
@@ -38,7 +40,8 @@ is_ascending(const uint8_t *list, uint32_t n)
  * bf_open.
  */
 BfStatus
-bf_validate(const uint8_t *image, size_t size, BfView *view)
+bf_validate(const BfInterrupts *interrupts, const uint8_t *image, size_t size,
+			BfView *view)
 {
 	BfStatus	status = bf_open(image, size, view);
 	int			i;
@@ -46,13 +49,14 @@ bf_validate(const uint8_t *image, size_t size, BfView *view)
 	if (status != BF_OK)
 		return status;
 
-	if (!is_ascending(view->hashes, view->nhashes))
+	if (!is_ascending(interrupts, view->hashes, view->nhashes))
 		return reject(view, "Its hashes are not ascending.");
 	for (i = 0; i < view->nlayers; i++)
 	{
 		const BfViewLayer *layer = &view->layers[i];
 
-		if (bf_bitmap_count(layer->bits, bf_geometry_size(&layer->geometry)) !=
+		if (bf_bitmap_count(interrupts, layer->bits,
+							bf_geometry_size(&layer->geometry)) !=
 			layer->bits_set)
 			return reject(view,
 						  "The number of set bits of a layer does not match its bits.");

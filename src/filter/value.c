@@ -48,8 +48,9 @@ bool
 pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 				 Node *escontext)
 {
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfView		view;
-	BfStatus	status = bf_validate(image, size, &view);
+	BfStatus	status = bf_validate(&env.interrupts, image, size, &view);
 
 	if (status != BF_OK)
 		ereturn(escontext, false,

@@ -11,8 +11,11 @@
  */
 #include "join/join.h"
 
+#include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -26,37 +29,63 @@
 
 /*
  * Does the snapshot see this row of a catalog?  Rows that an older snapshot
- * sees may violate a constraint that was added, validated or attached later.
+ * sees may violate a constraint that was added, validated or attached later,
+ * also by this transaction, which checks only rows that it would see then.
  */
 static bool
 snapshot_sees(Snapshot snapshot, int cache, Oid oid)
 {
 	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(oid));
+	TransactionId xmin;
 	bool		sees;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	sees = !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data),
-							  snapshot);
+	xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	sees = !TransactionIdIsCurrentTransactionId(xmin) &&
+		!XidInMVCCSnapshot(xmin, snapshot);
 	ReleaseSysCache(tuple);
 	return sees;
 }
 
-/* Has the relation been a partition for this snapshot? */
 static bool
-is_partition_for(Relation relation, Snapshot snapshot)
+snapshot_sees_tables(Snapshot snapshot, List *tables)
 {
-	List	   *tables;
 	ListCell   *lc;
 
-	if (!relation->rd_rel->relispartition)
-		return false;
-	tables = lcons_oid(RelationGetRelid(relation),
-					   get_partition_ancestors(RelationGetRelid(relation)));
 	foreach(lc, tables)
 	{
 		if (!snapshot_sees(snapshot, RELOID, lfirst_oid(lc)))
 			return false;
+	}
+	return true;
+}
+
+/*
+ * Has the relation been a partition for this snapshot, with this constraint?
+ * That of a default partition depends on all other partitions.
+ */
+static bool
+is_partition_for(Relation relation, Snapshot snapshot)
+{
+	Oid			table = RelationGetRelid(relation);
+	List	   *ancestors;
+	ListCell   *lc;
+
+	if (!relation->rd_rel->relispartition)
+		return false;
+	ancestors = get_partition_ancestors(table);
+	if (!snapshot_sees_tables(snapshot, lcons_oid(table, ancestors)))
+		return false;
+	foreach(lc, ancestors)
+	{
+		Oid			parent = lfirst_oid(lc);
+
+		if (get_default_partition_oid(parent) == table &&
+			!snapshot_sees_tables(snapshot,
+								  find_inheritance_children(parent, NoLock)))
+			return false;
+		table = parent;
 	}
 	return true;
 }
@@ -105,17 +134,34 @@ pgbloom_join_has_constraints(Relation relation)
 		(constr != NULL && constr->num_check > 0);
 }
 
+/* Are keys that the join takes for equal in the same hash partition? */
+static bool
+hash_partition_agrees(const Const *parent, const PgBloomJoinRange *range)
+{
+	Relation	relation = relation_open(DatumGetObjectId(parent->constvalue),
+										 AccessShareLock);
+	PartitionKey by = RelationGetPartitionKey(relation);
+	bool		agrees = pgbloom_join_range_equal_in(range, by->partopfamily[0],
+													 by->partcollation[0]);
+
+	relation_close(relation, AccessShareLock);
+	return agrees;
+}
+
 /* Is it certain that a hash partition has none of the keys? */
 static bool
-hash_partition_refuted(Node *constraint, Expr *key, List *values)
+hash_partition_refuted(Node *constraint, Expr *key,
+					   const PgBloomJoinRange *range)
 {
 	FuncExpr   *call = (FuncExpr *) constraint;
+	List	   *values = pgbloom_join_range_consts(range);
 	ListCell   *lc;
 
 	if (!IsA(call, FuncExpr) || call->funcid != F_SATISFIES_HASH_PARTITION ||
 		list_length(call->args) != 4 || !equal(lfourth(call->args), key) ||
 		values == NIL ||
-		exprType((Node *) key) != exprType(linitial(values)))
+		exprType((Node *) key) != exprType(linitial(values)) ||
+		!hash_partition_agrees(linitial(call->args), range))
 		return false;
 	foreach(lc, values)
 	{
@@ -144,8 +190,7 @@ list_refuted(List *constraints, Expr *key, const PgBloomJoinRange *range)
 		return true;
 	foreach(lc, constraints)
 	{
-		if (hash_partition_refuted(lfirst(lc), key,
-								   pgbloom_join_range_consts(range)))
+		if (hash_partition_refuted(lfirst(lc), key, range))
 			return true;
 	}
 	return false;

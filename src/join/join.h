@@ -368,6 +368,8 @@ extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,
 extern Expr *pgbloom_join_range_list(const PgBloomJoinRange *range,
 									 Expr *outer);
 extern List *pgbloom_join_range_consts(const PgBloomJoinRange *range);
+extern bool pgbloom_join_range_equal_in(const PgBloomJoinRange *range,
+										Oid family, Oid collation);
 extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 									  Oid family, Oid collation);
 extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,

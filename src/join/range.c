@@ -333,6 +333,14 @@ pgbloom_join_range_consts(const Range *range)
 	return consts;
 }
 
+/* Do hash operators of this family and collation include the join's? */
+bool
+pgbloom_join_range_equal_in(const Range *range, Oid family, Oid collation)
+{
+	return collation == range->order.ssup_collation &&
+		op_in_opfamily(range->equality, family);
+}
+
 /* Do operators of this family and collation have the order of the range? */
 bool
 pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)

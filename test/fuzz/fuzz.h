@@ -45,7 +45,7 @@ image_write(Image *image, BfBuilder *b, bool compact)
 	BfStatus	status = image_of(image, b, compact);
 
 	if (status == BF_OK)
-		DEMAND(bf_validate(image->bytes, image->size,
+		DEMAND(bf_validate(&no_interrupts, image->bytes, image->size,
 						   &image->view) == BF_OK);
 	return status;
 }

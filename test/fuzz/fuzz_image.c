@@ -225,7 +225,7 @@ open_copy(const uint8_t *data, size_t size, Image *image)
 	image->size = size;
 	if (size > 0)
 		memcpy(image->bytes, data, size);
-	status = bf_validate(image->bytes, size, &image->view);
+	status = bf_validate(&no_interrupts, image->bytes, size, &image->view);
 	if (status != BF_OK)
 	{
 		DEMAND(status == BF_CORRUPT || status == BF_UNKNOWN_VERSION);

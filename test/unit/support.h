@@ -111,7 +111,7 @@ finish(BfBuilder *b, TestEnv *env)
 static inline bool
 image_open(Image *image)
 {
-	BfStatus	status = bf_validate(image->bytes, image->size, &image->view);
+	BfStatus	status = bf_validate(&no_interrupts, image->bytes, image->size, &image->view);
 
 	return CHECK(status == BF_OK, "status %d: %s", (int) status,
 				 image->view.reason == NULL ? "" : image->view.reason);

@@ -142,7 +142,7 @@ reject(const uint8_t *bytes, size_t size, BfStatus expected,
 		  (unsigned long long) value);
 
 	memset(&view, 0, sizeof(view));
-	status = bf_validate(copy, size, &view);
+	status = bf_validate(&no_interrupts, copy, size, &view);
 	CHECK(status == expected, "%s %llX: bf_validate gives %d, should be %d",
 		  what, (unsigned long long) value, (int) status, (int) expected);
 	CHECK(status == BF_OK || (view.reason != NULL && view.reason[0] != '\0'),
@@ -156,7 +156,7 @@ accept(const uint8_t *bytes, size_t size, const char *what, uint64_t value)
 {
 	uint8_t    *copy = copy_of(bytes, size, size);
 	BfView		view;
-	BfStatus	status = bf_validate(copy, size, &view);
+	BfStatus	status = bf_validate(&no_interrupts, copy, size, &view);
 
 	CHECK(status == BF_OK, "%s %llX: status %d, %s", what,
 		  (unsigned long long) value, (int) status,
@@ -294,7 +294,8 @@ test_read(void)
 	BfView		view;
 	int			i;
 
-	CHECK(bf_validate(golden_sparse, sizeof(golden_sparse), &view) == BF_OK,
+	CHECK(bf_validate(&no_interrupts, golden_sparse, sizeof(golden_sparse),
+					  &view) == BF_OK,
 		  "%s", view.reason);
 	CHECK(view.params.fpp == (double) 0.001 && view.params.expected == 1000 &&
 		  view.params.seed == UINT64_C(0x0123456789ABCDEF) &&
@@ -306,7 +307,8 @@ test_read(void)
 		  view.image == golden_sparse && view.size == sizeof(golden_sparse),
 		  "content of the sparse one");
 
-	CHECK(bf_validate(golden_dense, sizeof(golden_dense), &view) == BF_OK,
+	CHECK(bf_validate(&no_interrupts, golden_dense, sizeof(golden_dense),
+					  &view) == BF_OK,
 		  "%s", view.reason);
 	CHECK(view.params.fpp == (double) 0.1 && view.params.expected == 20 &&
 		  view.params.seed == 1 && view.params.key_type.code == BF_KEY_TEXT,
@@ -324,7 +326,8 @@ test_read(void)
 		CHECK(bf_contains(&view, (uint64_t) i * UINT64_C(0x0123456789ABCDEF)),
 			  "key %d", i);
 
-	CHECK(bf_validate(golden_named, sizeof(golden_named), &view) == BF_OK,
+	CHECK(bf_validate(&no_interrupts, golden_named, sizeof(golden_named),
+					  &view) == BF_OK,
 		  "%s", view.reason);
 	CHECK(view.params.key_type.code == BF_KEY_OPCLASS &&
 		  view.params.key_type.byte_order == BF_LITTLE_ENDIAN &&
@@ -670,7 +673,7 @@ reject_content(Sample sample, size_t at, int bytes, uint64_t value,
 	put(copy + at, value, bytes);
 	CHECK(bf_open(copy, sample.size, &view) == BF_OK, "%s: %s", what,
 		  view.reason);
-	CHECK(bf_validate(copy, sample.size, &view) == BF_CORRUPT,
+	CHECK(bf_validate(&no_interrupts, copy, sample.size, &view) == BF_CORRUPT,
 		  "%s is not noticed", what);
 	CHECK(view.reason != NULL && view.reason[0] != '\0', "no reason");
 	free(copy);
@@ -1021,7 +1024,7 @@ use_builder(BfBuilder *b, const BfView *view, bool valid, size_t at)
 		bf_builder_write(made, written);
 		if (found)
 			bf_builder_free(&smaller);
-		status = valid ? bf_validate(written, size, &again)
+		status = valid ? bf_validate(&no_interrupts, written, size, &again)
 			: bf_open(written, size, &again);
 		CHECK(status == BF_OK, "byte %zu: rewritten, it is rejected: %s", at,
 			  again.reason);
@@ -1093,7 +1096,7 @@ try_image(const uint8_t *bytes, size_t size, const BfView *other, size_t at)
 	uint8_t    *copy = copy_of(bytes, size, size);
 	BfView		view;
 	BfStatus	opened = bf_open(copy, size, &view);
-	BfStatus	status = bf_validate(copy, size, &view);
+	BfStatus	status = bf_validate(&no_interrupts, copy, size, &view);
 	bool		valid = status == BF_OK;
 
 	CHECK(opened == BF_OK || opened == status,

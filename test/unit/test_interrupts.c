@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * test_interrupts.c
- *	  Operations that end early, by a long jump out of a check for interrupts
- *	  or for lack of memory, lose no key.
+ *	  Long operations check for interrupts often.  Those that end early, by a
+ *	  long jump out of a check or for lack of memory, lose no key.
  *
- * Each operation is run again and again, and ended at its first check or
- * allocation, its second, and so on, until it comes to its end.
+ * To end early, each operation is run again and again, and ended at its first
+ * check or allocation, its second, and so on, until it comes to its end.
  *
  *-------------------------------------------------------------------------
  */
@@ -216,8 +216,19 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 					 operations[operation].name);
 	}
 	else
+	{
+		uint64_t	i;
+
 		CHECK(status == BF_INCOMPLETE && operations[operation].nkeys > 0,
 			  "%s: status %d", operations[operation].name, (int) status);
+		for (i = 0; i < builders[which].nkeys; i += 97)
+		{
+			if (!CHECK(bf_builder_contains(&b, key(i, 1)),
+					   "%s: key %llu is lost by an incomplete builder",
+					   operations[operation].name, (unsigned long long) i))
+				break;
+		}
+	}
 	arena_release(&arena);
 	return ended;
 }
@@ -258,9 +269,259 @@ test_allocations(void)
 	test_all(false);
 }
 
+/* What the layers of a forged image are like. */
+typedef struct Forgery
+{
+	int			nlayers;
+	uint32_t	nblocks;
+	uint8_t		block_log2;
+	uint8_t		k;
+	bool		equal;			/* geometries, which else differ in fpp */
+	uint64_t	first_bits;		/* of the last layer; one more in the last but
+								 * one, and so on */
+} Forgery;
+
+/*
+ * Forge a valid image: each layer has one bit in each byte of a block set, but
+ * in its first block, where two bits of eight tell one layer from the other.
+ */
+static void
+forge(Image *image, Forgery forgery)
+{
+	static BfView view;
+	size_t		header;
+	uint8_t    *bits;
+	int			i;
+
+	memset(&view, 0, sizeof(view));
+	view.params = params_of(0.01, 0);
+	view.nlayers = forgery.nlayers;
+	header = bf_header_size(&view.params, view.nlayers);
+	for (i = 0; i < forgery.nlayers; i++)
+	{
+		BfViewLayer *layer = &view.layers[i];
+
+		layer->geometry.nblocks = forgery.nblocks;
+		layer->geometry.block_log2 = forgery.block_log2;
+		layer->geometry.k = forgery.k;
+		layer->geometry.capacity = 1;
+		layer->geometry.fpp = forgery.equal ? 0.01 : 0.01 - i * 1e-6;
+		layer->bits_set = bf_geometry_size(&layer->geometry);
+	}
+	image->size = header +
+		forgery.nlayers * bf_geometry_size(&view.layers[0].geometry);
+	image->bytes = exactly(image->size);
+	bf_write_view_header(image->bytes, &view);
+	memset(image->bytes + header, 1, image->size - header);
+
+	/* The last bytes have a bit that is the number of the layer. */
+	for (i = 0; i < forgery.nlayers; i++)
+	{
+		uint64_t	number = forgery.first_bits + forgery.nlayers - 1 - i;
+		int			digit;
+
+		bits = image->bytes + header +
+			(i + 1) * bf_geometry_size(&view.layers[0].geometry) - 8;
+		for (digit = 0; digit < 8; digit++, number /= 8)
+			bits[digit] = (uint8_t) (1 << number % 8);
+	}
+	image_open(image);
+}
+
+/* Fails unless an operation checked for interrupts at least so often. */
+static void
+check_often(const char *what, TestEnv *env, long least)
+{
+	CHECK(env->polls >= least, "%s: %ld checks, but at least %ld are due",
+		  what, env->polls, least);
+	env->polls = 0;
+}
+
+/* A lookup or an addition reads a block of each of 1,024 layers. */
+static void
+test_hashes_in_many_layers(void)
+{
+	Forgery		forgery = {BF_MAX_LAYERS, 1, 9, 6, false, 0};
+	long		least = 9000L * BF_MAX_LAYERS / 65536;
+	Image		many;
+	BfBuilder	b;
+	TestEnv		env;
+	double		n;
+
+	forge(&many, forgery);
+	image_build(&list, 0.01, 1000000, 0, 9000, 2, false);
+	env_init(&env, SIZE_MAX);
+
+	CHECK(bf_intersection(&b, &env.env, &many.view, &list.view) == BF_OK,
+		  "intersection");
+	bf_builder_free(&b);
+	check_often("intersection", &env, least);
+	CHECK(bf_intersection_cardinality(&env.env, &many.view, &list.view,
+									  &n) == BF_OK, "cardinality");
+	check_often("its cardinality", &env, least);
+
+	bf_builder_init(&b, &env.env, &many.view.params);
+	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	env.polls = 0;
+	CHECK(bf_builder_merge(&b, &list.view) == BF_TOO_MANY_LAYERS,
+		  "there is room for one more layer");
+	check_often("adding until a layer is due", &env, 1);
+	finish(&b, &env);
+
+	/* Without their last layer, they grow. */
+	image_free(&many);
+	forgery.nlayers--;
+	forge(&many, forgery);
+	bf_builder_init(&b, &env.env, &many.view.params);
+	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	env.polls = 0;
+	CHECK(bf_builder_merge(&b, &list.view) == BF_OK, "merge of a list");
+	check_often("adding a list", &env, least);
+	CHECK(bf_builder_merge(&b, &list.view) == BF_OK, "merge of a list");
+	check_often("adding a list for which there is room", &env, least);
+	CHECK(op_add_all(&b) == BF_OK, "add_all");
+	check_often("add_all", &env, least);
+	finish(&b, &env);
+	image_free(&many);
+	image_free(&list);
+}
+
+/* To find out whether a layer can be folded takes a fraction of a millisecond. */
+static void
+test_compact_many_layers(void)
+{
+	Image		many;
+	BfBuilder	b;
+	BfBuilder	smaller;
+	TestEnv		env;
+	bool		found;
+
+	forge(&many, (Forgery) {BF_MAX_LAYERS, 1, 9, 6, false, 0});
+	env_init(&env, SIZE_MAX);
+	bf_builder_init(&b, &env.env, &many.view.params);
+	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	env.polls = 0;
+	CHECK(bf_builder_compact(&b, &smaller, &found) == BF_OK && !found,
+		  "compact");
+	check_often("compact", &env, BF_MAX_LAYERS);
+	finish(&b, &env);
+	image_free(&many);
+}
+
+/* Operations on 8 MB of bits. */
+static void
+test_large_layers(void)
+{
+	Image		one;
+	Image		two;
+	BfBuilder	b;
+	TestEnv		env;
+
+	forge(&one, (Forgery) {1, 4096, 14, 6, true, 0});
+	forge(&two, (Forgery) {2, 2048, 14, 6, true, 0});
+	env_init(&env, SIZE_MAX);
+
+	CHECK(bf_intersection(&b, &env.env, &one.view, &one.view) == BF_OK,
+		  "intersection");
+	bf_builder_free(&b);
+	check_often("intersection: copy, AND, count", &env, 3 * 8);
+	CHECK(bf_count_distinct(&env.env.interrupts, &two.view) > 0, "distinct");
+	check_often("count_distinct", &env, 8);
+
+	CHECK(bf_validate(&env.env.interrupts, one.bytes, one.size,
+					  &one.view) == BF_OK, "validate");
+	check_often("validate", &env, 8);
+
+	/* Both images are equal, so they are compared to the end. */
+	CHECK(bf_union(&b, &env.env, &one.view, &one.view) == BF_OK, "union");
+	check_often("union: compare, copy, count, OR", &env, 4 * 8);
+	finish(&b, &env);
+	image_free(&one);
+	image_free(&two);
+}
+
+/*
+ * Merge two filters of over full layers of equal geometry and number of set
+ * bits, which takes comparing bits to sort them.  End that at a check if at is
+ * not negative.  Returns the number of checks.
+ */
+static long
+merge_over_full(const Image *x, const Image *y, long at)
+{
+	Arena		arena = {0};
+	TestEnv		counting;
+	BfEnv		env = {arena_alloc, arena_free, &arena, {arena_check, &arena}};
+	BfBuilder	b;
+	int			nlayers = x->view.nlayers;
+	int			i,
+				j;
+
+	env_init(&counting, SIZE_MAX);
+	arena.checks = arena.allocations = -1;
+	bf_builder_init(&b, &env, &x->view.params);
+	CHECK(bf_builder_merge(&b, &x->view) == BF_OK, "first merge");
+	if (at < 0)
+		b.env.interrupts = counting.env.interrupts;
+	if (setjmp(arena.end) == 0)
+	{
+		arena.checks = at;
+		CHECK(bf_builder_merge(&b, &y->view) == BF_OK, "second merge");
+		CHECK(b.nlayers == nlayers + y->view.nlayers, "%d layers", b.nlayers);
+	}
+	for (i = 0; i < nlayers; i++)
+	{
+		size_t		size = bf_geometry_size(&x->view.layers[i].geometry);
+
+		for (j = 0; j < b.nlayers; j++)
+		{
+			if (memcmp(b.layers[j].bits, x->view.layers[i].bits, size) == 0)
+				break;
+		}
+		if (!CHECK(j < b.nlayers, "layer %d is lost at check %ld", i, at))
+			break;
+	}
+	arena_release(&arena);
+	return counting.polls;
+}
+
+static void
+test_sort_layers(void)
+{
+	Image		x;
+	Image		y;
+	long		n = 500;
+	long		at;
+
+	forge(&x, (Forgery) {(int) n, 1, 9, 6, true, 0});
+	forge(&y, (Forgery) {(int) n, 1, 9, 6, true, 500});
+
+	/*
+	 * Each layer of y is compared with all that are there and copied; then
+	 * all are sorted.
+	 */
+	at = merge_over_full(&x, &y, -1);
+	CHECK(at > n * n + n * (n - 1) / 2 + n + 2 * n - 1,
+		  "%ld checks: too few to sort %ld layers", at, 2 * n);
+	image_free(&x);
+	image_free(&y);
+
+	n = 10;
+	forge(&x, (Forgery) {(int) n, 1, 9, 6, true, 0});
+	forge(&y, (Forgery) {(int) n, 1, 9, 6, true, 500});
+	for (at = merge_over_full(&x, &y, -1); at > 0; at--)
+		merge_over_full(&x, &y, at);
+	image_free(&x);
+	image_free(&y);
+}
+
 int
 main(void)
 {
+	tap_run("hashes in many layers are interrupted",
+			test_hashes_in_many_layers);
+	tap_run("compacting many layers is interrupted", test_compact_many_layers);
+	tap_run("work on large layers is interrupted", test_large_layers);
+	tap_run("sorting many layers is interrupted", test_sort_layers);
 	tap_run("no key is lost at a check for interrupts", test_checks);
 	tap_run("no key is lost for lack of memory", test_allocations);
 	return tap_done();

@@ -270,10 +270,10 @@ test_validate_expected(void)
 	view = image.view;
 	view.params.expected = max;
 	bf_write_view_header(image.bytes, &view);
-	CHECK(bf_validate(image.bytes, image.size, &view) == BF_OK, "the most");
+	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_OK, "the most");
 	view.params.expected = max + 1;
 	bf_write_view_header(image.bytes, &view);
-	CHECK(bf_validate(image.bytes, image.size, &view) == BF_CORRUPT,
+	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_CORRUPT,
 		  "one more");
 	image_free(&image);
 }
