@@ -489,6 +489,13 @@ has_candidate(Query *query)
 {
 	ListCell   *lc;
 
+	foreach(lc, query->cteList)
+	{
+		Node	   *cte = ((CommonTableExpr *) lfirst(lc))->ctequery;
+
+		if (has_candidate(castNode(Query, cte)))
+			return true;
+	}
 	foreach(lc, query->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
@@ -512,7 +519,10 @@ has_candidate(Query *query)
 	return false;
 }
 
-/* Can filters be assumed?  A cursor wants its first rows soon. */
+/*
+ * Can filters be assumed?  A cursor wants its first rows soon, and another plan
+ * may call a volatile function more or less often.
+ */
 static bool
 may_assume(Query *parse, int cursor_options)
 {
@@ -522,7 +532,8 @@ may_assume(Query *parse, int cursor_options)
 		 parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE || has_candidate(parse));
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE || has_candidate(parse)) &&
+		!contain_volatile_functions((Node *) parse);
 }
 
 /*
