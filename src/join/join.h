@@ -265,6 +265,9 @@ typedef struct PgBloomUnfiltered
 extern const char *pgbloom_join_reason_text(PgBloomReason reason);
 extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
 
+/* probe_function.c */
+extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
+
 /* explain_option.c */
 extern void pgbloom_join_install_explain(void);
 

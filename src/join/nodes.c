@@ -70,7 +70,11 @@ has_volatile_call(void *expressions)
 	return contain_volatile_functions(expressions);
 }
 
-/* Does this node evaluate a volatile function?  Its children are ignored. */
+/*
+ * Does this node evaluate a volatile function?  Its children are ignored.
+ * Conditions of indexes and ctid and those that are merged or hashed are not
+ * looked at, because PostgreSQL makes them of expressions that are not volatile.
+ */
 static bool
 is_volatile(Plan *plan)
 {
@@ -79,27 +83,11 @@ is_volatile(Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_NestLoop:
-			return has_volatile_call(((Join *) plan)->joinqual);
 		case T_MergeJoin:
-			return has_volatile_call(((Join *) plan)->joinqual) ||
-				has_volatile_call(((MergeJoin *) plan)->mergeclauses);
 		case T_HashJoin:
-			return has_volatile_call(((Join *) plan)->joinqual) ||
-				has_volatile_call(((HashJoin *) plan)->hashclauses);
+			return has_volatile_call(((Join *) plan)->joinqual);
 		case T_SampleScan:
 			return has_volatile_call(((SampleScan *) plan)->tablesample);
-		case T_IndexScan:
-			return has_volatile_call(((IndexScan *) plan)->indexqual) ||
-				has_volatile_call(((IndexScan *) plan)->indexorderby);
-		case T_IndexOnlyScan:
-			return has_volatile_call(((IndexOnlyScan *) plan)->indexqual) ||
-				has_volatile_call(((IndexOnlyScan *) plan)->indexorderby);
-		case T_BitmapIndexScan:
-			return has_volatile_call(((BitmapIndexScan *) plan)->indexqual);
-		case T_TidScan:
-			return has_volatile_call(((TidScan *) plan)->tidquals);
-		case T_TidRangeScan:
-			return has_volatile_call(((TidRangeScan *) plan)->tidrangequals);
 		case T_FunctionScan:
 			return has_volatile_call(((FunctionScan *) plan)->functions);
 		case T_ValuesScan:
@@ -123,7 +111,12 @@ is_volatile(Plan *plan)
 		case T_BitmapAnd:
 		case T_BitmapOr:
 		case T_SeqScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapIndexScan:
 		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
 		case T_SubqueryScan:
 		case T_NamedTuplestoreScan:
 		case T_CteScan:

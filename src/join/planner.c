@@ -14,8 +14,6 @@
 
 #include <limits.h>
 
-#include "access/htup_details.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -23,15 +21,10 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
-#include "pgbloom.h"
-#include "utils/acl.h"
-#include "utils/catcache.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-#define PROBE_FUNCTION	"bloom_join_probe"
 
 /* Where a call of the probe function is going to be added. */
 typedef struct Consumer
@@ -63,63 +56,6 @@ typedef struct Planning
 } Planning;
 
 static planner_hook_type previous_planner;
-
-/* May every role call the function? */
-static bool
-is_public(HeapTuple function)
-{
-	bool		isnull;
-	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
-									  &isnull);
-	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
-
-	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
-							 ACL_EXECUTE, ACLMASK_ANY) != 0;
-}
-
-/*
- * Is this the extension's function?  Its signature is part of that: others may
- * have the same name.
- */
-static bool
-is_probe_function(HeapTuple tuple)
-{
-	static PgBloomSymbol symbol =
-	{
-		PROBE_FUNCTION, bloom_join_probe, InvalidOid
-	};
-	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
-
-	return form->prorettype == BOOLOID && form->provariadic == ANYOID &&
-		form->pronargs == 2 && form->proargtypes.values[0] == INT4OID &&
-		pgbloom_calls(form->oid, &symbol);
-}
-
-/*
- * Find the extension's function.  A query must not fail for want of a privilege
- * that it does not need without filters, so a function that not all roles may
- * call is not used.
- */
-static PgBloomReason
-find_probe_function(Oid *function)
-{
-	CatCList   *candidates = SearchSysCacheList1(PROCNAMEARGSNSP,
-												 CStringGetDatum(PROBE_FUNCTION));
-	PgBloomReason reason = PGBLOOM_REASON_EXTENSION;
-	int			i;
-
-	for (i = 0; i < candidates->n_members && reason != PGBLOOM_NO_REASON; i++)
-	{
-		HeapTuple	tuple = &candidates->members[i]->tuple;
-
-		if (!is_probe_function(tuple))
-			continue;
-		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		reason = is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
-	}
-	ReleaseSysCacheList(candidates);
-	return reason;
-}
 
 /*
  * Why has the whole statement no filters?  Where rows are locked, changed or
@@ -212,10 +148,10 @@ make_probe(Planning *planning, int number, List *keys)
 }
 
 /*
- * The join does not evaluate the key of the first outer row, which it may
- * fetch early, if its inner side turns out to be empty.  So a key that may
- * fail is evaluated only if the filter is complete, and one that is expensive
- * only for rows that are probed.
+ * Remember a call of the probe function.  The join does not evaluate the key of
+ * the first outer row, which it may fetch early, if its inner side turns out to
+ * be empty.  So a key that may fail is evaluated only if the filter is complete,
+ * and one that is expensive only for rows that are probed.
  */
 static void
 add_consumer(Planning *planning, HashJoin *join, int number,
@@ -316,7 +252,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 }
 
 /*
- * The targets of the filters of a join, or why it has none.
+ * Find the targets of the filters of a join, or return why it has none.
  *
  * A join that is executed repeatedly may read an outer row before its inner
  * side starts again for new values of parameters, and would probe the filter
@@ -327,49 +263,34 @@ static PgBloomReason
 find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 			 List **targets)
 {
-	PgBloomReason reason;
+	PgBloomReason reason = planning->reason;
 
-	if (!drops_outer_rows(join->join.jointype))
-		return PGBLOOM_REASON_JOIN_TYPE;
-	reason = pgbloom_join_never_worthwhile(join);
+	if (reason == PGBLOOM_NO_REASON && !drops_outer_rows(join->join.jointype))
+		reason = PGBLOOM_REASON_JOIN_TYPE;
+	if (reason == PGBLOOM_NO_REASON)
+		reason = pgbloom_join_never_worthwhile(join);
+	if (reason == PGBLOOM_NO_REASON && above->rescanned &&
+		!bms_is_subset(innerPlan(join)->extParam, above->gathers))
+		reason = PGBLOOM_REASON_REPEATED;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	if (above->rescanned &&
-		!bms_is_subset(innerPlan(join)->extParam, above->gathers))
-		return PGBLOOM_REASON_REPEATED;
 	if (planning->nodes == NULL)
 		planning->nodes = pgbloom_examine_nodes(planning->stmt);
 	if (planning->nodes->volatile_subplans)
 		return PGBLOOM_REASON_VOLATILE_SUBQUERY;
 	reason = pgbloom_join_targets(planning->nodes, join, key_families(join),
 								  above->rescanned, targets);
-	if (reason != PGBLOOM_NO_REASON)
-		return reason;
-	return pgbloom_join_worthwhile(planning->stmt, join, targets);
-}
-
-/* Add filters to a join, or return why it has none. */
-static PgBloomReason
-consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
-{
-	PgBloomReason reason = planning->reason;
-	List	   *targets = NIL;
-
 	if (reason == PGBLOOM_NO_REASON)
-		reason = find_targets(planning, join, above, &targets);
+		reason = pgbloom_join_worthwhile(planning->stmt, join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
-		reason = planning->reason = find_probe_function(&planning->function);
-	if (reason != PGBLOOM_NO_REASON)
-		return reason;
-	if (planning->only_reasons)
-		return PGBLOOM_REASON_EARLIER_PLAN;
-	add_filters(planning, join, targets, above->parallel);
-	return PGBLOOM_NO_REASON;
+		reason = planning->reason =
+			pgbloom_join_find_probe_function(&planning->function);
+	return reason;
 }
 
 /* Note why this join has no filter, unless it has one. */
 static void
-note_reason(Planning *planning, HashJoin *join, const Surroundings *above)
+note_reason(Planning *planning, HashJoin *join, PgBloomReason reason)
 {
 	PgBloomUnfiltered *unfiltered;
 
@@ -377,8 +298,21 @@ note_reason(Planning *planning, HashJoin *join, const Surroundings *above)
 		return;
 	unfiltered = palloc(sizeof(PgBloomUnfiltered));
 	unfiltered->join = join;
-	unfiltered->reason = consider_join(planning, join, above);
+	unfiltered->reason = reason != PGBLOOM_NO_REASON ?
+		reason : PGBLOOM_REASON_EARLIER_PLAN;
 	planning->unfiltered = lappend(planning->unfiltered, unfiltered);
+}
+
+static void
+consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
+{
+	List	   *targets = NIL;
+	PgBloomReason reason = find_targets(planning, join, above, &targets);
+
+	if (planning->only_reasons)
+		note_reason(planning, join, reason);
+	else if (reason == PGBLOOM_NO_REASON)
+		add_filters(planning, join, targets, above->parallel);
 }
 
 /* What is above a child of this plan. */
@@ -388,26 +322,16 @@ above_child(Plan *plan, Plan *child, const Surroundings *above)
 	Surroundings result = *above;
 	int			gather = -1;
 
-	switch (nodeTag(plan))
-	{
-		case T_NestLoop:
-		case T_RecursiveUnion:
-			result.rescanned |= child == innerPlan(plan);
-			break;
-		case T_CustomScan:
-			result.rescanned = true;
-			break;
-		case T_Gather:
-			result.parallel = true;
-			gather = ((Gather *) plan)->rescan_param;
-			break;
-		case T_GatherMerge:
-			result.parallel = true;
-			gather = ((GatherMerge *) plan)->rescan_param;
-			break;
-		default:
-			break;
-	}
+	result.rescanned |= IsA(plan, CustomScan) ||
+		((IsA(plan, NestLoop) || IsA(plan, RecursiveUnion)) &&
+		 child == innerPlan(plan));
+	if (IsA(plan, Gather))
+		gather = ((Gather *) plan)->rescan_param;
+	else if (IsA(plan, GatherMerge))
+		gather = ((GatherMerge *) plan)->rescan_param;
+	else
+		return result;
+	result.parallel = true;
 	if (gather >= 0)
 		result.gathers = bms_add_member(bms_copy(above->gathers), gather);
 	return result;
@@ -445,10 +369,8 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	note_init_plans(planning, plan);
-	if (IsA(plan, HashJoin) && planning->only_reasons)
-		note_reason(planning, (HashJoin *) plan, above);
-	else if (IsA(plan, HashJoin))
-		(void) consider_join(planning, (HashJoin *) plan, above);
+	if (IsA(plan, HashJoin))
+		consider_join(planning, (HashJoin *) plan, above);
 	foreach(lc, pgbloom_plan_children(plan))
 	{
 		Surroundings child_above = above_child(plan, lfirst(lc), above);
@@ -466,10 +388,14 @@ compare_consumers(const ListCell *a, const ListCell *b)
 	return (x->matching > y->matching) - (x->matching < y->matching);
 }
 
-/* Add the calls to the quals, those that let the fewest rows pass first. */
+/*
+ * Add the calls to the quals, those that let the fewest rows pass first.  A
+ * cached plan is planned again when the function is dropped or changed.
+ */
 static void
 add_quals(Planning *planning)
 {
+	PlanInvalItem *item = makeNode(PlanInvalItem);
 	ListCell   *lc;
 
 	list_sort(planning->consumers, compare_consumers);
@@ -480,14 +406,6 @@ add_quals(Planning *planning)
 		consumer->scan->qual = lappend(list_copy(consumer->scan->qual),
 									   consumer->qual);
 	}
-}
-
-/* A cached plan is planned again when the function is dropped or changed. */
-static void
-depend_on_function(Planning *planning)
-{
-	PlanInvalItem *item = makeNode(PlanInvalItem);
-
 	item->cacheId = PROCOID;
 	item->hashValue = GetSysCacheHashValue1(PROCOID,
 											ObjectIdGetDatum(planning->function));
@@ -532,28 +450,17 @@ pgbloom_join_unfiltered(PlannedStmt *stmt)
 	return planning.unfiltered;
 }
 
-static void
-add_all_filters(PlannedStmt *stmt)
-{
-	Planning	planning = {.stmt = stmt};
-
-	visit_statement(&planning);
-	if (planning.consumers != NIL)
-	{
-		add_quals(&planning);
-		depend_on_function(&planning);
-	}
-}
-
 static PlannedStmt *
 plan_once(PGBLOOM_PLANNER_PARAMETERS)
 {
-	PlannedStmt *stmt;
+	PlannedStmt *stmt = (previous_planner != NULL ?
+						 previous_planner : standard_planner) (PGBLOOM_PLANNER_ARGUMENTS);
+	Planning	planning = {.stmt = stmt};
 
-	stmt = (previous_planner != NULL ? previous_planner : standard_planner)
-		(PGBLOOM_PLANNER_ARGUMENTS);
 	if (statement_reason(stmt) == PGBLOOM_NO_REASON)
-		add_all_filters(stmt);
+		visit_statement(&planning);
+	if (planning.consumers != NIL)
+		add_quals(&planning);
 	return stmt;
 }
 

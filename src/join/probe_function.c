@@ -1,13 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * probe_function.c
- *	  The SQL function in the qual of a scan that a join filter reduces.
+ *	  The SQL function in the qual of a scan that a join filter reduces, and
+ *	  how the planner finds it.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
+#include "pgbloom.h"
+#include "utils/acl.h"
+#include "utils/catcache.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_join_probe);
 
@@ -61,4 +69,61 @@ bloom_join_probe(PG_FUNCTION_ARGS)
 	if (PG_NARGS() == 1)
 		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
+}
+
+/* May every role call the function? */
+static bool
+is_public(HeapTuple function)
+{
+	bool		isnull;
+	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
+									  &isnull);
+	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
+
+	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
+							 ACL_EXECUTE, ACLMASK_ANY) != 0;
+}
+
+/*
+ * Is this the extension's function?  Its signature is part of that: others may
+ * have the same name.
+ */
+static bool
+is_probe_function(HeapTuple tuple)
+{
+	static PgBloomSymbol symbol =
+	{
+		"bloom_join_probe", bloom_join_probe, InvalidOid
+	};
+	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+
+	return form->prorettype == BOOLOID && form->provariadic == ANYOID &&
+		form->pronargs == 2 && form->proargtypes.values[0] == INT4OID &&
+		pgbloom_calls(form->oid, &symbol);
+}
+
+/*
+ * Find the extension's function.  A query must not fail for want of a privilege
+ * that it does not need without filters, so a function that not all roles may
+ * call is not used.
+ */
+PgBloomReason
+pgbloom_join_find_probe_function(Oid *function)
+{
+	CatCList   *candidates = SearchSysCacheList1(PROCNAMEARGSNSP,
+												 CStringGetDatum("bloom_join_probe"));
+	PgBloomReason reason = PGBLOOM_REASON_EXTENSION;
+	int			i;
+
+	for (i = 0; i < candidates->n_members && reason != PGBLOOM_NO_REASON; i++)
+	{
+		HeapTuple	tuple = &candidates->members[i]->tuple;
+
+		if (!is_probe_function(tuple))
+			continue;
+		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
+		reason = is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
+	}
+	ReleaseSysCacheList(candidates);
+	return reason;
 }

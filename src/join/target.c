@@ -218,60 +218,35 @@ reads_all_first(Plan *plan)
 static bool
 pass_grouping(Search *search, Plan *plan, Keys *keys)
 {
-	if (!reads_all_first(plan))
+	Agg		   *agg = (Agg *) plan;
+	Group	   *group = (Group *) plan;
+	Unique	   *unique = (Unique *) plan;
+	WindowAgg  *window = (WindowAgg *) plan;
+	SetOp	   *setop = (SetOp *) plan;
+
+	if (!reads_all_first(plan) ||
+		(search->rescanned &&
+		 (IsA(plan, SetOp) ||
+		  (IsA(plan, Agg) && agg->aggstrategy == AGG_HASHED))) ||
+		(IsA(plan, Agg) && (agg->groupingSets != NIL || agg->chain != NIL)))
 		return no_target(search, PGBLOOM_REASON_GROUPS);
 	keys->grouped = true;
 	keys->reduced = true;
-	switch (nodeTag(plan))
-	{
-		case T_Agg:
-			{
-				Agg		   *agg = (Agg *) plan;
-
-				if (agg->groupingSets != NIL || agg->chain != NIL ||
-					(search->rescanned && agg->aggstrategy == AGG_HASHED))
-					return no_target(search, PGBLOOM_REASON_GROUPS);
-				keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
-							 agg->grpOperators, agg->grpCollations);
-				break;
-			}
-		case T_Group:
-			{
-				Group	   *group = (Group *) plan;
-
-				keep_grouped(search, keys, group->numCols, group->grpColIdx,
-							 group->grpOperators, group->grpCollations);
-				break;
-			}
-		case T_Unique:
-			{
-				Unique	   *unique = (Unique *) plan;
-
-				keep_grouped(search, keys, unique->numCols,
-							 unique->uniqColIdx, unique->uniqOperators,
-							 unique->uniqCollations);
-				break;
-			}
-		case T_WindowAgg:
-			{
-				WindowAgg  *window = (WindowAgg *) plan;
-
-				keep_grouped(search, keys, window->partNumCols,
-							 window->partColIdx, window->partOperators,
-							 window->partCollations);
-				break;
-			}
-		default:
-			{
-				SetOp	   *setop = castNode(SetOp, plan);
-
-				if (search->rescanned)
-					return no_target(search, PGBLOOM_REASON_GROUPS);
-				keep_grouped(search, keys, setop->numCols, setop->cmpColIdx,
-							 setop->cmpOperators, setop->cmpCollations);
-				break;
-			}
-	}
+	if (IsA(plan, Agg))
+		keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
+					 agg->grpOperators, agg->grpCollations);
+	else if (IsA(plan, Group))
+		keep_grouped(search, keys, group->numCols, group->grpColIdx,
+					 group->grpOperators, group->grpCollations);
+	else if (IsA(plan, Unique))
+		keep_grouped(search, keys, unique->numCols, unique->uniqColIdx,
+					 unique->uniqOperators, unique->uniqCollations);
+	else if (IsA(plan, WindowAgg))
+		keep_grouped(search, keys, window->partNumCols, window->partColIdx,
+					 window->partOperators, window->partCollations);
+	else
+		keep_grouped(search, keys, setop->numCols, setop->cmpColIdx,
+					 setop->cmpOperators, setop->cmpCollations);
 	return keys->n > 0 || no_target(search, PGBLOOM_REASON_GROUPS);
 }
 
