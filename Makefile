@@ -37,8 +37,7 @@ SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic)
 # calls the functions of another one, and settings of a later PostgreSQL; in a
 # library of its own, a callback that executes a statement before the commit.
 ifdef FAIL_ALLOC
-OBJS += $(addprefix test/fault/,core_setting.o fn_extra.o fail_alloc.o \
-	indirect.o wrapped_agg.o)
+OBJS += $(addprefix test/fault/,callers.o core_setting.o fail_alloc.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
 	MemoryContextAllocZero MemoryContextAllocExtended MemoryContextAllocHuge \
 	ProcessInterrupts pgbloom_env)
@@ -46,7 +45,7 @@ endif
 
 # "make installcheck REGRESS_LARGE=1" also runs the tests of millions of keys,
 # which take minutes.
-LARGE_TESTS = group overfull volume
+LARGE_TESTS = large
 REGRESS = $(filter-out $(if $(REGRESS_LARGE),,$(LARGE_TESTS)), \
 	$(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql))))
 # Databases of the tests have an encoding and a locale of their own, whatever

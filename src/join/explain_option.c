@@ -19,13 +19,13 @@ typedef struct Explained
 {
 	PlannedStmt *stmt;
 	List	   *unfiltered;
-}			Explained;
+} Explained;
 
 static int	extension_id;
 static explain_per_node_hook_type previous_per_node;
 
 static void
-set_option(ExplainState *es, DefElem * option, ParseState * pstate)
+set_option(ExplainState *es, DefElem *option, ParseState *pstate)
 {
 	(void) pstate;
 	SetExplainExtensionState(es, extension_id,

@@ -254,13 +254,13 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_LARGE_INNER,
 	PGBLOOM_REASON_EXPENSIVE,
 	PGBLOOM_REASON_EARLIER_PLAN
-}			PgBloomReason;
+} PgBloomReason;
 
 typedef struct PgBloomUnfiltered
 {
 	HashJoin   *join;
 	PgBloomReason reason;
-}			PgBloomUnfiltered;
+} PgBloomUnfiltered;
 
 extern const char *pgbloom_join_reason_text(PgBloomReason reason);
 extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);

@@ -5,21 +5,54 @@
 
 Each target gets a directory: DIRECTORY/image, laws and layers.  The images
 are those of test/vectors, alone and in pairs; the inputs of the other targets
-describe what to build (see the targets).  The files in test/fuzz/corpus once
-made a target fail; they are copied.
+describe what to build (see the targets).  FOUND has inputs that once made a
+target fail.
 """
 
 import base64
 import json
 import pathlib
 import re
-import shutil
 import struct
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parent / 'vectors' / 'filters.jsonl'
-FOUND = HERE / 'corpus'
+FOUND = [
+    ('image', 'found-expected-beyond-one-layer',
+     '424c4d46010101010300000000000000000000002a000000000000009a99999999'
+     '99a93f2c0100cf0000000004000000090400000e000000000000009a4c99999999'
+     'a93f87030000000000002ca294b8b40327c60a04a8ed0954c3b408482e223243a0'
+     '6c042cd23b5289ec4b2412089860216a60b0e5b424582008d84f85d8d260b71dea'
+     'c7d570c4a4c342aac5d8f0c286cde9f594adb0468ea26af67fd55cdd1ceeb1a49f'
+     '0a5d29e07239a1eaee44ca5567728c289b60375d35821832571330ad85274a94eb'
+     '44e2ac1e6299b0680c43d794233a1c4536cb6cb28e1b796062c613d0554619f650'
+     'b90844920c24abce43d80064d802284bd1830f3acb10e3ffc0b171968e77cce0ce'
+     'a518b24410a25a356d908b11bdd9066aad781821661f5028151f387634d68c1af0'
+     '288b0c5c90f03d5b282bc1b2c827ba08595d232cab7858d02c9c9ea366e92007c8'
+     '843c'),
+    ('image', 'found-layer-of-lower-rate',
+     '424c4d46010101010300000000000000000000002a000000000000009a99999999'
+     '99a93f2c017e000000000004000000090400002e010000000000009a9999560100'
+     '023f87030000000000002ca294b8b40327c60a04a8ed0954c3b408482e223243a0'
+     '6c042cd23b5289ec4b2412089860216a60b0e5b424582008d84f85d8d260b71dea'
+     'c7d570c4a4c342aac5d8f0c286cde9f594adb0468ea26af67fd55cdd1ceeb1a49f'
+     '0a6d29e07239a1eaee44ca5567728c289b60375d35821832571330ad85274a94eb'
+     '44e2ac1e6299b0680c43d794233a1c4536cb6cb20e1b796062c613d0554619f659'
+     'b90844920c24abce43d80064d802284bd1830f3acb10e3ffc0b171968e77cce0ce'
+     'a518b24410a25a356d908b11bdd9066aad781821661f5028151f387634d68c1af0'
+     '288b0c5c90f03d5b282bc1b2c827ba08595d232cab7858d02cc8e19c9e660720a3'
+     '843c'),
+    ('laws', 'found-order-of-layers',
+     '00ffb402fefd0a00000a003fffb402fd0a0000009001'),
+    ('layers', 'found-folded-to-one-shape',
+     'c2c202c204c204c204c200b1034c005608c300200666002a0097060702c4000f08'
+     '7e08ff080702c80854086600c9009005bc0281000701bb05eb01a005ea006608e2'
+     '020402400049073604c203da0801'),
+    ('layers', 'found-no-layer-left',
+     '031e05e205e205e205ff080e00e205e208e205e205e205e205e205e208e205e205'
+     'e205e205e205080181050506040818060008a00800000100'),
+]
 
 
 def slug(name):
@@ -116,8 +149,8 @@ def main():
         (corpus / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs:
             (corpus / target / name).write_bytes(content)
-        for path in sorted((FOUND / target).glob('found-*')):
-            shutil.copy(path, corpus / target)
+    for target, name, content in FOUND:
+        (corpus / target / name).write_bytes(bytes.fromhex(content))
 
 
 if __name__ == '__main__':

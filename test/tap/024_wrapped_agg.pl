@@ -13,7 +13,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
 
-# The extension as made by "make FAIL_ALLOC=1", see test/fault/wrapped_agg.c
+# The extension as made by "make FAIL_ALLOC=1", see test/fault/callers.c
 my $library = $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
 plan skip_all => 'BLOOM_FAIL_ALLOC_LIBRARY names no library'
   unless $library;
