@@ -14,7 +14,7 @@
  *-------------------------------------------------------------------------
  */
 #include "bench.h"
-#include "builder.h"
+#include "internal.h"
 
 /* How many keys fit, in millions. */
 static double

@@ -21,17 +21,14 @@
  * Each function is described where it is defined; unless it says otherwise
  * there, no pointer may be NULL.
  *
- * The files by subject, from the bottom up:
+ * The files by subject, each of which calls only those before it:
  *
  *	 hash, key_type				keys
  *	 bits, bitmap, list			bits and hashes in memory
  *	 rate, statistics, sizing	the mathematics
- *	 image, image_probe, validate
- *								images
- *	 blocks						layers that are not in memory as a whole
- *	 layers, growth, hashes, builder
- *								a filter under construction
- *	 merge, compact, set		operations on whole filters
+ *	 image						images
+ *	 layers, builder			a filter under construction
+ *	 set, compact				operations on whole filters
  *
  * Terms: p or fpp is the false-positive rate (a probability), n a number of
  * keys, m a number of bits, k the number of hash functions, that is of bits
@@ -225,11 +222,18 @@ bf_geometry_bits(const BfGeometry *geometry)
 	return (uint64_t) geometry->nblocks << geometry->block_log2;
 }
 
-/* In bytes. */
+/* So many blocks in bytes. */
+static inline size_t
+bf_blocks_size(const BfGeometry *geometry, uint32_t nblocks)
+{
+	return (size_t) nblocks << (geometry->block_log2 - 3);
+}
+
+/* All blocks in bytes. */
 static inline size_t
 bf_geometry_size(const BfGeometry *geometry)
 {
-	return (size_t) (bf_geometry_bits(geometry) / 8);
+	return bf_blocks_size(geometry, geometry->nblocks);
 }
 
 static inline bool
@@ -240,21 +244,33 @@ bf_geometry_equal(const BfGeometry *x, const BfGeometry *y)
 		x->generation == y->generation;
 }
 
-typedef struct BfViewLayer
+/* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
+static inline uint64_t
+bf_scale(uint64_t hash, uint32_t n)
+{
+	uint64_t	low = (hash & 0xFFFFFFFF) * n;
+	uint64_t	high = (hash >> 32) * n;
+
+	return (high + (low >> 32)) >> 32;
+}
+
+/* The number of the block of a key in its layer. */
+static inline uint32_t
+bf_block_number(const BfGeometry *geometry, uint64_t hash)
+{
+	return (uint32_t) bf_scale(hash, geometry->nblocks);
+}
+
+/* A layer of an image in place, or of a filter under construction. */
+typedef struct BfLayer
 {
 	BfGeometry	geometry;
 	uint64_t	bits_set;
-	size_t		at;				/* offset of the bits in the image */
-	const uint8_t *bits;		/* NULL in the view of a header */
-} BfViewLayer;
-
-/* The bits of a layer, which are elsewhere. */
-typedef struct BfBits
-{
-	const BfGeometry *geometry;
-	uint64_t	bits_set;
-	const uint8_t *bits;
-} BfBits;
+	uint8_t    *bits;			/* in a view read only, or NULL */
+	size_t		at;				/* view: offset of the bits in the image */
+	uint64_t	bits_full;		/* builder: takes no key that would set more */
+	void	   *memory;			/* builder: from alloc; bits are within it */
+} BfLayer;
 
 /*
  * An image in place; valid as long as the image is.  In the view of a header,
@@ -271,11 +287,11 @@ typedef struct BfView
 	size_t		list_at;		/* offset of the hashes */
 	const uint8_t *hashes;		/* little-endian, ascending */
 	int			nlayers;		/* 0: sparse form */
-	BfViewLayer layers[BF_MAX_LAYERS];
+	BfLayer		layers[BF_MAX_LAYERS];
 } BfView;
 
 #define BF_VIEW_SIZE(nlayers) \
-	(offsetof(BfView, layers) + (nlayers) * sizeof(BfViewLayer))
+	(offsetof(BfView, layers) + (nlayers) * sizeof(BfLayer))
 
 /*
  * Returns a slice of an image that is elsewhere: length bytes from offset at
@@ -310,20 +326,11 @@ typedef struct BfEnv
 	BfInterrupts interrupts;
 } BfEnv;
 
-typedef struct BfBuildLayer
-{
-	BfGeometry	geometry;
-	uint64_t	bits_set;
-	uint64_t	bits_full;		/* takes no key that would set more */
-	void	   *memory;			/* from alloc */
-	uint8_t    *bits;			/* within it, at a cache line */
-} BfBuildLayer;
-
 /*
  * A filter under construction.  It is sparse while nlayers is 0: then hashes
  * holds nsorted hashes that are ascending and distinct, followed by pending
  * ones in the order in which they came.  Between calls, a dense filter has no
- * hashes.
+ * hashes, unless a merge was not finished.
  */
 typedef struct BfBuilder
 {
@@ -340,7 +347,7 @@ typedef struct BfBuilder
 	uint64_t   *hashes;
 	int			nlayers;
 	int			layer_room;		/* allocated in layers */
-	BfBuildLayer *layers;
+	BfLayer    *layers;
 } BfBuilder;
 
 /* Collect a hash for a sparse filter, if that is all there is to do. */
@@ -376,6 +383,24 @@ extern uint32_t bf_shard(uint64_t hash, uint32_t shards);
 extern const char *bf_key_type_name(const BfKeyType *key_type);
 extern bool bf_valid_key_type_name(const char *name, size_t length);
 
+/* bits.c and bitmap.c: single blocks, of layers that are on pages */
+extern bool bf_block_contains(const BfGeometry *geometry,
+							  const uint8_t *block, uint64_t hash);
+extern unsigned bf_block_add(const BfGeometry *geometry, uint8_t *block,
+							 uint64_t hash);
+extern uint64_t bf_blocks_bits_set(const uint8_t *blocks, size_t size);
+
+/* statistics.c: bits to numbers of keys and rates */
+extern double bf_geometry_cardinality(const BfGeometry *geometry,
+									  uint64_t bits_set);
+extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
+extern double bf_cardinality(const BfView *view);
+extern bool bf_can_count_distinct(const BfView *view);
+extern double bf_count_distinct(const BfInterrupts *interrupts,
+								const BfView *view);
+extern double bf_current_fpp(const BfView *view);
+extern double bf_largest_fpp(const BfView *view);
+
 /* sizing.c: rates and numbers of keys to bits */
 extern unsigned bf_standard_hashes(double fpp);
 extern double bf_standard_bits_per_key(double fpp);
@@ -390,45 +415,22 @@ extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
 extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 							 BfGeometry *folded);
 extern uint64_t bf_geometry_full(const BfGeometry *geometry);
+extern uint64_t bf_blocks_full(const BfGeometry *geometry, uint32_t nblocks);
 
-/* statistics.c: bits to numbers of keys and rates */
-extern double bf_geometry_cardinality(const BfGeometry *geometry,
-									  uint64_t bits_set);
-extern double bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set);
-extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
-extern double bf_cardinality(const BfView *view);
-extern bool bf_can_count_distinct(const BfView *view);
-extern double bf_distinct_keys(const BfInterrupts *interrupts,
-							   const BfBits *layers, int nlayers);
-extern double bf_count_distinct(const BfInterrupts *interrupts,
-								const BfView *view);
-extern double bf_current_fpp(const BfView *view);
-extern double bf_largest_fpp(const BfView *view);
-
-/* image.c and validate.c: bytes to views */
+/* image.c: images in place */
 extern BfStatus bf_open(const uint8_t *image, size_t size, BfView *view);
 extern BfStatus bf_open_header(const uint8_t *header, size_t size,
 							   BfView *view);
-extern size_t bf_peek_header(const uint8_t *image, size_t size, int *nlayers);
-extern size_t bf_header_size(const BfParams *params, int nlayers);
-extern void bf_write_view_header(uint8_t *image, const BfView *view);
 extern BfStatus bf_validate(const BfInterrupts *interrupts,
 							const uint8_t *image, size_t size, BfView *view);
-
-/* image_probe.c: images in place */
+extern size_t bf_peek_header(const uint8_t *image, size_t size, int *nlayers);
+extern size_t bf_header_size(const BfParams *params, int nlayers);
+extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
+								uint32_t nhashes, const BfLayer *layers,
+								int nlayers);
 extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 							   BfReadSlice read, void *context);
-
-/* blocks.c: a layer of which single blocks are in memory */
-extern uint32_t bf_block_number(const BfGeometry *geometry, uint64_t hash);
-extern size_t bf_blocks_size(const BfGeometry *geometry, uint32_t nblocks);
-extern uint64_t bf_blocks_bits_set(const uint8_t *blocks, size_t size);
-extern bool bf_block_contains(const BfGeometry *geometry,
-							  const uint8_t *block, uint64_t hash);
-extern unsigned bf_block_add(const BfGeometry *geometry, uint8_t *block,
-							 uint64_t hash);
-extern uint64_t bf_blocks_full(const BfGeometry *geometry, uint32_t nblocks);
 
 /* builder.c: filters under construction */
 extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
@@ -451,11 +453,9 @@ extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
 extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
 extern uint8_t *bf_builder_write_in_place(BfBuilder *b, size_t before);
 
-/* merge.c, compact.c and set.c: whole filters */
+/* set.c and compact.c: whole filters */
 extern bool bf_is_neutral(const BfView *view);
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
-extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
-								   bool *found);
 extern BfStatus bf_union(BfBuilder *b, const BfEnv *env,
 						 const BfView *x, const BfView *y);
 extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
@@ -463,6 +463,8 @@ extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
 extern BfStatus bf_intersection_cardinality(const BfEnv *env,
 											const BfView *x, const BfView *y,
 											double *n);
+extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
+								   bool *found);
 
 BF_HIDE_END
 

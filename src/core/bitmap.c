@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bitmap.c
- *	  The bits of whole layers: count, OR, AND, copy, fold.
+ *	  The bits of whole layers: count, OR, AND, copy, compare, fold.
  *
  * The loops walk through words of 64 bits: a block is a multiple of 64
  * bytes.  Compilers make good code of them for any processor, except that the
@@ -10,19 +10,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
-
 #include "bits.h"
-#include "bytes.h"
-#include "interrupts.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAVE_POPCNT		__builtin_cpu_supports("popcnt")
-#define WITH_POPCNT		__attribute__((target("popcnt")))
-#endif
-
-/* Bytes between two checks for interrupts: less than a millisecond. */
-#define CHUNK		((size_t) 1 << 20)
+/*
+ * Bytes between two checks for interrupts: a few microseconds.  bf_bitmap_and
+ * goes over them twice, the second time in the nearest cache.
+ */
+#define CHUNK		((size_t) 1 << 14)
 
 static inline uint64_t
 load_word(const uint8_t *p)
@@ -48,25 +42,40 @@ count_word(uint64_t x)
 }
 
 static inline uint64_t
-count_words(const uint8_t *bits, size_t size)
+count_or_words(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
 {
 	uint64_t	count = 0;
 	size_t		i;
 
 	for (i = 0; i < size; i += 8)
-		count += count_word(load_word(bits + i));
+	{
+		uint64_t	word = load_word(x + i) | load_word(y + i);
+
+		if (to != NULL)
+			memcpy(to + i, &word, sizeof(word));
+		count += count_word(word);
+	}
 	return count;
 }
 
-static inline uint64_t
-count_or_words(const uint8_t *x, const uint8_t *y, size_t size)
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("popcnt"))) static uint64_t
+count_or_by_popcnt(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
 {
-	uint64_t	count = 0;
-	size_t		i;
+	return to == NULL ? count_or_words(NULL, x, y, size) :
+		count_or_words(to, x, y, size);
+}
+#endif
 
-	for (i = 0; i < size; i += 8)
-		count += count_word(load_word(x + i) | load_word(y + i));
-	return count;
+/* The number of bits set in x, y or both, which are stored if to is not NULL. */
+static uint64_t
+count_or_chunk(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+	if (__builtin_cpu_supports("popcnt"))
+		return count_or_by_popcnt(to, x, y, size);
+#endif
+	return count_or_words(to, x, y, size);
 }
 
 /*
@@ -92,65 +101,8 @@ or_words(uint8_t *to, const uint8_t *from, size_t size)
 		or_64_bytes(to + i, from + i);
 }
 
-static inline uint64_t
-or_and_count_words(uint8_t *to, const uint8_t *from, size_t size)
-{
-	uint64_t	count = 0;
-	size_t		i;
-
-	for (i = 0; i < size; i += 8)
-	{
-		uint64_t	word = load_word(to + i) | load_word(from + i);
-
-		memcpy(to + i, &word, sizeof(word));
-		count += count_word(word);
-	}
-	return count;
-}
-
-static inline void
-and_words(uint8_t *to, const uint8_t *with, size_t size)
-{
-	size_t		i;
-
-	for (i = 0; i < size; i += 8)
-	{
-		uint64_t	word = load_word(to + i) & load_word(with + i);
-
-		memcpy(to + i, &word, sizeof(word));
-	}
-}
-
-static void
-copy_words(uint8_t *to, const uint8_t *from, size_t size)
-{
-	memcpy(to, from, size);
-}
-
-typedef void (*WordsFunction) (uint8_t *to, const uint8_t *from, size_t size);
-
-#ifdef HAVE_POPCNT
-WITH_POPCNT static uint64_t
-count_by_popcnt(const uint8_t *bits, size_t size)
-{
-	return count_words(bits, size);
-}
-
-WITH_POPCNT static uint64_t
-count_or_by_popcnt(const uint8_t *x, const uint8_t *y, size_t size)
-{
-	return count_or_words(x, y, size);
-}
-
-WITH_POPCNT static uint64_t
-or_and_count_by_popcnt(uint8_t *to, const uint8_t *from, size_t size)
-{
-	return or_and_count_words(to, from, size);
-}
-#endif
-
 /* Check for interrupts and return the length of the next chunk. */
-static size_t
+static inline size_t
 next_chunk(const BfInterrupts *interrupts, size_t left)
 {
 	bf_check_interrupts(interrupts);
@@ -159,13 +111,9 @@ next_chunk(const BfInterrupts *interrupts, size_t left)
 
 /* The number of bits set in blocks of so many bytes, without checks. */
 uint64_t
-bf_blocks_bits_set(const uint8_t *bits, size_t size)
+bf_blocks_bits_set(const uint8_t *blocks, size_t size)
 {
-#ifdef HAVE_POPCNT
-	if (HAVE_POPCNT)
-		return count_by_popcnt(bits, size);
-#endif
-	return count_words(bits, size);
+	return count_or_chunk(NULL, blocks, blocks, size);
 }
 
 /* The number of bits set. */
@@ -173,16 +121,7 @@ uint64_t
 bf_bitmap_count(const BfInterrupts *interrupts, const uint8_t *bits,
 				size_t size)
 {
-	uint64_t	count = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		count += bf_blocks_bits_set(bits + at, n);
-	}
-	return count;
+	return bf_bitmap_count_or(interrupts, bits, bits, size);
 }
 
 /* The number of bits set in x, y or both. */
@@ -197,55 +136,40 @@ bf_bitmap_count_or(const BfInterrupts *interrupts, const uint8_t *x,
 	for (at = 0; at < size; at += n)
 	{
 		n = next_chunk(interrupts, size - at);
-#ifdef HAVE_POPCNT
-		if (HAVE_POPCNT)
-		{
-			count += count_or_by_popcnt(x + at, y + at, n);
-			continue;
-		}
-#endif
-		count += count_or_words(x + at, y + at, n);
+		count += count_or_chunk(NULL, x + at, y + at, n);
 	}
 	return count;
 }
 
 /* The number of bits set in at least one of n layers of equal geometry. */
 uint64_t
-bf_bitmap_count_union(const BfInterrupts *interrupts, const BfBits *layers,
+bf_bitmap_count_union(const BfInterrupts *interrupts, const BfLayer *layers,
 					  int n)
 {
 	uint8_t		bits[BF_MAX_BLOCK_SIZE];
-	size_t		size = bf_geometry_size(layers[0].geometry);
-	size_t		length = bf_block_size(layers[0].geometry);
+	size_t		size = bf_geometry_size(&layers[0].geometry);
+	size_t		length = bf_blocks_size(&layers[0].geometry, 1);
+	size_t		unchecked = 0;
 	uint64_t	count = 0;
 	size_t		at;
 	int			i;
 
 	for (at = 0; at < size; at += length)
 	{
-		if (at % (CHUNK / n) < length)
-			bf_check_interrupts(interrupts);
 		memcpy(bits, layers[0].bits + at, length);
 		for (i = 1; i < n; i++)
+		{
+			unchecked += length;
+			if (unchecked >= CHUNK)
+			{
+				bf_check_interrupts(interrupts);
+				unchecked = 0;
+			}
 			or_words(bits, layers[i].bits + at, length);
+		}
 		count += bf_blocks_bits_set(bits, length);
 	}
 	return count;
-}
-
-/* Apply an operation on two rows of words to one chunk after the other. */
-static void
-for_each_chunk(const BfInterrupts *interrupts, WordsFunction operation,
-			   uint8_t *to, const uint8_t *from, size_t size)
-{
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		operation(to + at, from + at, n);
-	}
 }
 
 /* OR bits into others; returns how many of these are set then. */
@@ -260,37 +184,62 @@ bf_bitmap_or_and_count(const BfInterrupts *interrupts, uint8_t *to,
 	for (at = 0; at < size; at += n)
 	{
 		n = next_chunk(interrupts, size - at);
-#ifdef HAVE_POPCNT
-		if (HAVE_POPCNT)
-		{
-			count += or_and_count_by_popcnt(to + at, from + at, n);
-			continue;
-		}
-#endif
-		count += or_and_count_words(to + at, from + at, n);
+		count += count_or_chunk(to + at, to + at, from + at, n);
 	}
 	return count;
 }
 
+/* The same without counting them, which is faster. */
 void
 bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
 			 size_t size)
 {
-	for_each_chunk(interrupts, or_words, to, from, size);
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		or_words(to + at, from + at, n);
+	}
 }
 
-void
-bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
-			  const uint8_t *with, size_t size)
+/* The bits that are set in both of two layers; returns how many these are. */
+uint64_t
+bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *x,
+			  const uint8_t *y, size_t size)
 {
-	for_each_chunk(interrupts, and_words, to, with, size);
+	uint64_t	count = 0;
+	size_t		at,
+				n,
+				i;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		for (i = at; i < at + n; i += 8)
+		{
+			uint64_t	word = load_word(x + i) & load_word(y + i);
+
+			memcpy(to + i, &word, sizeof(word));
+		}
+		count += bf_blocks_bits_set(to + at, n);
+	}
+	return count;
 }
 
 void
 bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 			   const uint8_t *from, size_t size)
 {
-	for_each_chunk(interrupts, copy_words, to, from, size);
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		memcpy(to + at, from + at, n);
+	}
 }
 
 /* As memcmp. */
@@ -313,6 +262,7 @@ bf_bitmap_compare(const BfInterrupts *interrupts, const uint8_t *x,
 /*
  * OR each run of factor blocks into one block of to, which may be from itself;
  * factor divides nblocks.
+ *
  * The block number of a key in the folded layer is its old one divided by
  * factor, because floor(floor(hN / 2^64) / f) = floor(h(N/f) / 2^64) where f
  * divides N.
@@ -324,19 +274,16 @@ bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 {
 	uint32_t	i;
 
-	for (i = 0; i < nblocks; i++)
+	for (i = 0; i < nblocks; i++, from += block_size)
 	{
 		if (i % (CHUNK / block_size) == 0)
 			bf_check_interrupts(interrupts);
-		if (i % factor == 0)
-		{
-			if (i > 0)
-				to += block_size;
-			if (to != from)
-				memcpy(to, from, block_size);
-		}
-		else
+		if (i % factor != 0)
 			or_words(to, from, block_size);
-		from += block_size;
+		else
+		{
+			to += i > 0 ? block_size : 0;
+			memmove(to, from, block_size);
+		}
 	}
 }

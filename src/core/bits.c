@@ -4,25 +4,28 @@
  *	  One key in the bits of one layer.
  *
  * The block of a key is the high word of hash * nblocks.  Its bits are the
- * top bits of hash * G^(64 g + i) modulo 2^64, i = 1 ... k, where G is
- * BF_GOLDEN and g the generation of the layer.  Both use the whole hash from
- * its top down.  The positions must not come from what the block leaves over,
- * because folding would then move them.
+ * top bits of hash * G^(64 g + i) modulo 2^64, i = 1 ... k, where G is GOLDEN
+ * and g the generation of the layer.  Both use the whole hash from its top
+ * down.  The positions must not come from what the block leaves over, because
+ * folding would then move them.
  *
  * This is the definition of the bits in an image: see doc/FORMAT.md.
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
-
 #include "bits.h"
-#include "interrupts.h"
+
+/* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
+#define GOLDEN		UINT64_C(0x9E3779B97F4A7C15)
+
+/* Its 64th power: k is at most 64, so no two generations share a power. */
+#define GOLDEN_64	UINT64_C(0x66C0333B9C3B3301)
 
 /*
  * Bits tested between two branches.  A mispredicted branch costs more than
  * testing a few bits in vain.
  */
-#define GROUP	4
+#define GROUP		4
 
 /* The hash times G^(64 g): multiply by G for each position. */
 static inline uint64_t
@@ -31,15 +34,15 @@ first_factor(const BfGeometry *geometry, uint64_t hash)
 	unsigned	g;
 
 	for (g = geometry->generation; g > 0; g--)
-		hash *= BF_GOLDEN_64;
+		hash *= GOLDEN_64;
 	return hash;
 }
 
-/* Are all bits of a key set? */
+/* Are all bits of a key set in its block? */
 bool
-bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
+bf_block_contains(const BfGeometry *geometry, const uint8_t *block,
+				  uint64_t hash)
 {
-	const uint8_t *block = bits + bf_block_at(geometry, hash);
 	unsigned	shift = 64 - geometry->block_log2;
 	unsigned	left = geometry->k;
 	uint64_t	x = first_factor(geometry, hash);
@@ -52,7 +55,7 @@ bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 		left -= group;
 		while (group-- > 0)
 		{
-			x *= BF_GOLDEN;
+			x *= GOLDEN;
 			all &= (unsigned) block[x >> shift >> 3] >> (x >> shift & 7);
 		}
 		if (!(all & 1))
@@ -62,9 +65,8 @@ bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 }
 
 static inline unsigned
-add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
+set_in_block(const BfGeometry *geometry, uint8_t *block, uint64_t hash)
 {
-	uint8_t    *block = bits + bf_block_at(geometry, hash);
 	unsigned	shift = 64 - geometry->block_log2;
 	unsigned	left;
 	unsigned	added = 0;
@@ -75,7 +77,7 @@ add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 		uint8_t    *byte;
 		unsigned	bit;
 
-		x *= BF_GOLDEN;
+		x *= GOLDEN;
 		byte = &block[x >> shift >> 3];
 		bit = (unsigned) (x >> shift & 7);
 		added += ~((unsigned) *byte >> bit) & 1;
@@ -84,15 +86,18 @@ add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 	return added;
 }
 
-/* Set the bits of a key; returns how many of them were not set before. */
+/*
+ * Set the bits of a key in its block; returns how many of them were not set
+ * before.
+ */
 unsigned
-bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
+bf_block_add(const BfGeometry *geometry, uint8_t *block, uint64_t hash)
 {
-	return add(geometry, bits, hash);
+	return set_in_block(geometry, block, hash);
 }
 
 /*
- * The same for many keys, whose blocks are prefetched.  Adds to *bits_set how
+ * Add many keys to a layer; their blocks are prefetched.  Adds to *bits_set how
  * many bits were not set before, also before each check for interrupts.
  */
 void
@@ -115,7 +120,8 @@ bf_bits_add_all(const BfInterrupts *interrupts, const BfGeometry *geometry,
 		if (i + BF_PREFETCH_DISTANCE < n)
 			bf_bits_prefetch(&copy, bits, hashes[i + BF_PREFETCH_DISTANCE],
 							 true);
-		added += add(&copy, bits, hashes[i]);
+		added += set_in_block(&copy, bits + bf_block_at(&copy, hashes[i]),
+							  hashes[i]);
 	}
 	*bits_set += added;
 }
@@ -131,19 +137,15 @@ bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits, uint64_t hash,
 				   uint64_t full, uint64_t *bits_set)
 {
 	uint8_t		before[BF_MAX_BLOCK_SIZE];
-	size_t		size = bf_block_size(geometry);
+	size_t		size = bf_blocks_size(geometry, 1);
 	uint8_t    *block = bits + bf_block_at(geometry, hash);
+	bool		has_room = *bits_set + geometry->k <= full;
 	unsigned	added;
 
-	if (*bits_set + geometry->k <= full)
-	{
-		*bits_set += bf_bits_add(geometry, bits, hash);
-		return true;
-	}
-
-	memcpy(before, block, size);
-	added = bf_bits_add(geometry, bits, hash);
-	if (added > 0 && *bits_set + added > full)
+	if (!has_room)
+		memcpy(before, block, size);
+	added = set_in_block(geometry, block, hash);
+	if (!has_room && added > 0 && *bits_set + added > full)
 	{
 		memcpy(block, before, size);
 		return false;

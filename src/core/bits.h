@@ -2,11 +2,11 @@
  *
  * bits.h
  *	  The bits of a layer: one key in its block (bits.c), and whole layers
- *	  (bitmap.c).
+ *	  (bitmap.c).  Checks for interrupts in long loops.
  *
  * These functions know the geometry of a layer and nothing of filters.  A
  * layer is nblocks blocks of 2^block_log2 bits each, without gaps and without
- * alignment.  Those that may run for long check for interrupts.
+ * alignment.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,11 +15,34 @@
 
 #include "bf.h"
 
-/* 2^64 divided by the golden ratio, made odd (Knuth, TAOCP 3, 6.4). */
-#define BF_GOLDEN	UINT64_C(0x9E3779B97F4A7C15)
+/*
+ * Hashes to work on between two checks for interrupts.  Each costs at most a
+ * few cache misses, so this is well below a millisecond, and a check in each
+ * turn would show in the profile.
+ */
+#define BF_INTERRUPT_SPACING	4096
 
-/* Its 64th power: k is at most 64, so no two generations share a power. */
-#define BF_GOLDEN_64	UINT64_C(0x66C0333B9C3B3301)
+/* The same where each hash is looked up in many layers. */
+#define BF_MANY_LAYERS			8
+#define BF_MANY_LAYERS_SPACING	4
+
+static inline void
+bf_check_interrupts(const BfInterrupts *interrupts)
+{
+	interrupts->check(interrupts->context);
+}
+
+/*
+ * Check in turn i of a loop over hashes, if it is one of those that do.  A
+ * hash is looked up in this many layers, 0 if in a list.
+ */
+static inline void
+bf_check_interrupts_at(const BfInterrupts *interrupts, size_t i, int nlayers)
+{
+	if ((nlayers < BF_MANY_LAYERS ? i % BF_INTERRUPT_SPACING :
+		 i % BF_MANY_LAYERS_SPACING) == 0)
+		bf_check_interrupts(interrupts);
+}
 
 /* Bytes that a processor loads at once; a block is a multiple of it. */
 #define BF_CACHE_LINE	64
@@ -33,29 +56,11 @@
  */
 #define BF_PREFETCH_DISTANCE	16
 
-/* The high word of hash * n: a number from 0 to n - 1, for n up to 2^32. */
-static inline uint64_t
-bf_scale(uint64_t hash, uint32_t n)
-{
-	uint64_t	low = (hash & 0xFFFFFFFF) * n;
-	uint64_t	high = (hash >> 32) * n;
-
-	return (high + (low >> 32)) >> 32;
-}
-
-/* Bytes in a block. */
-static inline size_t
-bf_block_size(const BfGeometry *geometry)
-{
-	return (size_t) 1 << (geometry->block_log2 - 3);
-}
-
 /* Offset of the block of a key in its layer. */
 static inline size_t
 bf_block_at(const BfGeometry *geometry, uint64_t hash)
 {
-	return (size_t) bf_scale(hash, geometry->nblocks) <<
-		(geometry->block_log2 - 3);
+	return bf_blocks_size(geometry, bf_block_number(geometry, hash));
 }
 
 /*
@@ -75,7 +80,7 @@ bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
 {
 #ifdef __GNUC__
 	const uint8_t *block = bits + bf_block_at(geometry, hash);
-	size_t		size = bf_block_size(geometry);
+	size_t		size = bf_blocks_size(geometry, 1);
 	size_t		i;
 
 	for (i = 0; i < size && i < BF_MAX_PREFETCH; i += BF_CACHE_LINE)
@@ -93,13 +98,40 @@ bf_bits_prefetch(const BfGeometry *geometry, const uint8_t *bits,
 #endif
 }
 
+/* Are all bits of a key set? */
+static inline bool
+bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
+{
+	return bf_block_contains(geometry, bits + bf_block_at(geometry, hash),
+							 hash);
+}
+
+/* Set the bits of a key; returns how many of them were not set before. */
+static inline unsigned
+bf_bits_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
+{
+	return bf_block_add(geometry, bits + bf_block_at(geometry, hash), hash);
+}
+
+/*
+ * Does any layer report a hash as a member?  The last one is the largest and
+ * holds the most keys, so it is probed first.
+ */
+static inline bool
+bf_layers_contain(const BfLayer *layers, int nlayers, uint64_t hash)
+{
+	while (nlayers-- > 0)
+	{
+		if (bf_bits_contain(&layers[nlayers].geometry, layers[nlayers].bits,
+							hash))
+			return true;
+	}
+	return false;
+}
+
 BF_HIDE_BEGIN
 
-/* bits.c */
-extern bool bf_bits_contain(const BfGeometry *geometry, const uint8_t *bits,
-							uint64_t hash);
-extern unsigned bf_bits_add(const BfGeometry *geometry, uint8_t *bits,
-							uint64_t hash);
+/* bits.c; also bf_block_contains, bf_block_add */
 extern void bf_bits_add_all(const BfInterrupts *interrupts,
 							const BfGeometry *geometry, uint8_t *bits,
 							const uint64_t *hashes, size_t n,
@@ -108,21 +140,22 @@ extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
 							   uint64_t hash, uint64_t full,
 							   uint64_t *bits_set);
 
-/* bitmap.c; also bf_blocks_bits_set */
+/* bitmap.c; also bf_blocks_bits_set.  These check for interrupts. */
 extern uint64_t bf_bitmap_count(const BfInterrupts *interrupts,
 								const uint8_t *bits, size_t size);
 extern uint64_t bf_bitmap_count_or(const BfInterrupts *interrupts,
 								   const uint8_t *x, const uint8_t *y,
 								   size_t size);
 extern uint64_t bf_bitmap_count_union(const BfInterrupts *interrupts,
-									  const BfBits *layers, int n);
+									  const BfLayer *layers, int n);
 extern uint64_t bf_bitmap_or_and_count(const BfInterrupts *interrupts,
 									   uint8_t *to, const uint8_t *from,
 									   size_t size);
 extern void bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to,
 						 const uint8_t *from, size_t size);
-extern void bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
-						  const uint8_t *with, size_t size);
+extern uint64_t bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
+							  const uint8_t *x, const uint8_t *y,
+							  size_t size);
 extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, size_t size);
 extern int	bf_bitmap_compare(const BfInterrupts *interrupts,

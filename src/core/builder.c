@@ -3,10 +3,12 @@
  * builder.c
  *	  Filters under construction.
  *
- * A builder collects hashes until there are more distinct ones than the
- * sparse form may hold (hashes.c).  Then it becomes dense: all hashes go into
- * a first layer, and whenever the layers are full, a successor takes the keys
- * that follow (growth.c).
+ * A builder collects hashes in the order in which they come, until there are
+ * more distinct ones than the sparse form may hold: max_hashes.  When room runs
+ * out, the list is sorted, which drops duplicates, and if there are too many
+ * hashes even so, the builder becomes dense: all of them go into a first layer.
+ * Whenever the layers are full, a successor takes the keys that follow
+ * (layers.c).
  *
  * What a builder writes depends on its parameters and keys alone, not on
  * their order or on the way in which they came, as long as one layer holds
@@ -20,14 +22,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
-
-#include "bits.h"
-#include "builder.h"
 #include "bytes.h"
-#include "image.h"
-#include "interrupts.h"
-#include "list.h"
+#include "internal.h"
+
+/* Hashes that the first list has room for. */
+#define INITIAL_ROOM	8
 
 /* The size of a sparse image in bytes. */
 size_t
@@ -44,24 +43,26 @@ bf_dense_size(const BfParams *params, const BfGeometry *geometry)
 }
 
 /*
- * The number of hashes up to which a filter is sparse.  With expected keys, it
- * is so as long as that is the smaller form.
+ * Set the number of hashes up to which a filter is sparse.  With expected keys,
+ * it is so as long as that is the smaller form.
  */
-static uint32_t
-max_hashes(const BfBuilder *b)
+static void
+set_max_hashes(BfBuilder *b)
 {
 	const BfParams *params = &b->params;
 	BfGeometry	geometry;
-	uint32_t	max;
 
-	if (params->expected == 0 ||
-		bf_geometry_for(params->fpp, params->expected, &geometry) != BF_OK)
-		return BF_MAX_UNSIZED_HASHES;
-	max = (uint32_t) ((bf_dense_size(params, &geometry) -
-					   bf_sparse_size(params, 0)) / 8);
-	return b->keeps_hashes && max < BF_MAX_UNSIZED_HASHES &&
-		params->expected <= BF_MAX_UNSIZED_HASHES ?
-		BF_MAX_UNSIZED_HASHES : max;
+	b->max_hashes = BF_MAX_UNSIZED_HASHES;
+	if (params->expected > 0 &&
+		bf_geometry_for(params->fpp, params->expected, &geometry) == BF_OK)
+	{
+		uint32_t	max = (uint32_t) ((bf_dense_size(params, &geometry) -
+									   bf_sparse_size(params, 0)) / 8);
+
+		if (!b->keeps_hashes || max > BF_MAX_UNSIZED_HASHES ||
+			params->expected > BF_MAX_UNSIZED_HASHES)
+			b->max_hashes = max;
+	}
 }
 
 /*
@@ -77,7 +78,7 @@ bf_builder_set_params(BfBuilder *b, const BfParams *params)
 	b->params = *params;
 	if (b->params.expected > max_keys)
 		b->params.expected = max_keys;
-	b->max_hashes = max_hashes(b);
+	set_max_hashes(b);
 }
 
 /* Make b an empty builder.  It takes memory as keys come. */
@@ -89,12 +90,21 @@ bf_builder_init(BfBuilder *b, const BfEnv *env, const BfParams *params)
 	bf_builder_set_params(b, params);
 }
 
+static void
+free_hashes(BfBuilder *b)
+{
+	if (b->hashes != NULL)
+		b->env.free(b->env.context, b->hashes);
+	b->hashes = NULL;
+	b->nhashes = b->nsorted = b->room = 0;
+}
+
 /* Release all memory; b may be freed again, or initialized. */
 void
 bf_builder_free(BfBuilder *b)
 {
-	bf_builder_free_hashes(b);
-	bf_build_layers_free(b);
+	free_hashes(b);
+	bf_builder_free_layers(b);
 }
 
 /*
@@ -121,7 +131,7 @@ void
 bf_builder_keep_hashes(BfBuilder *b)
 {
 	b->keeps_hashes = true;
-	b->max_hashes = max_hashes(b);
+	set_max_hashes(b);
 }
 
 /* From now on, become dense as any other filter does. */
@@ -129,19 +139,7 @@ void
 bf_builder_end_keep(BfBuilder *b)
 {
 	b->keeps_hashes = false;
-	b->max_hashes = max_hashes(b);
-}
-
-/*
- * Tell a builder that from now on it is going to be probed between adds.  It
- * then keeps its hashes in an order that makes probes fast, whereas they would
- * else be sorted once at the end.  What it writes is the same.
- */
-void
-bf_builder_expect_probes(BfBuilder *b)
-{
-	b->expects_probes = true;
-	bf_builder_sort_for_probes(b);
+	set_max_hashes(b);
 }
 
 /*
@@ -159,6 +157,303 @@ bf_builder_set_key_type(BfBuilder *b, const BfKeyType *key_type)
 	return BF_OK;
 }
 
+/*
+ * Add all collected hashes to the layers, in an order that looks random: by a
+ * permutation of the numbers up to mask, which is one less than a power of two
+ * (a linear congruential generator of full period: Knuth, TAOCP 2, 3.2.1.2;
+ * constants of Press et al., Numerical Recipes).
+ */
+static BfStatus
+add_scattered(BfBuilder *b)
+{
+	uint32_t	n = b->nhashes;
+	uint32_t	mask = 0;
+	uint32_t	at = 0;
+	uint32_t	i;
+
+	while (mask < n)
+		mask = mask << 1 | 1;
+	for (i = 0; i < n; i++)
+	{
+		BfStatus	status = bf_builder_add_to_layers(b, b->hashes[at], n - i);
+
+		bf_check_interrupts_at(&b->env.interrupts, i, b->nlayers);
+		if (status != BF_OK)
+			return status;
+		do
+		{
+			at = (at * UINT32_C(1664525) + UINT32_C(1013904223)) & mask;
+		} while (at >= n && i + 1 < n);
+	}
+	return BF_OK;
+}
+
+/*
+ * Add all collected hashes to a layer without a bit set in ascending order, in
+ * which each block comes from memory only once.  Returns false and leaves the
+ * layer empty if it is over full then.
+ */
+static bool
+add_ascending(BfBuilder *b, BfLayer *layer)
+{
+	bf_bits_add_all(&b->env.interrupts, &layer->geometry, layer->bits,
+					b->hashes, b->nhashes, &layer->bits_set);
+	if (layer->bits_set <= layer->bits_full)
+		return true;
+	memset(layer->bits, 0, bf_geometry_size(&layer->geometry));
+	layer->bits_set = 0;
+	return false;
+}
+
+/*
+ * Add all collected hashes to the layers, of which there is at least one, and
+ * forget them.
+ *
+ * The list is ascending, so neighbours belong to neighbouring blocks.  In this
+ * order, hashes would fill a layer without room for all of them block by block,
+ * with a rate far above the one it is made for.  So they are added in another
+ * order, unless one layer takes all of them: then the order does not matter.
+ * A new layer is likely to, if it has the capacity.
+ */
+BfStatus
+bf_builder_flush_hashes(BfBuilder *b)
+{
+	BfLayer    *last = &b->layers[b->nlayers - 1];
+	BfStatus	status = BF_OK;
+
+	if (bf_layer_has_room(last, b->nhashes))
+		status = bf_builder_add_all_to_layers(b, b->hashes, b->nhashes);
+	else if (b->nlayers > 1 || last->bits_set > 0 ||
+			 b->nhashes > last->geometry.capacity || !add_ascending(b, last))
+		status = add_scattered(b);
+	if (status == BF_OK)
+		free_hashes(b);
+	return status;
+}
+
+/*
+ * Make the first layer and add the hashes to it.  The layers belong to another
+ * builder until all hashes are in, so that neither an error nor a long jump
+ * changes this one.
+ */
+static BfStatus
+convert_to_dense(BfBuilder *b)
+{
+	const BfParams *params = &b->params;
+	BfBuilder	converted = *b;
+	BfGeometry	geometry;
+	BfLayer    *layer;
+	BfStatus	status = BF_OK;
+
+	if (params->expected == 0 && b->compact_at_end)
+		bf_geometry_to_fold(params->fpp, &geometry);
+	else
+		status = bf_geometry_for(params->fpp, params->expected > 0 ?
+								 params->expected : BF_FIRST_UNSIZED_LAYER,
+								 &geometry);
+	if (status == BF_OK)
+		status = bf_builder_append_layer(&converted, &geometry, &layer);
+	if (status == BF_OK)
+		status = bf_builder_flush_hashes(&converted);
+	if (status == BF_OK)
+		*b = converted;
+	else
+		bf_builder_free_layers(&converted);
+	return status;
+}
+
+/*
+ * Sort the hashes and drop duplicates.  The pending ones are sorted and then
+ * merged with the others, for which they are copied: BF_NO_MEMORY leaves a
+ * valid list.
+ */
+static BfStatus
+sort_hashes(BfBuilder *b)
+{
+	uint64_t   *pending;
+	size_t		npending = b->nhashes - b->nsorted;
+
+	if (npending == 0)
+		return BF_OK;
+	pending = b->hashes + b->nsorted;
+	bf_list_sort(&b->env.interrupts, pending, npending);
+	npending = bf_list_dedup(pending, npending);
+	b->nhashes = b->nsorted + (uint32_t) npending;
+	if (b->nsorted > 0)
+	{
+		uint64_t   *copy = b->env.alloc(b->env.context,
+										npending * sizeof(uint64_t));
+
+		if (copy == NULL)
+			return BF_NO_MEMORY;
+		memcpy(copy, pending, npending * sizeof(uint64_t));
+		bf_list_merge(b->hashes, b->nsorted, copy, npending);
+		b->env.free(b->env.context, copy);
+		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
+	}
+	b->nsorted = b->nhashes;
+
+	/* Not earlier: a long jump out of the merge would lose hashes. */
+	bf_check_interrupts(&b->env.interrupts);
+	return BF_OK;
+}
+
+/*
+ * Sort the hashes of a sparse filter, drop duplicates, and convert it to a
+ * dense one if too many are left.
+ */
+BfStatus
+bf_builder_sort_and_convert(BfBuilder *b)
+{
+	BfStatus	status;
+
+	if (b->incomplete)
+		return BF_INCOMPLETE;
+	if (b->nlayers > 0)
+		return BF_OK;
+	status = sort_hashes(b);
+	if (status == BF_OK && b->nhashes > b->max_hashes)
+		status = convert_to_dense(b);
+	return status;
+}
+
+/*
+ * If probes are expected, sort the hashes when so many are pending that it
+ * pays.  A probe looks at pending hashes one by one.  In a loop that probes
+ * and adds in turns, these are t^2 / 2 comparisons until t are pending;
+ * sorting them in takes some passes over all hashes, and is due when the
+ * comparisons have cost as much.  Without memory to sort, probes are just
+ * slower.
+ */
+void
+bf_builder_sort_for_probes(BfBuilder *b)
+{
+	uint64_t	npending = b->nhashes - b->nsorted;
+
+	if (b->expects_probes &&
+		npending * npending > 8 * ((uint64_t) b->nhashes + 64))
+		(void) sort_hashes(b);
+}
+
+/*
+ * Tell a builder that from now on it is going to be probed between adds.  It
+ * then keeps its hashes in an order that makes probes fast, whereas they would
+ * else be sorted once at the end.  What it writes is the same.
+ */
+void
+bf_builder_expect_probes(BfBuilder *b)
+{
+	b->expects_probes = true;
+	bf_builder_sort_for_probes(b);
+}
+
+/* Allocate so much room for hashes, and keep those that are there. */
+static BfStatus
+enlarge_list(BfBuilder *b, uint32_t room)
+{
+	uint64_t   *hashes = b->env.alloc(b->env.context,
+									  room * sizeof(uint64_t));
+
+	if (hashes == NULL)
+		return BF_NO_MEMORY;
+	if (b->hashes != NULL)
+	{
+		memcpy(hashes, b->hashes, b->nhashes * sizeof(uint64_t));
+		b->env.free(b->env.context, b->hashes);
+	}
+	b->hashes = hashes;
+	b->room = room;
+	return BF_OK;
+}
+
+/*
+ * The pending limit: hashes that may be collected before the list is sorted
+ * and perhaps converted.  It is a quarter above max_hashes, because a list
+ * that is nearly full would otherwise be sorted for each duplicate that is
+ * added to it.  The first layer takes all of them, so it does not matter how
+ * many they are when it is made.
+ */
+static uint32_t
+pending_limit(const BfBuilder *b)
+{
+	return b->max_hashes + b->max_hashes / 4 + INITIAL_ROOM;
+}
+
+/*
+ * Must the list be converted before n more hashes are added?  It may be
+ * deferred as long as the first layer is sure to take them all.
+ */
+bool
+bf_builder_must_convert(const BfBuilder *b, uint32_t n)
+{
+	return b->nhashes > b->max_hashes &&
+		(uint64_t) b->nhashes + n > pending_limit(b);
+}
+
+/*
+ * Make room for n more hashes in a sparse filter: drop duplicates, or else
+ * enlarge the list by half, up to the pending limit if that is enough.
+ */
+static BfStatus
+make_room_in_list(BfBuilder *b, uint32_t n)
+{
+	uint32_t	room;
+	BfStatus	status;
+
+	if (b->room - b->nhashes >= n)
+		return BF_OK;
+	status = sort_hashes(b);
+	if (status != BF_OK || b->room - b->nhashes >= n)
+		return status;
+
+	room = b->nhashes + b->nhashes / 2;
+	if (room < b->nhashes + INITIAL_ROOM)
+		room = b->nhashes + INITIAL_ROOM;
+	if (room > pending_limit(b))
+		room = pending_limit(b);
+	if (room < b->nhashes + n)
+		room = b->nhashes + n;
+	return enlarge_list(b, room);
+}
+
+/*
+ * Make room for n more hashes that are going to be added one by one: if room
+ * runs out and there are too many hashes, the filter becomes dense.
+ */
+BfStatus
+bf_builder_reserve(BfBuilder *b, uint32_t n)
+{
+	BfStatus	status;
+
+	if (b->nlayers > 0 || b->room - b->nhashes >= n)
+		return BF_OK;
+	status = bf_builder_sort_and_convert(b);
+	if (status != BF_OK || b->nlayers > 0)
+		return status;
+	return make_room_in_list(b, n);
+}
+
+/*
+ * Add the n > 0 hashes of a list in an image.  A sparse filter does not become
+ * dense on the way, so that all its hashes are converted at once.
+ */
+BfStatus
+bf_builder_add_list(BfBuilder *b, const uint8_t *list, uint32_t n)
+{
+	BfStatus	status = b->nlayers > 0 ? enlarge_list(b, n) :
+		make_room_in_list(b, n);
+	uint32_t	i;
+
+	if (status != BF_OK)
+		return status;
+	for (i = 0; i < n; i++)
+	{
+		bf_check_interrupts_at(&b->env.interrupts, i, 0);
+		b->hashes[b->nhashes++] = bf_load64(list + 8 * (size_t) i);
+	}
+	return b->nlayers > 0 ? bf_builder_flush_hashes(b) : BF_OK;
+}
+
 /* Add a hash.  BF_NO_MEMORY, or BF_TOO_LARGE if the filter cannot grow. */
 BfStatus
 bf_builder_add(BfBuilder *b, uint64_t hash)
@@ -171,7 +466,7 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 	if (status != BF_OK)
 		return status;
 	if (b->nlayers > 0)
-		return bf_build_layers_add(b, hash, 1);
+		return bf_builder_add_to_layers(b, hash, 1);
 
 	/* Before the hash is in the list: this may end in a long jump. */
 	bf_builder_sort_for_probes(b);
@@ -195,24 +490,37 @@ bf_builder_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 		if (status != BF_OK)
 			return status;
 	}
-	return i < n ? bf_build_layers_add_all(b, hashes + i, n - i) : BF_OK;
+	return i < n ? bf_builder_add_all_to_layers(b, hashes + i, n - i) : BF_OK;
 }
 
 /*
- * Is a hash in the filter so far?  Pending hashes are looked at one by one:
- * call bf_builder_expect_probes before a loop that probes and adds.
+ * Is a hash in the filter so far?  There are both layers and hashes after a
+ * merge that was not finished.  Pending hashes are looked at one by one: call
+ * bf_builder_expect_probes before a loop that probes and adds.
  */
 bool
 bf_builder_contains(const BfBuilder *b, uint64_t hash)
 {
-	size_t		i;
+	const uint64_t *sorted = b->hashes;
+	size_t		n = b->nsorted;
+	uint32_t	i;
 
-	/* There are both after a merge that was not finished. */
-	if (bf_build_layers_contain(b, hash))
+	if (bf_layers_contain(b->layers, b->nlayers, hash))
 		return true;
-	i = bf_list_find(b->hashes, b->nsorted, hash);
-	if (i < b->nsorted && b->hashes[i] == hash)
-		return true;
+	while (n > 0)
+	{
+		size_t		half = n / 2;
+
+		if (sorted[half] == hash)
+			return true;
+		if (sorted[half] < hash)
+		{
+			sorted += half + 1;
+			n -= half + 1;
+		}
+		else
+			n = half;
+	}
 	for (i = b->nsorted; i < b->nhashes; i++)
 	{
 		if (b->hashes[i] == hash)
@@ -225,17 +533,8 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 double
 bf_builder_cardinality(const BfBuilder *b)
 {
-	BfBits		layers[BF_MAX_LAYERS];
-	int			i;
-
-	for (i = 0; i < b->nlayers; i++)
-	{
-		layers[i].geometry = &b->layers[i].geometry;
-		layers[i].bits_set = b->layers[i].bits_set;
-		layers[i].bits = b->layers[i].bits;
-	}
 	return b->nlayers == 0 ? b->nhashes :
-		bf_distinct_keys(&b->env.interrupts, layers, b->nlayers);
+		bf_distinct_keys(&b->env.interrupts, b->layers, b->nlayers);
 }
 
 /*
@@ -253,7 +552,7 @@ bf_builder_has_room(const BfBuilder *b, uint32_t n)
 
 	for (i = 0; i < b->nlayers; i++)
 	{
-		if (bf_build_layer_has_room(&b->layers[i], n))
+		if (bf_layer_has_room(&b->layers[i], n))
 			return true;
 	}
 	return false;
@@ -270,18 +569,11 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 	BfStatus	status = bf_builder_sort_and_convert(b);
 	int			i;
 
-	if (status != BF_OK)
-		return status;
-
-	if (b->nlayers == 0)
-	{
-		*size = bf_sparse_size(&b->params, b->nhashes);
-		return BF_OK;
-	}
-	*size = bf_header_size(&b->params, b->nlayers);
+	*size = bf_header_size(&b->params, b->nlayers) +
+		b->nhashes * sizeof(uint64_t);
 	for (i = 0; i < b->nlayers; i++)
 		*size += bf_geometry_size(&b->layers[i].geometry);
-	return BF_OK;
+	return status;
 }
 
 /*
@@ -291,25 +583,22 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 void
 bf_builder_write(const BfBuilder *b, uint8_t *image)
 {
-	uint8_t    *entry;
-	uint8_t    *content = image + bf_header_size(&b->params, b->nlayers);
+	uint8_t    *content = bf_write_header(image, &b->params, b->nhashes,
+										  b->layers, b->nlayers);
 	uint32_t	j;
 	int			i;
 
-	entry = bf_write_header(image, &b->params, b->nhashes, b->nlayers);
 	for (i = 0; i < b->nlayers; i++)
 	{
-		const BfBuildLayer *layer = &b->layers[i];
-		size_t		size = bf_geometry_size(&layer->geometry);
+		size_t		size = bf_geometry_size(&b->layers[i].geometry);
 
-		entry = bf_write_layer(entry, &layer->geometry, layer->bits_set);
-		bf_bitmap_copy(&b->env.interrupts, content, layer->bits, size);
+		bf_bitmap_copy(&b->env.interrupts, content, b->layers[i].bits, size);
 		content += size;
 	}
-	for (j = 0; j < b->nhashes; j++)
+	for (j = 0; j < b->nhashes; j++, content += 8)
 	{
 		bf_check_interrupts_at(&b->env.interrupts, j, 0);
-		bf_store64(content + 8 * (size_t) j, b->hashes[j]);
+		bf_store64(content, b->hashes[j]);
 	}
 }
 
@@ -323,16 +612,12 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 uint8_t *
 bf_builder_write_in_place(BfBuilder *b, size_t before)
 {
-	const BfBuildLayer *layer = &b->layers[0];
+	const BfLayer *layer = &b->layers[0];
 	size_t		size = bf_header_size(&b->params, 1);
-	uint8_t    *image;
-	uint8_t    *entry;
 
 	if (b->nlayers != 1 ||
 		(size_t) (layer->bits - (uint8_t *) layer->memory) < before + size)
 		return NULL;
-	image = layer->bits - size;
-	entry = bf_write_header(image, &b->params, 0, 1);
-	bf_write_layer(entry, &layer->geometry, layer->bits_set);
-	return image;
+	bf_write_header(layer->bits - size, &b->params, 0, b->layers, 1);
+	return layer->bits - size;
 }

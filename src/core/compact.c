@@ -8,9 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "bits.h"
-#include "builder.h"
-#include "interrupts.h"
+#include "internal.h"
 
 /*
  * Fold a layer as far as it goes, and take it in.  The number of its keys is
@@ -19,7 +17,7 @@
  * smaller by another call.
  */
 static BfStatus
-fold_layer(BfBuilder *to, const BfBuildLayer *layer)
+fold_layer(BfBuilder *to, const BfLayer *layer)
 {
 	const BfEnv *env = &to->env;
 	BfGeometry	geometry = layer->geometry;
@@ -32,24 +30,22 @@ fold_layer(BfBuilder *to, const BfBuildLayer *layer)
 	bf_check_interrupts(&env->interrupts);
 	while (bf_geometry_fold(&geometry, bits_set, &smaller))
 	{
-		uint8_t    *next = env->alloc(env->context,
-									  bf_geometry_size(&smaller));
+		size_t		size = bf_geometry_size(&smaller);
 
-		if (next != NULL)
-			bf_bitmap_fold(&env->interrupts, next, bits, geometry.nblocks,
-						   geometry.nblocks / smaller.nblocks,
-						   bf_block_size(&smaller));
-		if (folded != NULL)
-			env->free(env->context, folded);
-		if (next == NULL)
+		/* Later folds are done in place. */
+		if (folded == NULL)
+			folded = env->alloc(env->context, size);
+		if (folded == NULL)
 			return BF_NO_MEMORY;
-		bits = folded = next;
+		bf_bitmap_fold(&env->interrupts, folded, bits, geometry.nblocks,
+					   geometry.nblocks / smaller.nblocks,
+					   bf_blocks_size(&smaller, 1));
+		bits = folded;
 		geometry = smaller;
-		bits_set = bf_bitmap_count(&env->interrupts, bits,
-								   bf_geometry_size(&geometry));
+		bits_set = bf_bitmap_count(&env->interrupts, bits, size);
 	}
 
-	status = bf_build_layers_take_in(to, &geometry, bits, bits_set);
+	status = bf_builder_take_in_layer(to, &geometry, bits, bits_set);
 	if (folded != NULL)
 		env->free(env->context, folded);
 	return status;
@@ -64,7 +60,7 @@ fold_layers(BfBuilder *to, const BfBuilder *b)
 	for (i = 0; status == BF_OK && i < b->nlayers; i++)
 		status = fold_layer(to, &b->layers[i]);
 	if (status == BF_OK)
-		bf_build_layers_sort(to);
+		bf_builder_sort_layers(to);
 	return status;
 }
 
@@ -72,15 +68,12 @@ fold_layers(BfBuilder *to, const BfBuilder *b)
 static BfStatus
 pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
 {
-	BfStatus	status = bf_build_layers_append(to, geometry);
-	uint32_t	i;
+	BfLayer    *layer;
+	BfStatus	status = bf_builder_append_layer(to, geometry, &layer);
 
-	for (i = 0; status == BF_OK && i < b->nhashes; i++)
-	{
-		bf_check_interrupts_at(&b->env.interrupts, i, 1);
-		to->layers[0].bits_set += bf_bits_add(geometry, to->layers[0].bits,
-											  b->hashes[i]);
-	}
+	if (status == BF_OK)
+		bf_bits_add_all(&b->env.interrupts, geometry, layer->bits, b->hashes,
+						b->nhashes, &layer->bits_set);
 	return status;
 }
 

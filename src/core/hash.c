@@ -12,7 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "bits.h"
+#include "bf.h"
 #include "bytes.h"
 
 #if XXH_VERSION_NUMBER < 800

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * image.c
- *	  The codec of images, which are the bytes of a filter on disk, on the
- *	  wire and in memory.
+ *	  Images, which are the bytes of a filter on disk, on the wire and in
+ *	  memory: the codec, and probes.
  *
  * doc/FORMAT.md is the specification.  An image is a header, the name of the
  * key type if it has one, the layer directory, and then the hashes of the
@@ -13,15 +13,17 @@
  * bf_open_header() checks all that can be known from the header, the directory
  * and the length, which makes every later access safe.  Its time does not
  * depend on the size of the content, since each use of a filter pays for it.
- * What takes a walk through the content is left to validate.c.
+ * What comes from outside goes through bf_validate(), which walks through the
+ * content as well and makes sure that the answers are right.
+ *
+ * The functions that check return why an image is rejected, or NULL.
  *
  *-------------------------------------------------------------------------
  */
 #include <assert.h>
-#include <string.h>
 
 #include "bytes.h"
-#include "image.h"
+#include "internal.h"
 
 #define VERSION			1
 #define SCHEME_XXH3_GOLDEN	1	/* how hashes and positions are made */
@@ -68,196 +70,147 @@ static_assert(BITS_SET_AT + 8 == ENTRY_SIZE, "directory entry has a gap");
 static_assert(BF_MAX_KEY_TYPE_NAME == UINT8_MAX,
 			  "the length of a name must be checked");
 
-/* The size of a name, padded so that what follows is aligned. */
+/* Bytes of the header, the padded name and the directory. */
 static size_t
-padded(size_t namelen)
+header_size(size_t namelen, size_t nlayers)
 {
-	return (namelen + 7) / 8 * 8;
+	return HEADER_SIZE + (namelen + 7) / 8 * 8 + nlayers * ENTRY_SIZE;
 }
 
-static BfStatus
-reject(BfView *view, BfStatus status, const char *reason)
-{
-	view->reason = reason;
-	return status;
-}
-
-/* Everything that tells whether these bytes are of this format. */
-static BfStatus
-open_version(const uint8_t *header, BfView *view)
-{
-	if (view->size < VERSION_AT + 1 ||
-		memcmp(header, magic, sizeof(magic)) != 0)
-		return reject(view, BF_CORRUPT, "It is not a Bloom filter.");
-	if (header[VERSION_AT] != VERSION)
-		return reject(view, BF_UNKNOWN_VERSION,
-					  "Its format version is unknown.");
-	if (view->size < HEADER_SIZE)
-		return reject(view, BF_CORRUPT, "It is shorter than its header.");
-	if (header[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
-		return reject(view, BF_UNKNOWN_VERSION,
-					  "Its hashing scheme is unknown.");
-	if (header[FORM_AT] != FORM_SPARSE && header[FORM_AT] != FORM_DENSE)
-		return reject(view, BF_CORRUPT, "Its form is unknown.");
-	if (header[RESERVED_AT] != 0)
-		return reject(view, BF_CORRUPT, "Its flags are unknown.");
-	return BF_OK;
-}
-
-static BfStatus
+static const char *
 open_key_type(const uint8_t *header, BfView *view)
 {
 	BfKeyType  *key_type = &view->params.key_type;
+	size_t		content;
 	size_t		i;
+	const char *reason;
 
 	key_type->code = header[KEY_TYPE_AT];
 	key_type->namelen = header[NAMELEN_AT];
 	key_type->byte_order = header[BYTE_ORDER_AT];
 	key_type->encoding = header[ENCODING_AT];
+	reason = bf_key_type_reason(key_type);
+	if (reason != NULL)
+		return reason;
 
-	if (!bf_key_type_is_known(key_type->code))
-		return reject(view, BF_CORRUPT, "The type of its keys is unknown.");
-	if ((key_type->namelen > 0) != bf_key_type_has_name(key_type->code))
-		return reject(view, BF_CORRUPT,
-					  "The name of its key type has a wrong length.");
-	if (!bf_valid_platform(key_type))
-		return reject(view, BF_CORRUPT,
-					  "The byte order or encoding of its keys is unknown.");
-	if (key_type->encoding > BF_MAX_ENCODING)
-		return reject(view, BF_CORRUPT,
-					  "The encoding of its keys is unknown.");
-
-	if (view->size < HEADER_SIZE + padded(key_type->namelen))
-		return reject(view, BF_CORRUPT, "It is shorter than its header.");
+	content = header_size(key_type->namelen, 0);
+	if (view->size < content)
+		return "It is shorter than its header.";
 	memcpy(key_type->name, header + HEADER_SIZE, key_type->namelen);
 	key_type->name[key_type->namelen] = '\0';
 	if (!bf_valid_key_type_name(key_type->name, key_type->namelen))
-		return reject(view, BF_CORRUPT,
-					  "The name of its key type has wrong characters.");
-	for (i = key_type->namelen; i < padded(key_type->namelen); i++)
+		return "The name of its key type has wrong characters.";
+	for (i = HEADER_SIZE + key_type->namelen; i < content; i++)
 	{
-		if (header[HEADER_SIZE + i] != 0)
-			return reject(view, BF_CORRUPT,
-						  "The padding of a name is not zero.");
+		if (header[i] != 0)
+			return "The padding of a name is not zero.";
 	}
-	return BF_OK;
+	return NULL;
 }
 
-static BfStatus
-open_params(const uint8_t *header, BfView *view)
-{
-	view->params.seed = bf_load64(header + SEED_AT);
-	view->params.fpp = bf_load_double(header + FPP_AT);
-	view->params.expected = bf_load64(header + EXPECTED_AT);
-
-	/* Written so that NaN fails. */
-	if (!(view->params.fpp >= BF_FPP_MIN && view->params.fpp <= BF_FPP_MAX))
-		return reject(view, BF_CORRUPT,
-					  "Its false-positive rate is out of range.");
-	if (view->params.expected > BF_MAX_BITS)
-		return reject(view, BF_CORRUPT,
-					  "Its number of expected keys is out of range.");
-	return open_key_type(header, view);
-}
-
-/*
- * One entry of the directory.  The layers before it have total bits.
- */
-static BfStatus
-open_layer(const uint8_t *entry, uint64_t total, BfViewLayer *layer,
-		   BfView *view)
+/* One entry of the directory.  The layers before it have total bits. */
+static const char *
+open_layer(const uint8_t *entry, uint64_t total, BfLayer *layer)
 {
 	BfGeometry *geometry = &layer->geometry;
+	uint64_t	bits;
 
 	geometry->nblocks = bf_load32(entry + NBLOCKS_AT);
 	geometry->block_log2 = entry[BLOCK_LOG2_AT];
 	geometry->k = entry[K_AT];
 	geometry->capacity = bf_load64(entry + CAPACITY_AT);
 	geometry->fpp = bf_load_double(entry + L_FPP_AT);
-	layer->bits_set = bf_load64(entry + BITS_SET_AT);
 	geometry->generation = entry[GENERATION_AT];
+	layer->bits_set = bf_load64(entry + BITS_SET_AT);
 
 	if (geometry->block_log2 < BF_MIN_BLOCK_LOG2 ||
 		geometry->block_log2 > BF_MAX_BLOCK_LOG2)
-		return reject(view, BF_CORRUPT,
-					  "The block size of a layer is out of range.");
+		return "The block size of a layer is out of range.";
 	if (geometry->k < 1 || geometry->k > BF_MAX_HASHES)
-		return reject(view, BF_CORRUPT,
-					  "The number of hash functions of a layer is out of range.");
-	if (geometry->nblocks < 1 ||
-		bf_geometry_bits(geometry) > BF_MAX_BITS - total)
-		return reject(view, BF_CORRUPT,
-					  "The number of blocks of a layer is out of range.");
+		return "The number of hash functions of a layer is out of range.";
+	bits = bf_geometry_bits(geometry);
+	if (geometry->nblocks < 1 || bits > BF_MAX_BITS - total)
+		return "The number of blocks of a layer is out of range.";
 	if (geometry->generation > BF_MAX_GENERATION)
-		return reject(view, BF_CORRUPT,
-					  "The generation of a layer is out of range.");
+		return "The generation of a layer is out of range.";
 	if (entry[L_RESERVED_AT] != 0)
-		return reject(view, BF_CORRUPT,
-					  "The flags of a layer are unknown.");
-	if (geometry->capacity < 1 ||
-		geometry->capacity > bf_geometry_bits(geometry))
-		return reject(view, BF_CORRUPT,
-					  "The capacity of a layer is out of range.");
+		return "The flags of a layer are unknown.";
+	if (geometry->capacity < 1 || geometry->capacity > bits)
+		return "The capacity of a layer is out of range.";
 	/* Written so that NaN fails. */
 	if (!(geometry->fpp >= BF_LAYER_FPP_MIN && geometry->fpp <= BF_FPP_MAX))
-		return reject(view, BF_CORRUPT,
-					  "The false-positive rate of a layer is out of range.");
-	if (layer->bits_set > bf_geometry_bits(geometry))
-		return reject(view, BF_CORRUPT,
-					  "The number of set bits of a layer is out of range.");
-	return BF_OK;
+		return "The false-positive rate of a layer is out of range.";
+	if (layer->bits_set > bits)
+		return "The number of set bits of a layer is out of range.";
+	return NULL;
 }
 
-/* What follows the header in the sparse form, from offset at on. */
-static BfStatus
-open_hashes(size_t at, BfView *view)
-{
-	size_t		left = view->size - at;
-
-	if (view->nlayers != 0)
-		return reject(view, BF_CORRUPT,
-					  "It has both layers and a list of hashes.");
-	if (left % 8 != 0 || left / 8 != view->nhashes)
-		return reject(view, BF_CORRUPT,
-					  "Its length does not match the number of hashes.");
-	view->list_at = at;
-	return BF_OK;
-}
-
-/* What follows the header in the dense form. */
-static BfStatus
-open_layers(const uint8_t *header, size_t at, BfView *view)
+/* What follows the header in the dense form, from offset at on. */
+static const char *
+open_layers(const uint8_t *header, size_t at, uint32_t nlayers, BfView *view)
 {
 	const uint8_t *entry = header + at;
 	uint64_t	total = 0;
-	int			i;
 
 	if (view->nhashes != 0)
-		return reject(view, BF_CORRUPT, "It has both hashes and layers.");
-	if (view->nlayers < 1 || view->nlayers > BF_MAX_LAYERS)
-		return reject(view, BF_CORRUPT,
-					  "Its number of layers is out of range.");
-	if (view->size - at < (size_t) view->nlayers * ENTRY_SIZE)
-		return reject(view, BF_CORRUPT, "It is shorter than its directory.");
+		return "It has both hashes and layers.";
+	if (nlayers < 1 || nlayers > BF_MAX_LAYERS)
+		return "Its number of layers is out of range.";
+	if (view->size - at < (size_t) nlayers * ENTRY_SIZE)
+		return "It is shorter than its directory.";
 
-	at += (size_t) view->nlayers * ENTRY_SIZE;
-	for (i = 0; i < view->nlayers; i++, entry += ENTRY_SIZE)
+	at += (size_t) nlayers * ENTRY_SIZE;
+	for (; nlayers > 0; nlayers--, entry += ENTRY_SIZE)
 	{
-		BfViewLayer *layer = &view->layers[i];
-		BfStatus	status = open_layer(entry, total, layer, view);
+		BfLayer    *layer = &view->layers[view->nlayers++];
+		const char *reason = open_layer(entry, total, layer);
 
-		if (status != BF_OK)
-			return status;
+		if (reason != NULL)
+			return reason;
 		layer->at = at;
 		layer->bits = NULL;
 		total += bf_geometry_bits(&layer->geometry);
 		at += bf_geometry_size(&layer->geometry);
 	}
+	return view->size == at ? NULL : "Its length does not match its layers.";
+}
 
-	if (view->size != at)
-		return reject(view, BF_CORRUPT,
-					  "Its length does not match its layers.");
-	return BF_OK;
+/* All but whether these bytes are of this version of the format. */
+static const char *
+open_content(const uint8_t *header, BfView *view)
+{
+	BfParams   *params = &view->params;
+	uint32_t	nlayers = bf_load32(header + NLAYERS_AT);
+	const char *reason;
+	size_t		at;
+
+	if (header[FORM_AT] != FORM_SPARSE && header[FORM_AT] != FORM_DENSE)
+		return "Its form is unknown.";
+	if (header[RESERVED_AT] != 0)
+		return "Its flags are unknown.";
+
+	params->seed = bf_load64(header + SEED_AT);
+	params->fpp = bf_load_double(header + FPP_AT);
+	params->expected = bf_load64(header + EXPECTED_AT);
+	/* Written so that NaN fails. */
+	if (!(params->fpp >= BF_FPP_MIN && params->fpp <= BF_FPP_MAX))
+		return "Its false-positive rate is out of range.";
+	if (params->expected > BF_MAX_BITS)
+		return "Its number of expected keys is out of range.";
+	reason = open_key_type(header, view);
+	if (reason != NULL)
+		return reason;
+
+	view->nhashes = bf_load32(header + NHASHES_AT);
+	at = header_size(params->key_type.namelen, 0);
+	if (header[FORM_AT] == FORM_DENSE)
+		return open_layers(header, at, nlayers, view);
+	if (nlayers != 0)
+		return "It has both layers and a list of hashes.";
+	if ((view->size - at) % 8 != 0 || (view->size - at) / 8 != view->nhashes)
+		return "Its length does not match the number of hashes.";
+	view->list_at = at;
+	return NULL;
 }
 
 /*
@@ -271,28 +224,30 @@ open_layers(const uint8_t *header, size_t at, BfView *view)
 BfStatus
 bf_open_header(const uint8_t *header, size_t size, BfView *view)
 {
-	size_t		content;
-	uint32_t	nlayers;
-	BfStatus	status;
-
 	view->image = NULL;
 	view->size = size;
 	view->reason = NULL;
 	view->hashes = NULL;
 	view->list_at = 0;
+	view->nlayers = 0;
 
-	status = open_version(header, view);
-	if (status == BF_OK)
-		status = open_params(header, view);
-	if (status != BF_OK)
-		return status;
-
-	view->nhashes = bf_load32(header + NHASHES_AT);
-	nlayers = bf_load32(header + NLAYERS_AT);
-	view->nlayers = nlayers > BF_MAX_LAYERS ? -1 : (int) nlayers;
-	content = HEADER_SIZE + padded(view->params.key_type.namelen);
-	return header[FORM_AT] == FORM_SPARSE ? open_hashes(content, view) :
-		open_layers(header, content, view);
+	if (size <= VERSION_AT || memcmp(header, magic, sizeof(magic)) != 0)
+		view->reason = "It is not a Bloom filter.";
+	else if (header[VERSION_AT] != VERSION)
+	{
+		view->reason = "Its format version is unknown.";
+		return BF_UNKNOWN_VERSION;
+	}
+	else if (size < HEADER_SIZE)
+		view->reason = "It is shorter than its header.";
+	else if (header[SCHEME_AT] != SCHEME_XXH3_GOLDEN)
+	{
+		view->reason = "Its hashing scheme is unknown.";
+		return BF_UNKNOWN_VERSION;
+	}
+	else
+		view->reason = open_content(header, view);
+	return view->reason == NULL ? BF_OK : BF_CORRUPT;
 }
 
 /*
@@ -312,8 +267,54 @@ bf_open(const uint8_t *image, size_t size, BfView *view)
 	if (view->nlayers == 0)
 		view->hashes = image + view->list_at;
 	for (i = 0; i < view->nlayers; i++)
-		view->layers[i].bits = image + view->layers[i].at;
+		view->layers[i].bits = (uint8_t *) image + view->layers[i].at;
 	return BF_OK;
+}
+
+static const char *
+check_content(const BfInterrupts *interrupts, const BfView *view)
+{
+	const uint8_t *list = view->hashes;
+	uint32_t	j;
+	int			i;
+
+	for (j = 1; j < view->nhashes; j++, list += 8)
+	{
+		bf_check_interrupts_at(interrupts, j, 0);
+		if (bf_load64(list) >= bf_load64(list + 8))
+			return "Its hashes are not ascending.";
+	}
+	for (i = 0; i < view->nlayers; i++)
+	{
+		const BfLayer *layer = &view->layers[i];
+
+		if (bf_bitmap_count(interrupts, layer->bits,
+							bf_geometry_size(&layer->geometry)) !=
+			layer->bits_set)
+			return "The number of set bits of a layer does not match its bits.";
+	}
+	if (view->params.expected > bf_max_keys(view->params.fpp))
+		return "It expects more keys than fit at its rate.";
+	return NULL;
+}
+
+/*
+ * Open an image of which nothing is trusted; status and reason as those of
+ * bf_open.
+ */
+BfStatus
+bf_validate(const BfInterrupts *interrupts, const uint8_t *image, size_t size,
+			BfView *view)
+{
+	BfStatus	status = bf_open(image, size, view);
+
+	if (status == BF_OK)
+	{
+		view->reason = check_content(interrupts, view);
+		if (view->reason != NULL)
+			status = BF_CORRUPT;
+	}
+	return status;
 }
 
 /*
@@ -328,31 +329,34 @@ bf_peek_header(const uint8_t *image, size_t size, int *nlayers)
 	uint32_t	n = size < HEADER_SIZE ? 0 : bf_load32(image + NLAYERS_AT);
 
 	*nlayers = n > BF_MAX_LAYERS ? 0 : (int) n;
-	return HEADER_SIZE +
-		(size < HEADER_SIZE ? 0 : padded(image[NAMELEN_AT])) +
-		(size_t) *nlayers * ENTRY_SIZE;
+	return header_size(size < HEADER_SIZE ? 0 : image[NAMELEN_AT], *nlayers);
 }
 
 /* Bytes of the header and directory, in front of the hashes or blocks. */
 size_t
 bf_header_size(const BfParams *params, int nlayers)
 {
-	return HEADER_SIZE + padded(params->key_type.namelen) +
-		(size_t) nlayers * ENTRY_SIZE;
+	return header_size(params->key_type.namelen, nlayers);
 }
 
-/* Write all but the directory; returns where that begins. */
+/*
+ * Write the header, and the directory of a dense filter, of which geometries
+ * and numbers of set bits are read.  Returns where the content begins: the
+ * hashes, or the blocks of the layers in the same order.
+ */
 uint8_t *
-bf_write_header(uint8_t *image, const BfParams *params,
-				uint32_t nhashes, int nlayers)
+bf_write_header(uint8_t *image, const BfParams *params, uint32_t nhashes,
+				const BfLayer *layers, int nlayers)
 {
 	const BfKeyType *key_type = &params->key_type;
+	uint8_t    *entry = image + header_size(key_type->namelen, 0);
+	int			i;
 
+	memset(image, 0, entry - image);
 	memcpy(image + MAGIC_AT, magic, sizeof(magic));
 	image[VERSION_AT] = VERSION;
 	image[FORM_AT] = nlayers > 0 ? FORM_DENSE : FORM_SPARSE;
 	image[SCHEME_AT] = SCHEME_XXH3_GOLDEN;
-	image[RESERVED_AT] = 0;
 	image[KEY_TYPE_AT] = key_type->code;
 	image[NAMELEN_AT] = key_type->namelen;
 	image[BYTE_ORDER_AT] = key_type->byte_order;
@@ -362,40 +366,52 @@ bf_write_header(uint8_t *image, const BfParams *params,
 	bf_store64(image + SEED_AT, params->seed);
 	bf_store_double(image + FPP_AT, params->fpp);
 	bf_store64(image + EXPECTED_AT, params->expected);
+	memcpy(image + HEADER_SIZE, key_type->name, key_type->namelen);
 
-	image += HEADER_SIZE;
-	memset(image, 0, padded(key_type->namelen));
-	memcpy(image, key_type->name, key_type->namelen);
-	return image + padded(key_type->namelen);
+	for (i = 0; i < nlayers; i++, entry += ENTRY_SIZE)
+	{
+		const BfGeometry *geometry = &layers[i].geometry;
+
+		bf_store32(entry + NBLOCKS_AT, geometry->nblocks);
+		entry[BLOCK_LOG2_AT] = geometry->block_log2;
+		entry[K_AT] = geometry->k;
+		entry[GENERATION_AT] = geometry->generation;
+		entry[L_RESERVED_AT] = 0;
+		bf_store64(entry + CAPACITY_AT, geometry->capacity);
+		bf_store_double(entry + L_FPP_AT, geometry->fpp);
+		bf_store64(entry + BITS_SET_AT, layers[i].bits_set);
+	}
+	return entry;
 }
 
-/* Write one entry of the directory; returns where the next one begins. */
-uint8_t *
-bf_write_layer(uint8_t *entry, const BfGeometry *geometry, uint64_t bits_set)
+/* Is the hash in the filter?  The view must not be that of a header. */
+bool
+bf_contains(const BfView *view, uint64_t hash)
 {
-	bf_store32(entry + NBLOCKS_AT, geometry->nblocks);
-	entry[BLOCK_LOG2_AT] = geometry->block_log2;
-	entry[K_AT] = geometry->k;
-	entry[GENERATION_AT] = geometry->generation;
-	entry[L_RESERVED_AT] = 0;
-	bf_store64(entry + CAPACITY_AT, geometry->capacity);
-	bf_store_double(entry + L_FPP_AT, geometry->fpp);
-	bf_store64(entry + BITS_SET_AT, bits_set);
-	return entry + ENTRY_SIZE;
+	return view->nlayers == 0 ?
+		bf_list_contains(view->hashes, view->nhashes, hash) :
+		bf_layers_contain(view->layers, view->nlayers, hash);
 }
 
-/*
- * Write the header and directory of a dense filter: what the parameters,
- * geometries and numbers of set bits in the view tell.  The blocks of the
- * layers follow in the same order.
- */
-void
-bf_write_view_header(uint8_t *image, const BfView *view)
+/* The same for an image of which only the header is in memory. */
+bool
+bf_contains_sliced(const BfView *view, uint64_t hash,
+				   BfReadSlice read, void *context)
 {
 	int			i;
 
-	image = bf_write_header(image, &view->params, 0, view->nlayers);
-	for (i = 0; i < view->nlayers; i++)
-		image = bf_write_layer(image, &view->layers[i].geometry,
-							   view->layers[i].bits_set);
+	if (view->nlayers == 0)
+		return bf_list_contains_sliced(view->list_at, view->nhashes, hash,
+									   read, context);
+	for (i = view->nlayers - 1; i >= 0; i--)
+	{
+		const BfLayer *layer = &view->layers[i];
+		size_t		at = layer->at + bf_block_at(&layer->geometry, hash);
+		const uint8_t *block = read(context, at,
+									bf_blocks_size(&layer->geometry, 1));
+
+		if (bf_block_contains(&layer->geometry, block, hash))
+			return true;
+	}
+	return false;
 }

@@ -8,9 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
-
-#include "image.h"
+#include "internal.h"
 
 /*
  * Names of the key types that do not carry one, for messages.  They are part
@@ -53,31 +51,27 @@ bf_key_type_name(const BfKeyType *key_type)
 	return key_type->code < NNAMES ? names[key_type->code] : key_type->name;
 }
 
-/* Does a key type of this code carry a name? */
-bool
-bf_key_type_has_name(unsigned code)
-{
-	return code == BF_KEY_ENUM || code == BF_KEY_OPCLASS;
-}
-
-/* Is this a code that an image may have, BF_KEY_NONE included? */
-bool
-bf_key_type_is_known(unsigned code)
-{
-	return code < NNAMES || bf_key_type_has_name(code);
-}
-
 /*
- * May a key type of this code have this byte order and encoding?  The range
- * of encodings is not checked.
+ * Why an image must not have a key type of this code, length of name, byte order
+ * and encoding, or NULL.
  */
-bool
-bf_valid_platform(const BfKeyType *key_type)
+const char *
+bf_key_type_reason(const BfKeyType *key_type)
 {
-	if (key_type->code == BF_KEY_OPCLASS)
-		return key_type->byte_order == BF_LITTLE_ENDIAN ||
-			key_type->byte_order == BF_BIG_ENDIAN;
-	return key_type->byte_order == 0 && key_type->encoding == 0;
+	bool		by_opclass = key_type->code == BF_KEY_OPCLASS;
+	bool		named = by_opclass || key_type->code == BF_KEY_ENUM;
+
+	if (!named && key_type->code >= NNAMES)
+		return "The type of its keys is unknown.";
+	if ((key_type->namelen > 0) != named)
+		return "The name of its key type has a wrong length.";
+	if (by_opclass ? key_type->byte_order != BF_LITTLE_ENDIAN &&
+		key_type->byte_order != BF_BIG_ENDIAN :
+		key_type->byte_order != 0 || key_type->encoding != 0)
+		return "The byte order or encoding of its keys is unknown.";
+	if (key_type->encoding > BF_MAX_ENCODING)
+		return "The encoding of its keys is unknown.";
+	return NULL;
 }
 
 /*

@@ -1,48 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * layers.c
- *	  The layers of a builder: their memory and their order.
+ *	  The layers of a builder: their memory, adding keys and layers to them,
+ *	  and their order.
+ *
+ * When they are full, they get a successor with twice the capacity and half
+ * the rate of those before it, so that the rates of all layers sum up to less
+ * than twice the first one (Almeida, Baquero, Preguica, Hutchison: Scalable
+ * Bloom Filters, 2007).
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
+#include "internal.h"
 
-#include "bits.h"
-#include "builder.h"
-
-/* Does any layer report this hash as a member? */
-bool
-bf_build_layers_contain(const BfBuilder *b, uint64_t hash)
-{
-	int			i;
-
-	for (i = 0; i < b->nlayers; i++)
-	{
-		if (bf_bits_contain(&b->layers[i].geometry, b->layers[i].bits, hash))
-			return true;
-	}
-	return false;
-}
-
-/* Is there certainly room for n more keys, whatever they are? */
-bool
-bf_build_layer_has_room(const BfBuildLayer *layer, uint32_t n)
-{
-	return layer->bits_set + (uint64_t) n * layer->geometry.k <=
-		layer->bits_full;
-}
-
-/* The number of bits of all layers together. */
-uint64_t
-bf_build_layers_bits(const BfBuilder *b)
-{
-	uint64_t	total = 0;
-	int			i;
-
-	for (i = 0; i < b->nlayers; i++)
-		total += bf_geometry_bits(&b->layers[i].geometry);
-	return total;
-}
+/* Times the capacity of the largest layer that a successor has for expected. */
+#define MAX_GROWTH		16
 
 /*
  * Bytes in front of the bits of a large layer: the header of its image fits
@@ -53,28 +25,30 @@ bf_build_layers_bits(const BfBuilder *b)
 #define LARGE_LAYER		((size_t) 1 << 18)
 
 /*
- * Allocate a layer with no bit set.  Blocks of 512 bits are aligned so that
- * each is one cache line.
+ * Bytes at the start of a layer that stand for all of it: as many hashes as
+ * fall there set their bits in it, so that its share of set bits is within an
+ * eighth of that of the layer, by more than six standard deviations.
  */
-BfStatus
-bf_build_layer_make(const BfBuilder *b, const BfGeometry *geometry,
-					BfBuildLayer *layer)
-{
-	size_t		size = bf_geometry_size(geometry);
-	size_t		front = size < LARGE_LAYER ? 0 : IMAGE_FRONT;
-	size_t		allocated = front + size + BF_CACHE_LINE - 1;
+#define SAMPLE			8192
 
-	layer->geometry = *geometry;
-	layer->bits_set = 0;
-	layer->bits_full = bf_geometry_full(geometry);
-	layer->memory = b->env.alloc(b->env.context, allocated);
-	if (layer->memory == NULL)
-		return BF_NO_MEMORY;
-	memset(layer->memory, 0, allocated);
-	layer->bits = (uint8_t *) (((uintptr_t) layer->memory + front +
-								BF_CACHE_LINE - 1) &
-							   ~(uintptr_t) (BF_CACHE_LINE - 1));
-	return BF_OK;
+/* Is there certainly room for n more keys, whatever they are? */
+bool
+bf_layer_has_room(const BfLayer *layer, uint32_t n)
+{
+	return layer->bits_set + (uint64_t) n * layer->geometry.k <=
+		layer->bits_full;
+}
+
+/* The number of bits that BF_MAX_BITS leaves for more layers. */
+static uint64_t
+bits_left(const BfBuilder *b)
+{
+	uint64_t	left = BF_MAX_BITS;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+		left -= bf_geometry_bits(&b->layers[i].geometry);
+	return left;
 }
 
 /*
@@ -82,19 +56,19 @@ bf_build_layer_make(const BfBuilder *b, const BfGeometry *geometry,
  * with one layer, so the array starts with one and doubles.
  */
 static BfStatus
-make_room(BfBuilder *b)
+enlarge_layers(BfBuilder *b)
 {
 	int			room = b->nlayers > 0 ? 2 * b->nlayers : 1;
-	BfBuildLayer *layers;
+	BfLayer    *layers;
 
 	if (b->nlayers < b->layer_room)
 		return BF_OK;
-	layers = b->env.alloc(b->env.context, room * sizeof(BfBuildLayer));
+	layers = b->env.alloc(b->env.context, room * sizeof(BfLayer));
 	if (layers == NULL)
 		return BF_NO_MEMORY;
 	if (b->layers != NULL)
 	{
-		memcpy(layers, b->layers, b->nlayers * sizeof(BfBuildLayer));
+		memcpy(layers, b->layers, b->nlayers * sizeof(BfLayer));
 		b->env.free(b->env.context, b->layers);
 	}
 	b->layers = layers;
@@ -102,36 +76,279 @@ make_room(BfBuilder *b)
 	return BF_OK;
 }
 
-/* Append a layer with no bit set; the limits of a filter are not checked. */
+/*
+ * Append a layer with no bit set, and set *layer to it.  BF_TOO_MANY_LAYERS or
+ * BF_TOO_LARGE if the filter would exceed BF_MAX_LAYERS or BF_MAX_BITS.
+ *
+ * Blocks of 512 bits are aligned so that each is one cache line.
+ */
 BfStatus
-bf_build_layers_push(BfBuilder *b, const BfGeometry *geometry)
+bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
+						BfLayer **layer)
 {
-	if (make_room(b) != BF_OK ||
-		bf_build_layer_make(b, geometry, &b->layers[b->nlayers]) != BF_OK)
+	size_t		size = bf_geometry_size(geometry);
+	size_t		front = size < LARGE_LAYER ? 0 : IMAGE_FRONT;
+	size_t		allocated = front + size + BF_CACHE_LINE - 1;
+	void	   *memory;
+
+	if (b->nlayers == BF_MAX_LAYERS)
+		return BF_TOO_MANY_LAYERS;
+	if (bf_geometry_bits(geometry) > bits_left(b))
+		return BF_TOO_LARGE;
+	if (enlarge_layers(b) != BF_OK)
 		return BF_NO_MEMORY;
-	b->nlayers++;
+	memory = b->env.alloc(b->env.context, allocated);
+	if (memory == NULL)
+		return BF_NO_MEMORY;
+	memset(memory, 0, allocated);
+
+	*layer = &b->layers[b->nlayers++];
+	(*layer)->geometry = *geometry;
+	(*layer)->bits_set = 0;
+	(*layer)->bits_full = bf_geometry_full(geometry);
+	(*layer)->memory = memory;
+	(*layer)->bits = (uint8_t *) (((uintptr_t) memory + front +
+								   BF_CACHE_LINE - 1) &
+								  ~(uintptr_t) (BF_CACHE_LINE - 1));
 	return BF_OK;
 }
 
 /* Release all layers. */
 void
-bf_build_layers_free(BfBuilder *b)
+bf_builder_free_layers(BfBuilder *b)
 {
-	int			i;
-
-	for (i = 0; i < b->nlayers; i++)
-		b->env.free(b->env.context, b->layers[i].memory);
+	while (b->nlayers > 0)
+		b->env.free(b->env.context, b->layers[--b->nlayers].memory);
 	if (b->layers != NULL)
 		b->env.free(b->env.context, b->layers);
 	b->layers = NULL;
-	b->nlayers = 0;
 	b->layer_room = 0;
+}
+
+/*
+ * Append the successor of full layers: for expected keys, but at most 16 times
+ * the capacity of the largest layer, for twice that capacity, or for the keys
+ * that are known to remain, whichever is most, at half of the lowest rate.  The
+ * limit is there because expected may come from an image that holds little.
+ *
+ * If BF_MAX_BITS leaves less than these keys need, it is for as many as it
+ * leaves room for, unless that is far below the largest layer and hardly worth
+ * the probes: BF_TOO_LARGE.
+ */
+static BfStatus
+append_successor(BfBuilder *b, uint32_t remaining, BfLayer **layer)
+{
+	uint64_t	left = bits_left(b);
+	uint64_t	largest = 1;
+	double		fpp = b->params.fpp;
+	uint8_t		generation = 0;
+	uint64_t	n;
+	BfGeometry	geometry;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		const BfGeometry *other = &b->layers[i].geometry;
+
+		if (other->generation > generation)
+			generation = other->generation;
+		if (other->capacity > largest)
+			largest = other->capacity;
+		if (other->fpp < fpp)
+			fpp = other->fpp;
+	}
+
+	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
+	n = b->params.expected < MAX_GROWTH * largest ?
+		b->params.expected : MAX_GROWTH * largest;
+	if (n < BF_GROWTH * largest)
+		n = BF_GROWTH * largest;
+	if (n < remaining)
+		n = remaining;
+
+	if (bf_geometry_for(fpp, n, &geometry) != BF_OK ||
+		bf_geometry_bits(&geometry) > left)
+	{
+		/* The rest is for headroom and for rounding to whole blocks. */
+		n = (uint64_t) ((double) left / bf_bits_per_key(fpp) * 125 / 128);
+		if (n < largest / 8 || n == 0 ||
+			bf_geometry_for(fpp, n, &geometry) != BF_OK)
+			return BF_TOO_LARGE;
+	}
+	geometry.generation =
+		generation < BF_MAX_GENERATION ? generation + 1 : generation;
+	return bf_builder_append_layer(b, &geometry, layer);
+}
+
+/*
+ * Add a hash to the layers, of which there is at least one.  remaining is the
+ * number of keys that are known to come, this one included.
+ */
+BfStatus
+bf_builder_add_to_layers(BfBuilder *b, uint64_t hash, uint32_t remaining)
+{
+	BfLayer    *layer;
+	BfStatus	status;
+	int			i;
+
+	/* A key that some layer reports as a member takes no room in another. */
+	if (b->nlayers > 1 && bf_layers_contain(b->layers, b->nlayers, hash))
+		return BF_OK;
+
+	for (i = b->nlayers - 1; i >= 0; i--)
+	{
+		layer = &b->layers[i];
+		if (bf_bits_add_within(&layer->geometry, layer->bits, hash,
+							   layer->bits_full, &layer->bits_set))
+			return BF_OK;
+	}
+
+	status = append_successor(b, remaining, &layer);
+	if (status == BF_OK)
+		layer->bits_set = bf_bits_add(&layer->geometry, layer->bits, hash);
+	return status;
+}
+
+/*
+ * Add n hashes to the layers.  The usual case is that of one layer that takes
+ * them all; then nothing is asked for each of them.
+ */
+BfStatus
+bf_builder_add_all_to_layers(BfBuilder *b, const uint64_t *hashes, uint32_t n)
+{
+	BfLayer    *layer = &b->layers[0];
+	uint32_t	i;
+
+	if (b->nlayers == 1 && bf_layer_has_room(layer, n))
+	{
+		bf_bits_add_all(&b->env.interrupts, &layer->geometry, layer->bits,
+						hashes, n, &layer->bits_set);
+		return BF_OK;
+	}
+	for (i = 0; i < n; i++)
+	{
+		BfStatus	status;
+
+		bf_check_interrupts_at(&b->env.interrupts, i, b->nlayers);
+		layer = &b->layers[b->nlayers - 1];
+		if (i + BF_PREFETCH_DISTANCE < n)
+			bf_bits_prefetch(&layer->geometry, layer->bits,
+							 hashes[i + BF_PREFETCH_DISTANCE], true);
+		status = bf_builder_add_to_layers(b, hashes[i], n - i);
+		if (status != BF_OK)
+			return status;
+	}
+	return BF_OK;
+}
+
+/*
+ * Does the start of two large layers of equal geometry show that neither is a
+ * subset of the other, and that one ORed into the other would be over full?
+ * This spares the union of many full filters from reading all layers of each
+ * for each other one.
+ */
+static bool
+seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
+				const uint8_t *bits)
+{
+	double		m = (double) bf_geometry_bits(&layer->geometry);
+	uint64_t	both;
+
+	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
+		return false;
+	both = bf_bitmap_count_or(interrupts, layer->bits, bits, SAMPLE);
+	return (double) both / (8 * SAMPLE) >
+		(double) layer->bits_full / m + 1.0 / 8 &&
+		both > bf_blocks_bits_set(layer->bits, SAMPLE) &&
+		both > bf_blocks_bits_set(bits, SAMPLE);
+}
+
+/*
+ * The layer to OR another one of equal geometry into: that which it adds the
+ * fewest bits to, if the result is not over full; NULL if there is none.
+ * *total is set to the number of bits set in the result, or 0 if it was not
+ * needed.
+ */
+static BfLayer *
+find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
+		  uint64_t bits_set, uint64_t *total)
+{
+	BfLayer    *best = NULL;
+	uint64_t	best_added = 0;
+	int			nequal = 0;
+	int			i;
+
+	*total = 0;
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
+		{
+			best = &b->layers[i];
+			nequal++;
+		}
+	}
+
+	/* Often there is one with room in any case: no need to read the bits. */
+	if (nequal == 0 ||
+		(nequal == 1 && best->bits_set + bits_set <= best->bits_full))
+		return best;
+
+	best = NULL;
+	for (i = 0; i < b->nlayers; i++)
+	{
+		BfLayer    *layer = &b->layers[i];
+		uint64_t	set;
+		uint64_t	added;
+
+		if (!bf_geometry_equal(&layer->geometry, geometry) ||
+			seems_over_full(&b->env.interrupts, layer, bits))
+			continue;
+		set = bf_bitmap_count_or(&b->env.interrupts, layer->bits, bits,
+								 bf_geometry_size(geometry));
+		added = set - layer->bits_set;
+
+		/* If one is a subset of the other, the result is no fuller. */
+		if (set > layer->bits_full && added > 0 && set > bits_set)
+			continue;
+		if (best == NULL || added < best_added)
+		{
+			best = layer;
+			best_added = added;
+			*total = set;
+		}
+	}
+	return best;
+}
+
+/*
+ * Take in a layer of another filter, with this many bits set.  It is ORed
+ * into a layer of equal geometry that has room, or else appended.
+ */
+BfStatus
+bf_builder_take_in_layer(BfBuilder *b, const BfGeometry *geometry,
+						 const uint8_t *bits, uint64_t bits_set)
+{
+	size_t		size = bf_geometry_size(geometry);
+	uint64_t	total;
+	BfLayer    *layer = find_room(b, geometry, bits, bits_set, &total);
+	BfStatus	status = layer != NULL ? BF_OK :
+		bf_builder_append_layer(b, geometry, &layer);
+
+	if (status != BF_OK)
+		return status;
+	if (total > 0)
+		bf_bitmap_or(&b->env.interrupts, layer->bits, bits, size);
+	else
+		total = bf_bitmap_or_and_count(&b->env.interrupts, layer->bits, bits,
+									   size);
+	layer->bits_set = total;
+	return BF_OK;
 }
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */
 static int
-compare_layers(const BfInterrupts *interrupts, const BfBuildLayer *x,
-			   const BfBuildLayer *y)
+compare_layers(const BfInterrupts *interrupts, const BfLayer *x,
+			   const BfLayer *y)
 {
 	const BfGeometry *g = &x->geometry;
 	const BfGeometry *h = &y->geometry;
@@ -160,7 +377,7 @@ compare_layers(const BfInterrupts *interrupts, const BfBuildLayer *x,
  * a long jump out of a comparison finds all of them.
  */
 void
-bf_build_layers_sort(BfBuilder *b)
+bf_builder_sort_layers(BfBuilder *b)
 {
 	int			i,
 				j;
@@ -169,8 +386,8 @@ bf_build_layers_sort(BfBuilder *b)
 	{
 		for (j = i; j > 0; j--)
 		{
-			BfBuildLayer *layer = &b->layers[j];
-			BfBuildLayer swap = *layer;
+			BfLayer    *layer = &b->layers[j];
+			BfLayer		swap = *layer;
 
 			if (compare_layers(&b->env.interrupts, layer - 1, layer) <= 0)
 				break;

@@ -10,11 +10,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <string.h>
-
 #include "bytes.h"
-#include "interrupts.h"
-#include "list.h"
+#include "internal.h"
 
 /* Below this length, insertion is faster than another pass. */
 #define SHORT_LIST		48
@@ -160,24 +157,6 @@ bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)
 		else
 			list[to] = tail[--ntail];
 	}
-}
-
-/* The index of a hash in a list, or else that at which to insert it. */
-size_t
-bf_list_find(const uint64_t *list, size_t n, uint64_t hash)
-{
-	size_t		low = 0;
-
-	while (low < n)
-	{
-		size_t		middle = low + (n - low) / 2;
-
-		if (list[middle] < hash)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
 }
 
 /* Binary search in the list of an image. */

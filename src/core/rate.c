@@ -24,12 +24,9 @@
  */
 #include <math.h>
 
-#include "rate.h"
+#include "internal.h"
 
-/*
- * Weights of loads below this share of their sum are left out: they do not
- * change the last digit.
- */
+/* Loads of less weight than this share of the rate do not change it. */
 #define NEGLIGIBLE	1e-18
 
 /* pow() of libm would be slower, and differ between implementations. */
@@ -93,43 +90,43 @@ mean_fpp(unsigned block_log2, unsigned k, double mean, double n,
 	double		unset = unset_by_one(block_log2, k);
 	double		two_unset = power(1 - 2 / B, k);
 	double		mode = floor(mean);
-	double		u,
-				v,
-				w,
-				i;
-	double		weights = 0;
-	double		sum = 0;
+	double		weights = 1;
+	double		sum = load_fpp(B, k, pow(unset, mode), pow(two_unset, mode),
+							   nblocks);
+	int			step;
 
 	/* One block holds all keys. */
 	if (n > 0 && nblocks < 2)
 		return power(1 - pow(unset, n), k);
 
-	w = 1;
-	u = pow(unset, mode);
-	v = pow(two_unset, mode);
-	for (i = mode; w > NEGLIGIBLE * sum; i++)
+	for (step = 1; step >= -1; step -= 2)
 	{
-		weights += w;
-		sum += w * load_fpp(B, k, u, v, nblocks);
-		w *= n > 0 ? (n - i) / ((i + 1) * (nblocks - 1)) : mean / (i + 1);
-		u *= unset;
-		v *= two_unset;
-	}
+		double		u = pow(unset, mode);
+		double		v = pow(two_unset, mode);
+		double		w = 1;
+		double		i;
 
-	w = 1;
-	u = pow(unset, mode);
-	v = pow(two_unset, mode);
-	for (i = mode; i > 0; i--)
-	{
-		w *= n > 0 ? i * (nblocks - 1) / (n - i + 1) : i / mean;
-		if (w < NEGLIGIBLE * weights)
-			break;
-		u /= unset;
-		v /= two_unset;
-		weights += w;
-		sum += w * load_fpp(B, k, u, v, nblocks);
+		for (i = mode;; i += step)
+		{
+			if (step > 0)
+			{
+				w *= n > 0 ? (n - i) / ((i + 1) * (nblocks - 1)) :
+					mean / (i + 1);
+				u *= unset;
+				v *= two_unset;
+			}
+			else
+			{
+				w *= n > 0 ? i * (nblocks - 1) / (n - i + 1) : i / mean;
+				u /= unset;
+				v /= two_unset;
+			}
+			if (!(w > NEGLIGIBLE * sum))
+				break;
+			weights += w;
+			sum += w * load_fpp(B, k, u, v, nblocks);
+		}
 	}
-
 	return fmin(sum / weights, 1);
 }
 

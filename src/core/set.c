@@ -1,20 +1,145 @@
 /*-------------------------------------------------------------------------
  *
  * set.c
- *	  Union and intersection of two filters.
+ *	  Merging, union and intersection of filters.
  *
- * Both have to have the same seed and key type: else BF_SEED_MISMATCH or
- * BF_KEY_TYPE_MISMATCH.
+ * Both have to have the same seed and key type, whatever their other parameters
+ * are: else BF_SEED_MISMATCH or BF_KEY_TYPE_MISMATCH.
  *
  *-------------------------------------------------------------------------
  */
 #include <math.h>
-#include <string.h>
 
-#include "bits.h"
-#include "builder.h"
 #include "bytes.h"
-#include "interrupts.h"
+#include "internal.h"
+
+/* Are these the parameters of bloom_empty() without arguments? */
+static bool
+params_are_neutral(const BfParams *params)
+{
+	return params->fpp == BF_FPP_DEFAULT && params->expected == 0 &&
+		params->seed == 0 && params->key_type.code == BF_KEY_NONE;
+}
+
+/*
+ * Is this a filter without keys, and with default parameters?  Its union with
+ * any other filter is the other filter.
+ */
+bool
+bf_is_neutral(const BfView *view)
+{
+	return view->nlayers == 0 && view->nhashes == 0 &&
+		params_are_neutral(&view->params);
+}
+
+/*
+ * Join the parameters of another filter: the result has the lower rate and the
+ * larger number of expected keys.
+ *
+ * The limits of a sparse filter follow from its parameters.  If it has to
+ * become dense by those that it has had, that is done before they change, so
+ * that it does not matter how long conversion was deferred, or whether at all.
+ */
+static BfStatus
+join_params(BfBuilder *b, const BfParams *params)
+{
+	BfParams	joined;
+	uint64_t	max_keys;
+	BfStatus	status;
+
+	if (b->params.seed != params->seed)
+		return BF_SEED_MISMATCH;
+	status = bf_builder_set_key_type(b, &params->key_type);
+	if (status != BF_OK)
+		return status;
+
+	if (b->params.fpp <= params->fpp && b->params.expected >= params->expected)
+		return BF_OK;
+
+	joined = b->params;
+	joined.fpp = fmin(joined.fpp, params->fpp);
+	if (joined.expected < params->expected)
+		joined.expected = params->expected;
+	max_keys = bf_max_keys(joined.fpp);
+	if (joined.expected > max_keys)
+		joined.expected = max_keys;
+	if (joined.fpp == b->params.fpp && joined.expected == b->params.expected)
+		return BF_OK;
+
+	bf_builder_end_keep(b);
+	status = bf_builder_sort_and_convert(b);
+	if (status == BF_OK)
+		bf_builder_set_params(b, &joined);
+	return status;
+}
+
+/*
+ * Take in the layers of a dense filter, and add the hashes of the builder to
+ * them, if it has some.  If it has no layers, those of the other filter keep
+ * their order, so that an image that is loaded and written stays as it was, if
+ * no two of its layers could have been one.
+ */
+static BfStatus
+merge_layers(BfBuilder *b, const BfView *view)
+{
+	bool		had_layers = b->nlayers > 0;
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		const BfLayer *layer = &view->layers[i];
+		BfStatus	status = bf_builder_take_in_layer(b, &layer->geometry,
+													  layer->bits,
+													  layer->bits_set);
+
+		if (status != BF_OK)
+			return status;
+	}
+	if (had_layers)
+		bf_builder_sort_layers(b);
+	return bf_builder_flush_hashes(b);
+}
+
+/*
+ * Take in all keys of another filter.  Hashes are added as any others are.
+ * Layers are ORed into layers of equal geometry that have room for them, and
+ * are else put next to the others.  An empty builder with default parameters
+ * adopts those of the other filter.
+ *
+ * BF_NO_MEMORY, BF_TOO_MANY_LAYERS, or BF_TOO_LARGE if all layers together
+ * would be too large; these leave the builder incomplete, as does a long jump.
+ */
+BfStatus
+bf_builder_merge(BfBuilder *b, const BfView *view)
+{
+	BfStatus	status = BF_OK;
+
+	if (b->incomplete)
+		return BF_INCOMPLETE;
+	if (bf_is_neutral(view))
+		return BF_OK;
+	if (b->nlayers == 0 && b->nhashes == 0 && params_are_neutral(&b->params))
+		bf_builder_set_params(b, &view->params);
+
+	/* The layers of others would make it too late to become dense. */
+	if (view->nlayers > 0)
+		bf_builder_end_keep(b);
+	if (view->nlayers > 0 || bf_builder_must_convert(b, view->nhashes))
+		status = bf_builder_sort_and_convert(b);
+	if (status == BF_OK)
+		status = join_params(b, &view->params);
+	if (status != BF_OK)
+		return status;
+
+	b->incomplete = true;
+	if (view->nlayers > 0)
+		status = merge_layers(b, view);
+	else if (view->nhashes > 0)
+		status = bf_builder_add_list(b, view->hashes, view->nhashes);
+	b->incomplete = status != BF_OK;
+	bf_builder_sort_for_probes(b);
+	return status;
+}
 
 /* A total order of images, which tells the one that is merged first. */
 static bool
@@ -49,20 +174,13 @@ bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 }
 
 /*
- * Do the bits of two filters correspond?  They do if each has one layer, of
- * the same geometry.  With several layers, a common key may lie in different
- * ones.
+ * Order two filters so that x is sparse if one is; of two lists the shorter.
+ * BF_GEOMETRY_MISMATCH if both are dense and their bits do not correspond.
+ * They do if each has one layer, of the same geometry: with several layers, a
+ * common key may lie in different ones.
  */
-static bool
-comparable(const BfView *x, const BfView *y)
-{
-	return x->nlayers == 1 && y->nlayers == 1 &&
-		bf_geometry_equal(&x->layers[0].geometry, &y->layers[0].geometry);
-}
-
-/* Swap two filters so that x is sparse if one is; of two lists the shorter. */
-static void
-sparse_first(const BfView **x, const BfView **y)
+static BfStatus
+order_to_intersect(const BfView **x, const BfView **y)
 {
 	const BfView *swap = *x;
 
@@ -72,45 +190,11 @@ sparse_first(const BfView **x, const BfView **y)
 		*x = *y;
 		*y = swap;
 	}
-}
-
-/* The hashes of a sparse filter that the other one contains. */
-static BfStatus
-intersect_hashes(BfBuilder *b, const BfView *x, const BfView *y)
-{
-	BfStatus	status;
-	uint32_t	i;
-
-	/* All at once: the list is then converted, if at all, as a whole. */
-	status = bf_builder_reserve(b, x->nhashes);
-	for (i = 0; status == BF_OK && i < x->nhashes; i++)
-	{
-		uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
-
-		bf_check_interrupts_at(&b->env.interrupts, i, y->nlayers);
-		if (bf_contains(y, hash))
-			status = bf_builder_add(b, hash);
-	}
-	return status;
-}
-
-/* The bits that are set in both of two layers. */
-static BfStatus
-intersect_layers(BfBuilder *b, const BfView *x, const BfView *y)
-{
-	const BfGeometry *geometry = &x->layers[0].geometry;
-	BfStatus	status = bf_build_layers_take_in(b, geometry,
-												 x->layers[0].bits,
-												 x->layers[0].bits_set);
-	BfBuildLayer *layer;
-	size_t		size = bf_geometry_size(geometry);
-
-	if (status != BF_OK)
-		return status;
-	layer = &b->layers[0];
-	bf_bitmap_and(&b->env.interrupts, layer->bits, y->layers[0].bits, size);
-	layer->bits_set = bf_bitmap_count(&b->env.interrupts, layer->bits, size);
-	return BF_OK;
+	return (*x)->nlayers == 0 ||
+		((*x)->nlayers == 1 && (*y)->nlayers == 1 &&
+		 bf_geometry_equal(&(*x)->layers[0].geometry,
+						   &(*y)->layers[0].geometry)) ?
+		BF_OK : BF_GEOMETRY_MISMATCH;
 }
 
 /*
@@ -125,18 +209,38 @@ bf_intersection(BfBuilder *b, const BfEnv *env,
 				const BfView *x, const BfView *y)
 {
 	BfStatus	status;
+	BfLayer    *layer;
+	uint32_t	i;
 
 	bf_builder_init(b, env, &x->params);
-	status = bf_builder_join_params(b, &y->params);
-	if (status != BF_OK)
-		return status;
+	status = join_params(b, &y->params);
+	if (status == BF_OK)
+		status = order_to_intersect(&x, &y);
+	if (status == BF_OK && x->nlayers > 0)
+	{
+		const BfGeometry *geometry = &x->layers[0].geometry;
 
-	sparse_first(&x, &y);
-	if (x->nlayers == 0)
-		return intersect_hashes(b, x, y);
-	if (comparable(x, y))
-		return intersect_layers(b, x, y);
-	return BF_GEOMETRY_MISMATCH;
+		status = bf_builder_append_layer(b, geometry, &layer);
+		if (status == BF_OK)
+			layer->bits_set = bf_bitmap_and(&env->interrupts, layer->bits,
+											x->layers[0].bits,
+											y->layers[0].bits,
+											bf_geometry_size(geometry));
+		return status;
+	}
+
+	/* All at once: the list is then converted, if at all, as a whole. */
+	if (status == BF_OK)
+		status = bf_builder_reserve(b, x->nhashes);
+	for (i = 0; status == BF_OK && i < x->nhashes; i++)
+	{
+		uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
+
+		bf_check_interrupts_at(&env->interrupts, i, y->nlayers);
+		if (bf_contains(y, hash))
+			status = bf_builder_add(b, hash);
+	}
+	return status;
 }
 
 /*
@@ -154,7 +258,7 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 							const BfView *y, double *n)
 {
 	double		max;
-	uint32_t	i;
+	BfStatus	status;
 
 	if (x->params.seed != y->params.seed)
 		return BF_SEED_MISMATCH;
@@ -162,13 +266,16 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 		y->params.key_type.code != BF_KEY_NONE &&
 		!bf_key_type_equal(&x->params.key_type, &y->params.key_type))
 		return BF_KEY_TYPE_MISMATCH;
+	status = order_to_intersect(&x, &y);
+	if (status != BF_OK)
+		return status;
 
-	sparse_first(&x, &y);
 	max = bf_cardinality(x);
 	if (x->nlayers == 0)
 	{
 		double		fpp = y->nlayers > 0 ? bf_current_fpp(y) : 0;
 		double		hits = 0;
+		uint32_t	i;
 
 		for (i = 0; i < x->nhashes; i++)
 		{
@@ -177,7 +284,7 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 		}
 		*n = fpp < 1 ? (hits - max * fpp) / (1 - fpp) : hits;
 	}
-	else if (comparable(x, y))
+	else
 	{
 		const BfGeometry *geometry = &x->layers[0].geometry;
 		uint64_t	bits_set = bf_bitmap_count_or(&env->interrupts,
@@ -189,9 +296,6 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 			bf_geometry_cardinality(geometry, bits_set);
 		max = fmin(max, bf_cardinality(y));
 	}
-	else
-		return BF_GEOMETRY_MISMATCH;
-
 	*n = fmin(fmax(*n, 0), max);
 	return BF_OK;
 }

@@ -16,7 +16,7 @@
  */
 #include <math.h>
 
-#include "rate.h"
+#include "internal.h"
 
 /*
  * A block size is good enough if it needs no more than this factor over the
@@ -274,7 +274,7 @@ bf_max_keys(double fpp)
 
 /* Fill in a first layer of so many blocks. */
 static void
-set_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
+set_first_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
 {
 	geometry->nblocks = nblocks;
 	geometry->block_log2 = design->block_log2;
@@ -306,7 +306,7 @@ make_geometry(const Design *design, uint64_t n, uint64_t max_bits,
 	while (nblocks > unit << NBLOCKS_DIGITS)
 		unit <<= 1;
 	nblocks = (nblocks + unit - 1) / unit * unit;
-	set_geometry(geometry, design, (uint32_t) nblocks);
+	set_first_geometry(geometry, design, (uint32_t) nblocks);
 	return BF_OK;
 }
 
@@ -342,7 +342,7 @@ bf_geometry_to_fold(double fpp, BfGeometry *geometry)
 
 	while (ldexp(nblocks, design->block_log2) < bits)
 		nblocks *= 2;
-	set_geometry(geometry, design, nblocks);
+	set_first_geometry(geometry, design, nblocks);
 }
 
 /* The design of a layer, or NULL if it has none. */
@@ -422,4 +422,12 @@ bf_geometry_full(const BfGeometry *geometry)
 
 	return (uint64_t) fmin(bf_expected_bits_set(geometry, n) +
 						   HEADROOM * bf_deviation(m, geometry->k, n), m);
+}
+
+/* The share of nblocks blocks in that number. */
+uint64_t
+bf_blocks_full(const BfGeometry *geometry, uint32_t nblocks)
+{
+	return (uint64_t) ((double) bf_geometry_full(geometry) /
+					   geometry->nblocks * nblocks);
 }

@@ -11,8 +11,7 @@
  */
 #include <math.h>
 
-#include "bits.h"
-#include "rate.h"
+#include "internal.h"
 
 /*
  * With so few unset bits, the estimate of the number of keys has a standard
@@ -42,8 +41,8 @@ bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set)
  * twice the rate of the layer, four times, and so on, because growth.c halves
  * the rate each time.
  */
-double
-bf_geometry_keys(const BfGeometry *geometry, uint64_t bits_set)
+static double
+layer_keys(const BfGeometry *geometry, uint64_t bits_set)
 {
 	double		n = bf_geometry_cardinality(geometry, bits_set);
 	double		fpp = geometry->fpp;
@@ -82,8 +81,8 @@ bf_cardinality(const BfView *view)
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
-		n += bf_geometry_keys(&view->layers[i].geometry,
-							  view->layers[i].bits_set);
+		n += layer_keys(&view->layers[i].geometry,
+						view->layers[i].bits_set);
 	return n;
 }
 
@@ -108,10 +107,10 @@ bf_can_count_distinct(const BfView *view)
  * of the layers.
  */
 static double
-distinct_keys_of_equal(const BfInterrupts *interrupts, const BfBits *layers,
+distinct_keys_of_equal(const BfInterrupts *interrupts, const BfLayer *layers,
 					   int n)
 {
-	const BfGeometry *geometry = layers[0].geometry;
+	const BfGeometry *geometry = &layers[0].geometry;
 	double		sum = 0;
 	double		most = 0;
 	uint64_t	set;
@@ -119,7 +118,7 @@ distinct_keys_of_equal(const BfInterrupts *interrupts, const BfBits *layers,
 
 	for (i = 0; i < n; i++)
 	{
-		double		keys = bf_geometry_keys(geometry, layers[i].bits_set);
+		double		keys = layer_keys(geometry, layers[i].bits_set);
 
 		sum += keys;
 		most = fmax(most, keys);
@@ -129,7 +128,7 @@ distinct_keys_of_equal(const BfInterrupts *interrupts, const BfBits *layers,
 
 	set = bf_bitmap_count_union(interrupts, layers, n);
 	if (bf_geometry_bits(geometry) - set >= MIN_UNSET)
-		return fmin(fmax(bf_geometry_keys(geometry, set), most), sum);
+		return fmin(fmax(layer_keys(geometry, set), most), sum);
 	return distinct_keys_of_equal(interrupts, layers, n / 2) +
 		distinct_keys_of_equal(interrupts, layers + n / 2, n - n / 2);
 }
@@ -140,7 +139,7 @@ distinct_keys_of_equal(const BfInterrupts *interrupts, const BfBits *layers,
  * are compared, because equal layers are next to each other in an image.
  */
 double
-bf_distinct_keys(const BfInterrupts *interrupts, const BfBits *layers,
+bf_distinct_keys(const BfInterrupts *interrupts, const BfLayer *layers,
 				 int nlayers)
 {
 	double		keys = 0;
@@ -150,7 +149,7 @@ bf_distinct_keys(const BfInterrupts *interrupts, const BfBits *layers,
 	for (i = 1; i <= nlayers; i++)
 	{
 		if (i == nlayers ||
-			!bf_geometry_equal(layers[i].geometry, layers[first].geometry))
+			!bf_geometry_equal(&layers[i].geometry, &layers[first].geometry))
 		{
 			keys += distinct_keys_of_equal(interrupts, layers + first,
 										   i - first);
@@ -164,18 +163,8 @@ bf_distinct_keys(const BfInterrupts *interrupts, const BfBits *layers,
 double
 bf_count_distinct(const BfInterrupts *interrupts, const BfView *view)
 {
-	BfBits		layers[BF_MAX_LAYERS];
-	int			i;
-
-	if (!bf_can_count_distinct(view))
-		return bf_cardinality(view);
-	for (i = 0; i < view->nlayers; i++)
-	{
-		layers[i].geometry = &view->layers[i].geometry;
-		layers[i].bits_set = view->layers[i].bits_set;
-		layers[i].bits = view->layers[i].bits;
-	}
-	return bf_distinct_keys(interrupts, layers, view->nlayers);
+	return view->nlayers == 0 ? view->nhashes :
+		bf_distinct_keys(interrupts, view->layers, view->nlayers);
 }
 
 /*

@@ -83,7 +83,7 @@ add_index_info(Totals *totals, Oid oid)
 	set_view(&index, totals->key_info, &view);
 	for (i = 0; i < view.nlayers; i++)
 	{
-		BfViewLayer *layer = &view.layers[i];
+		BfLayer    *layer = &view.layers[i];
 
 		layer->bits_set = bfi_bits_set(index.relation, &index.meta.layers[i]);
 		totals->bits += bf_geometry_bits(&layer->geometry);
@@ -250,7 +250,7 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 													to);
 		to += bf_geometry_size(&view.layers[i].geometry);
 	}
-	bf_write_view_header(image, &view);
+	bf_write_header(image, &view.params, 0, view.layers, view.nlayers);
 	bfi_close(&index);
 	PG_RETURN_POINTER(result);
 }

@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "core/interrupts.h"
 #include "join/hash.h"
 #include "miscadmin.h"
 #include "pgbloom.h"

@@ -54,7 +54,7 @@ static size_t
 max_memory(const BfView *view, size_t size)
 {
 	size_t		max = BF_GROWTH * 120 * size +
-		BF_MAX_LAYERS * sizeof(BfBuildLayer);
+		BF_MAX_LAYERS * sizeof(BfLayer);
 	uint64_t	expected = view->params.expected;
 	double		fpp = view->params.fpp;
 	uint64_t	possible;
@@ -124,7 +124,7 @@ rebuild(const BfView *view)
 
 	/* Reading alone takes no more than what is read. */
 	DEMAND(env.largest_requested <= view->size +
-		   BF_MAX_LAYERS * sizeof(BfBuildLayer) + 1024);
+		   BF_MAX_LAYERS * sizeof(BfLayer) + 1024);
 	do
 	{
 		if (status != BF_OK || image_write(&image, &b, compact) != BF_OK)

@@ -403,15 +403,16 @@ test_kernels(void)
 			both[i] = x[at + i] | y[i];
 			common[i] = x[at + i] & y[i];
 		}
-		CHECK(bf_bitmap_count(&no_interrupts, x + at, size) == reference_count(x + at, size),
-			  "%zu bytes", size);
+		CHECK(bf_bitmap_count(&no_interrupts, x + at, size) ==
+			  reference_count(x + at, size), "%zu bytes", size);
 		CHECK(bf_bitmap_count_or(&env.env.interrupts, x + at, y, size) ==
 			  reference_count(both, size), "%zu bytes", size);
 		CHECK(bf_bitmap_count_or(&env.env.interrupts, y, x + at, size) ==
 			  reference_count(both, size), "%zu bytes", size);
 		bf_bitmap_copy(&env.env.interrupts, z, x + at, size);
 		CHECK(memcmp(z, x + at, size) == 0, "copy of %zu bytes", size);
-		bf_bitmap_and(&env.env.interrupts, z, y, size);
+		CHECK(bf_bitmap_and(&env.env.interrupts, z, z, y, size) ==
+			  reference_count(common, size), "%zu bytes", size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
 		bf_bitmap_copy(&env.env.interrupts, z, x + at, size);
@@ -430,11 +431,12 @@ test_kernels(void)
 	}
 }
 
-/* A cancel request waits for a megabyte at most. */
+/* A cancel request waits for 16 kB at most. */
 static void
 test_polls(void)
 {
 	size_t		size = (size_t) 8 << 20;
+	long		chunks = 512;
 	uint8_t    *x = exactly(size);
 	uint8_t    *y = exactly(size);
 	TestEnv		env;
@@ -443,17 +445,24 @@ test_polls(void)
 	memset(y, 2, size);
 	env_init(&env, SIZE_MAX);
 	bf_bitmap_count_or(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 8, "counting: %ld", env.polls);
-	bf_bitmap_or(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 16, "uniting: %ld", env.polls);
+	CHECK(env.polls == chunks, "counting: %ld", env.polls);
 	bf_bitmap_or_and_count(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 24, "uniting and counting: %ld", env.polls);
-	bf_bitmap_and(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 32, "intersecting: %ld", env.polls);
+	CHECK(env.polls == 2 * chunks, "uniting: %ld", env.polls);
+	env.polls = chunks;
+	bf_bitmap_or(&env.env.interrupts, x, y, size);
+	CHECK(env.polls == 2 * chunks, "uniting without counting: %ld", env.polls);
+	bf_bitmap_and(&env.env.interrupts, x, x, y, size);
+	CHECK(env.polls == 3 * chunks, "intersecting: %ld", env.polls);
 	bf_bitmap_copy(&env.env.interrupts, x, y, size);
-	CHECK(env.polls == 40, "copying: %ld", env.polls);
+	CHECK(env.polls == 4 * chunks, "copying: %ld", env.polls);
 	bf_bitmap_fold(&env.env.interrupts, x, y, (uint32_t) (size / 64), 4, 64);
-	CHECK(env.polls == 48, "folding: %ld", env.polls);
+	CHECK(env.polls == 5 * chunks, "folding: %ld", env.polls);
+	memcpy(x, y, size);
+	CHECK(bf_bitmap_compare(&env.env.interrupts, x, y, size) == 0 &&
+		  env.polls == 6 * chunks, "comparing: %ld", env.polls);
+	x[size - 1]++;
+	CHECK(bf_bitmap_compare(&env.env.interrupts, x, y, size) > 0,
+		  "a difference in the last byte");
 	free(x);
 	free(y);
 }

@@ -10,9 +10,7 @@
 #include <setjmp.h>
 
 #include "support.h"
-#include "bits.h"
-#include "builder.h"
-#include "list.h"
+#include "internal.h"
 
 #define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
@@ -562,7 +560,7 @@ test_compact_at_end(void)
 
 /* The layer that n hashes make if they go there directly. */
 static bool
-layer_equal(const BfViewLayer *layer, const BfGeometry *geometry,
+layer_equal(const BfLayer *layer, const BfGeometry *geometry,
 			const uint64_t *hashes, size_t n)
 {
 	size_t		size = bf_geometry_size(geometry);
@@ -640,7 +638,7 @@ test_compact_list(void)
  * the bits that are left, need less.  Returns whether it is at all.
  */
 static bool
-fold_of(const BfViewLayer *layer, BfGeometry *folded)
+fold_of(const BfLayer *layer, BfGeometry *folded)
 {
 	size_t		size = bf_geometry_size(&layer->geometry);
 	uint8_t    *bits = memcpy(exactly(size), layer->bits, size);
@@ -861,8 +859,8 @@ test_compact_millions(void)
 			  plain.view.nlayers);
 		for (i = 0; i < image.view.nlayers; i++)
 		{
-			const BfViewLayer *before = &plain.view.layers[i];
-			const BfViewLayer *after =
+			const BfLayer *before = &plain.view.layers[i];
+			const BfLayer *after =
 				&image.view.layers[image.view.nlayers - 1 - i];
 			BfGeometry	folded;
 

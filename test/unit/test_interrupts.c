@@ -299,7 +299,7 @@ forge(Image *image, Forgery forgery)
 	header = bf_header_size(&view.params, view.nlayers);
 	for (i = 0; i < forgery.nlayers; i++)
 	{
-		BfViewLayer *layer = &view.layers[i];
+		BfLayer    *layer = &view.layers[i];
 
 		layer->geometry.nblocks = forgery.nblocks;
 		layer->geometry.block_log2 = forgery.block_log2;
@@ -311,7 +311,7 @@ forge(Image *image, Forgery forgery)
 	image->size = header +
 		forgery.nlayers * bf_geometry_size(&view.layers[0].geometry);
 	image->bytes = exactly(image->size);
-	bf_write_view_header(image->bytes, &view);
+	bf_write_header(image->bytes, &view.params, 0, view.layers, view.nlayers);
 	memset(image->bytes + header, 1, image->size - header);
 
 	/* The last bytes have a bit that is the number of the layer. */

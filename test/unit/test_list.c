@@ -7,7 +7,7 @@
  */
 #include "support.h"
 #include "bytes.h"
-#include "list.h"
+#include "internal.h"
 
 /* Stands before and after each list. */
 #define SENTINEL	UINT64_C(0xDEADBEEFDEADBEEF)

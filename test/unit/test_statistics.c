@@ -67,7 +67,7 @@ test_current_fpp(void)
 	CHECK(image.view.nlayers > 3, "%d layers", image.view.nlayers);
 	for (i = 0; i < image.view.nlayers; i++)
 	{
-		const BfViewLayer *layer = &image.view.layers[i];
+		const BfLayer *layer = &image.view.layers[i];
 
 		none *= 1 - bf_geometry_fpp(&layer->geometry, layer->bits_set);
 		keys += bf_geometry_cardinality(&layer->geometry, layer->bits_set);
@@ -120,7 +120,7 @@ test_layers(void)
 	/* Layers may stand in any order. */
 	for (i = 0; i < image.view.nlayers / 2; i++)
 	{
-		BfViewLayer layer = image.view.layers[i];
+		BfLayer		layer = image.view.layers[i];
 		int			other = image.view.nlayers - 1 - i;
 
 		image.view.layers[i] = image.view.layers[other];
@@ -269,10 +269,10 @@ test_validate_expected(void)
 	image_build(&image, 0.01, 1000, 0, 1000, 1, false);
 	view = image.view;
 	view.params.expected = max;
-	bf_write_view_header(image.bytes, &view);
+	bf_write_header(image.bytes, &view.params, 0, view.layers, view.nlayers);
 	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_OK, "the most");
 	view.params.expected = max + 1;
-	bf_write_view_header(image.bytes, &view);
+	bf_write_header(image.bytes, &view.params, 0, view.layers, view.nlayers);
 	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_CORRUPT,
 		  "one more");
 	image_free(&image);

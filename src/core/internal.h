@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What the files of the core share and nobody else uses: see bf.h for their
+ *	  order, and bits.h for bits.c and bitmap.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef BF_INTERNAL_H
+#define BF_INTERNAL_H
+
+#include "bits.h"
+
+BF_HIDE_BEGIN
+
+/* key_type.c */
+extern const char *bf_key_type_reason(const BfKeyType *key_type);
+
+/* list.c: ascending lists of distinct hashes, in memory */
+extern void bf_list_sort(const BfInterrupts *interrupts, uint64_t *list,
+						 size_t n);
+extern size_t bf_list_dedup(uint64_t *list, size_t n);
+extern void bf_list_merge(uint64_t *list, size_t n,
+						  const uint64_t *tail, size_t ntail);
+
+/* list.c: the same in an image, little-endian and at any address */
+extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
+extern bool bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
+									BfReadSlice read, void *context);
+
+/* rate.c */
+extern double bf_rate_of_mean(unsigned block_log2, unsigned k, double mean);
+extern double bf_rate_of_keys(const BfGeometry *geometry, double n);
+extern double bf_expected_bits_set(const BfGeometry *geometry, double n);
+extern double bf_expected_keys(const BfGeometry *geometry, double bits_set);
+extern double bf_deviation(double m, double k, double n);
+
+/* statistics.c */
+extern double bf_distinct_keys(const BfInterrupts *interrupts,
+							   const BfLayer *layers, int nlayers);
+
+/* layers.c */
+extern bool bf_layer_has_room(const BfLayer *layer, uint32_t n);
+extern BfStatus bf_builder_append_layer(BfBuilder *b,
+										const BfGeometry *geometry,
+										BfLayer **layer);
+extern BfStatus bf_builder_add_to_layers(BfBuilder *b, uint64_t hash,
+										 uint32_t remaining);
+extern BfStatus bf_builder_add_all_to_layers(BfBuilder *b,
+											 const uint64_t *hashes,
+											 uint32_t n);
+extern BfStatus bf_builder_take_in_layer(BfBuilder *b,
+										 const BfGeometry *geometry,
+										 const uint8_t *bits,
+										 uint64_t bits_set);
+extern void bf_builder_free_layers(BfBuilder *b);
+extern void bf_builder_sort_layers(BfBuilder *b);
+
+/* builder.c */
+extern size_t bf_sparse_size(const BfParams *params, uint32_t nhashes);
+extern size_t bf_dense_size(const BfParams *params,
+							const BfGeometry *geometry);
+extern void bf_builder_set_params(BfBuilder *b, const BfParams *params);
+extern BfStatus bf_builder_sort_and_convert(BfBuilder *b);
+extern void bf_builder_sort_for_probes(BfBuilder *b);
+extern bool bf_builder_must_convert(const BfBuilder *b, uint32_t n);
+extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
+									uint32_t n);
+extern BfStatus bf_builder_flush_hashes(BfBuilder *b);
+
+BF_HIDE_END
+
+#endif							/* BF_INTERNAL_H */
