@@ -145,8 +145,7 @@ expand_copy(Datum filter)
 												   "expanded Bloom filter",
 												   ALLOCSET_START_SMALL_SIZES),
 							 &view.params);
-	pgbloom_check(bf_builder_merge(&expanded->batch.builder, &view),
-				  &view.params, &view.params);
+	pgbloom_merge(&expanded->batch.builder, &view);
 	bf_builder_expect_probes(&expanded->batch.builder);
 	if ((Pointer) image != DatumGetPointer(filter))
 		pfree(image);

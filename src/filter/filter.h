@@ -66,8 +66,8 @@ extern void pgbloom_open_header(const uint8_t *header, size_t size,
 								BfView *view);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
-extern void pgbloom_load(BfBuilder *builder, MemoryContext context,
-						 const BfView *view);
+extern void pgbloom_merge(BfBuilder *builder, const BfView *view);
+extern void pgbloom_load(BfBuilder *builder, const BfView *view);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern struct varlena *pgbloom_finish(BfBuilder *builder);
 extern struct varlena *pgbloom_empty(const BfParams *params);

@@ -62,15 +62,22 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 	return true;
 }
 
-/* Initialize a builder, in a memory context, with the content of a filter. */
+/* Merge a filter into a builder. */
 void
-pgbloom_load(BfBuilder *builder, MemoryContext context, const BfView *view)
+pgbloom_merge(BfBuilder *builder, const BfView *view)
 {
-	BfEnv		env = pgbloom_env(context);
-
-	bf_builder_init(builder, &env, &view->params);
 	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
 				  &view->params);
+}
+
+/* Initialize a builder with the content of a filter. */
+void
+pgbloom_load(BfBuilder *builder, const BfView *view)
+{
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+
+	bf_builder_init(builder, &env, &view->params);
+	pgbloom_merge(builder, view);
 }
 
 /*

@@ -95,7 +95,7 @@ add_to_target(AddTarget *target, const BfKeyType *key_type,
 			return PointerGetDatum(target->image);
 	}
 
-	pgbloom_load(&builder, CurrentMemoryContext, &target->view);
+	pgbloom_load(&builder, &target->view);
 	bf_builder_set_key_type(&builder, key_type);
 	for (i = first; i < n; i++)
 	{

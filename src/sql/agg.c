@@ -52,43 +52,32 @@ typedef void (*StateOperation) (BfBuilder *builder, const BfView *view);
 #define EXPECTED_ARG	3
 #define SEED_ARG		4
 
-/* Parameters as a message shows them; NaN stands for NULL. */
-typedef struct ShownParams
-{
-	double		fpp;
-	double		expected;		/* -1: none */
-	double		seed;
-} ShownParams;
-
+/* For a message: NaN stands for NULL, and -1 for no expected keys. */
 static char *
-format_params(const ShownParams *params)
+format_values(double fpp, double expected, double seed)
 {
 	return psprintf("fpp %s, %s expected keys and seed %.0f",
-					float8out_internal(params->fpp),
-					params->expected < 0 ? "no" :
-					psprintf("%.0f", params->expected), params->seed);
+					float8out_internal(fpp),
+					expected < 0 ? "no" : psprintf("%.0f", expected), seed);
+}
+
+static char *
+format_params(const BfParams *params)
+{
+	return format_values(params->fpp,
+						 params->expected > 0 ? (double) params->expected : -1,
+						 (double) (int64) params->seed);
 }
 
 pg_noreturn static void
-reject_different_params(const ShownParams *a, const ShownParams *b)
+reject_different_params(const BfParams *params, const char *other)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("parameters of a Bloom filter must be the same for all rows"),
 			 errdetail("One row has %s, another one has %s.",
-					   format_params(a), format_params(b)),
+					   format_params(params), other),
 			 errhint("Use constants, or columns of the GROUP BY clause.")));
-}
-
-static ShownParams
-show_params(const BfParams *params)
-{
-	ShownParams shown;
-
-	shown.fpp = params->fpp;
-	shown.expected = params->expected > 0 ? (double) params->expected : -1;
-	shown.seed = (double) (int64) params->seed;
-	return shown;
 }
 
 /* Does this row have the parameters of the first one? */
@@ -118,19 +107,16 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 pg_noreturn static void
 reject_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 {
-	int			nargs = PG_NARGS();
-	ShownParams first;
-	ShownParams row;
+	double		fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
+	double		expected = -1;
+	double		seed = (double) (int64) params->seed;
 
-	first = row = show_params(params);
-	row.fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
-	if (nargs > EXPECTED_ARG)
-		row.expected = PG_ARGISNULL(EXPECTED_ARG) ? -1 :
-			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG));
-	if (nargs > SEED_ARG)
-		row.seed = PG_ARGISNULL(SEED_ARG) ? NAN :
+	if (PG_NARGS() > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG))
+		expected = ceil(PG_GETARG_FLOAT8(EXPECTED_ARG));
+	if (PG_NARGS() > SEED_ARG)
+		seed = PG_ARGISNULL(SEED_ARG) ? NAN :
 			(double) PG_GETARG_INT64(SEED_ARG);
-	reject_different_params(&first, &row);
+	reject_different_params(params, format_values(fpp, expected, seed));
 }
 
 static inline void
@@ -205,13 +191,6 @@ make_agg_state(FunctionCallInfo fcinfo, const BfParams *params,
 	return state;
 }
 
-static void
-merge_filter(BfBuilder *builder, const BfView *view)
-{
-	pgbloom_check(bf_builder_merge(builder, view), &builder->params,
-				  &view->params);
-}
-
 /* A new state with the content of a filter. */
 static Datum
 make_state_from(FunctionCallInfo fcinfo, const BfView *view,
@@ -219,7 +198,7 @@ make_state_from(FunctionCallInfo fcinfo, const BfView *view,
 {
 	Datum		state = make_agg_state(fcinfo, &view->params, compact_at_end);
 
-	merge_filter(pgbloom_expanded(state), view);
+	pgbloom_merge(pgbloom_expanded(state), view);
 	return state;
 }
 
@@ -387,13 +366,8 @@ merge_partial(BfBuilder *builder, const BfView *view)
 	if (view->params.fpp != params->fpp ||
 		view->params.expected != params->expected ||
 		view->params.seed != params->seed)
-	{
-		ShownParams a = show_params(params);
-		ShownParams b = show_params(&view->params);
-
-		reject_different_params(&a, &b);
-	}
-	merge_filter(builder, view);
+		reject_different_params(params, format_params(&view->params));
+	pgbloom_merge(builder, view);
 }
 
 Datum
@@ -406,7 +380,7 @@ bloom_agg_combinefn(PG_FUNCTION_ARGS)
 Datum
 bloom_union_agg_transfn(PG_FUNCTION_ARGS)
 {
-	return combine_state(fcinfo, merge_filter, false);
+	return combine_state(fcinfo, pgbloom_merge, false);
 }
 
 static void
@@ -445,7 +419,7 @@ get_state_builder(FunctionCallInfo fcinfo, BfBuilder *copy)
 	if (builder != NULL)
 		return builder;
 	open_state(PG_GETARG_DATUM(0), &view);
-	pgbloom_load(copy, CurrentMemoryContext, &view);
+	pgbloom_load(copy, &view);
 	return copy;
 }
 

@@ -26,7 +26,7 @@ PG_FUNCTION_INFO_V1(bloom_hash);
 PG_FUNCTION_INFO_V1(bloom_shard);
 
 static bool
-contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
+filter_contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, key_argno);
 	PgBloomProbe probe;
@@ -45,14 +45,14 @@ contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 Datum
 bloom_contains(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains_key(fcinfo, 0, 1));
+	PG_RETURN_BOOL(filter_contains_key(fcinfo, 0, 1));
 }
 
 /* bloom_contains with its arguments exchanged, for the operator <@ */
 Datum
 bloom_contained_by(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(contains_key(fcinfo, 1, 0));
+	PG_RETURN_BOOL(filter_contains_key(fcinfo, 1, 0));
 }
 
 Datum

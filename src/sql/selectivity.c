@@ -170,7 +170,7 @@ look_up_common_values(Condition *condition, double *sum_all,
  * an overestimate, which does less harm than an underestimate.
  */
 static double
-share_of_rows(Condition *condition, bool readable)
+contained_share(Condition *condition, bool readable)
 {
 	HeapTuple	statistics = condition->key.statsTuple;
 	double		nkeys = bf_cardinality(&condition->filter);
@@ -235,9 +235,9 @@ estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
 		examine_variable(root, key, varRelid, &condition.key);
 		if (resolve_type(&condition, condition.key.vartype))
 			selectivity =
-				share_of_rows(&condition,
-							  statistic_proc_security_check(&condition.key,
-															function));
+				contained_share(&condition,
+								statistic_proc_security_check(&condition.key,
+															  function));
 		ReleaseVariableStats(condition.key);
 	}
 	if ((Pointer) image != DatumGetPointer(constant->constvalue))

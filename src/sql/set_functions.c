@@ -85,7 +85,7 @@ bloom_compact(PG_FUNCTION_ARGS)
 	BfBuilder	builder;
 
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &view);
-	pgbloom_load(&builder, CurrentMemoryContext, &view);
+	pgbloom_load(&builder, &view);
 	result = pgbloom_result(&builder, true);
 	bf_builder_free(&builder);
 	PG_RETURN_BLOOM_P(result);
