@@ -1,13 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * module.c
- *	  The magic block of the library, and what it does when it is loaded.
+ *	  The magic block of the library, and all hooks that it installs.
  *
- * The Makefile takes PGBLOOM_VERSION from the control file.
+ * Each hook calls the one that was there before, and what the index or the join
+ * filters do at this place.  The Makefile takes PGBLOOM_VERSION from the
+ * control file.
  *
  *-------------------------------------------------------------------------
  */
 #include "pgbloom.h"
+
+#include "executor/executor.h"
+#include "optimizer/geqo.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
 
 #include "index/index.h"
 #include "join/join.h"
@@ -16,9 +24,109 @@ PGBLOOM_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
 
+static planner_hook_type previous_planner;
+static join_search_hook_type previous_join_search;
+static set_join_pathlist_hook_type previous_join_pathlist;
+static ExecutorStart_hook_type previous_executor_start;
+static ProcessUtility_hook_type previous_utility;
+
+static PlannedStmt *
+plan_once_with_filters(PGBLOOM_PLANNER_PARAMETERS)
+{
+	PlannedStmt *stmt;
+
+	stmt = (previous_planner != NULL ? previous_planner : standard_planner)
+		(PGBLOOM_PLANNER_ARGUMENTS);
+	pgbloom_join_add_filters(stmt);
+	return stmt;
+}
+
+static PlannedStmt *
+plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
+{
+	PlannedStmt *stmt = pgbloom_join_plan_assuming(plan_once_with_filters,
+												   PGBLOOM_PLANNER_ARGUMENTS);
+
+	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
+		message_level_is_interesting(DEBUG1))
+		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt));
+	return stmt;
+}
+
+static RelOptInfo *
+search_joins(PlannerInfo *root, int levels, List *relations)
+{
+	if (pgbloom_join_planning)
+		pgbloom_join_correct_pairs(root, relations);
+	if (previous_join_search != NULL)
+		return previous_join_search(root, levels, relations);
+	if (pgbloom_join_planning)
+		relations = pgbloom_join_assume(root, relations);
+	levels = list_length(relations);
+	if (levels == 1)
+		return linitial(relations);
+	if (enable_geqo && levels >= geqo_threshold)
+		return geqo(root, levels, relations);
+	return standard_join_search(root, levels, relations);
+}
+
+static void
+add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+			   RelOptInfo *inner, JoinType type, JoinPathExtraData *extra)
+{
+	if (previous_join_pathlist != NULL)
+		previous_join_pathlist(root, joinrel, outer, inner, type, extra);
+	pgbloom_join_add_assumed_path(root, joinrel, outer, inner, type, extra);
+}
+
+static void
+start_executor(QueryDesc *query, int eflags)
+{
+	/* Parallel workers see the rows of the transaction. */
+	if (query->plannedstmt->parallelModeNeeded)
+		bfi_flush();
+	(previous_executor_start != NULL ? previous_executor_start :
+	 standard_ExecutorStart) (query, eflags);
+	pgbloom_join_start(query->planstate);
+}
+
+static void
+process_utility(PlannedStmt *statement, const char *query,
+				bool read_only_tree, ProcessUtilityContext context,
+				ParamListInfo params, QueryEnvironment *environment,
+				DestReceiver *receiver, QueryCompletion *completion)
+{
+	bool		changes = bfi_begin_utility(statement->utilityStmt);
+
+	PG_TRY();
+	{
+		(previous_utility != NULL ? previous_utility :
+		 standard_ProcessUtility) (statement, query, read_only_tree, context,
+								   params, environment, receiver, completion);
+	}
+	PG_FINALLY();
+	{
+		bfi_end_utility(changes);
+	}
+	PG_END_TRY();
+}
+
 void
 _PG_init(void)
 {
 	bfi_init();
-	pgbloom_join_init();
+	pgbloom_join_define_settings();
+	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
+	pgbloom_join_install_explain();
+
+	previous_planner = planner_hook;
+	planner_hook = plan_with_filters;
+	previous_join_search = join_search_hook;
+	join_search_hook = search_joins;
+	previous_join_pathlist = set_join_pathlist_hook;
+	set_join_pathlist_hook = add_join_paths;
+	previous_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = process_utility;
 }

@@ -23,12 +23,10 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "tcop/pquery.h"
-#include "tcop/utility.h"
 #include "utils/memutils.h"
 #include PGBLOOM_RELFILENUMBER_HEADER
 
@@ -76,9 +74,6 @@ static bool committing = false;
 
 /* Statements in progress that may give indexes other files. */
 static int	changing_files = 0;
-
-static ExecutorStart_hook_type previous_ExecutorStart = NULL;
-static ProcessUtility_hook_type previous_ProcessUtility = NULL;
 
 static size_t
 pending_table_size(const pending_hash * hashes)
@@ -239,54 +234,27 @@ flush_at_transaction_event(XactEvent event, void *arg)
 	}
 }
 
-/* Parallel workers see the rows of the transaction. */
-static void
-flush_at_executor_start(QueryDesc *query, int eflags)
-{
-	if (query->plannedstmt->parallelModeNeeded)
-		bfi_flush();
-	if (previous_ExecutorStart != NULL)
-		previous_ExecutorStart(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-}
-
 /*
- * May a statement give an index another OID for the same file, or a copy of
- * its file?  TRUNCATE builds a file, but without the rows.
+ * Before a utility statement.  It may give an index another OID for the same
+ * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
+ * Returns what bfi_end_utility() takes afterwards, also after an error.
  */
-static bool
-changes_index_files(const Node *statement)
+bool
+bfi_begin_utility(const Node *statement)
 {
-	return IsA(statement, AlterTableStmt) ||
+	bool		changes = IsA(statement, AlterTableStmt) ||
 		IsA(statement, AlterTableMoveAllStmt) || IsA(statement, TruncateStmt);
-}
-
-static void
-flush_at_utility(PlannedStmt *statement, const char *query, bool read_only_tree,
-				 ProcessUtilityContext context, ParamListInfo params,
-				 QueryEnvironment *environment, DestReceiver *receiver,
-				 QueryCompletion *completion)
-{
-	volatile bool changes = changes_index_files(statement->utilityStmt);
 
 	if (changes)
 		bfi_flush();
 	changing_files += changes;
-	PG_TRY();
-	{
-		if (previous_ProcessUtility != NULL)
-			previous_ProcessUtility(statement, query, read_only_tree, context,
-									params, environment, receiver, completion);
-		else
-			standard_ProcessUtility(statement, query, read_only_tree, context,
-									params, environment, receiver, completion);
-	}
-	PG_FINALLY();
-	{
-		changing_files -= changes;
-	}
-	PG_END_TRY();
+	return changes;
+}
+
+void
+bfi_end_utility(bool changes)
+{
+	changing_files -= changes;
 }
 
 /*
@@ -312,10 +280,6 @@ void
 bfi_init(void)
 {
 	RegisterXactCallback(flush_at_transaction_event, NULL);
-	previous_ExecutorStart = ExecutorStart_hook;
-	ExecutorStart_hook = flush_at_executor_start;
-	previous_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = flush_at_utility;
 	committing = may_be_committing();
 }
 

@@ -74,7 +74,6 @@ typedef struct Planning
 } Planning;
 
 static Planning *current = NULL;
-static set_join_pathlist_hook_type previous_pathlist;
 
 /* Are the values of a column in the order of the table's rows? */
 static bool
@@ -303,17 +302,15 @@ hash_clauses(JoinPathExtraData *extra, RelOptInfo *outer)
 }
 
 /* Make the path of an assumption while its relations are joined. */
-static void
-add_path_as_assumed(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-					RelOptInfo *inner, JoinType type,
-					JoinPathExtraData *extra)
+void
+pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
+							  RelOptInfo *outer, RelOptInfo *inner,
+							  JoinType type, JoinPathExtraData *extra)
 {
 	Assumption *assumption = current != NULL ? current->joining : NULL;
 	JoinCostWorkspace workspace;
 	List	   *clauses;
 
-	if (previous_pathlist != NULL)
-		previous_pathlist(root, joinrel, outer, inner, type, extra);
 	if (assumption == NULL || outer != assumption->filtered ||
 		inner != assumption->by || type != JOIN_INNER ||
 		(clauses = hash_clauses(extra, outer)) == NIL)
@@ -617,11 +614,4 @@ pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 		planning.denied = bms_add_members(planning.denied, missing);
 	}
 	return first;
-}
-
-void
-pgbloom_join_install_pathlist(void)
-{
-	previous_pathlist = set_join_pathlist_hook;
-	set_join_pathlist_hook = add_path_as_assumed;
 }

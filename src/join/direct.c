@@ -25,8 +25,6 @@ typedef struct DirectQual
 	PgBloomJoinProbe probes[FLEXIBLE_ARRAY_MEMBER];
 } DirectQual;
 
-static ExecutorStart_hook_type previous_start;
-
 /* Probe the columns of the row in the slot. */
 static bool
 probe_slot(PgBloomJoinProbe *probe, TupleTableSlot *slot)
@@ -143,27 +141,16 @@ prepare_probes(PlanState *state, void *parent)
 	return planstate_tree_walker(state, prepare_probes, &node);
 }
 
-static void
-start_executor(QueryDesc *query, int eflags)
+/* Prepare the probes of a plan whose execution has been started. */
+void
+pgbloom_join_start(PlanState *plan)
 {
-	MemoryContext context;
+	MemoryContext context = plan->state->es_query_cxt;
 
-	if (previous_start != NULL)
-		previous_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-	context = query->estate->es_query_cxt;
 	if (pgbloom_join_has_filters(context))
 	{
 		context = MemoryContextSwitchTo(context);
-		prepare_probes(query->planstate, NULL);
+		prepare_probes(plan, NULL);
 		MemoryContextSwitchTo(context);
 	}
-}
-
-void
-pgbloom_join_install_executor(void)
-{
-	previous_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_executor;
 }

@@ -21,7 +21,6 @@
 #include "catalog/pg_statistic.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/geqo.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -48,8 +47,6 @@ typedef struct Side
 	double		ndistinct;
 	double		share;			/* of the rows, in the other's range */
 } Side;
-
-static join_search_hook_type previous_search;
 
 /* Extend the range of a side by values of its statistics. */
 static void
@@ -351,8 +348,8 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
  * Correct the pairs of base relations that this search joins.  Those within a
  * joined one have been corrected by the search that has made it.
  */
-static void
-correct_pairs(PlannerInfo *root, List *relations)
+void
+pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 {
 	ListCell   *x;
 	ListCell   *y;
@@ -381,28 +378,4 @@ correct_pairs(PlannerInfo *root, List *relations)
 			}
 		}
 	}
-}
-
-static RelOptInfo *
-search_joins(PlannerInfo *root, int levels, List *relations)
-{
-	if (pgbloom_join_planning)
-		correct_pairs(root, relations);
-	if (previous_search != NULL)
-		return previous_search(root, levels, relations);
-	if (pgbloom_join_planning)
-		relations = pgbloom_join_assume(root, relations);
-	levels = list_length(relations);
-	if (levels == 1)
-		return linitial(relations);
-	if (enable_geqo && levels >= geqo_threshold)
-		return geqo(root, levels, relations);
-	return standard_join_search(root, levels, relations);
-}
-
-void
-pgbloom_join_install_search(void)
-{
-	previous_search = join_search_hook;
-	join_search_hook = search_joins;
 }

@@ -204,11 +204,8 @@ extern double pgbloom_join_planning_cost;
 extern void pgbloom_join_define_settings(void);
 extern Size pgbloom_join_filter_limit(void);
 
-/* init.c */
-extern void pgbloom_join_init(void);
-
 /* planner.c */
-extern void pgbloom_join_install_planner(void);
+extern void pgbloom_join_add_filters(PlannedStmt *stmt);
 extern List *pgbloom_join_unfiltered(PlannedStmt *stmt);
 
 /* estimate.c */
@@ -217,7 +214,7 @@ extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
 extern double pgbloom_join_share_in_range(PlannerInfo *root,
 										  RestrictInfo *rinfo,
 										  RelOptInfo *rel);
-extern void pgbloom_join_install_search(void);
+extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
 
 /* assume.c */
 extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
@@ -225,7 +222,11 @@ extern void pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join,
 									 Scan *scan);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   PGBLOOM_PLANNER_PARAMETERS);
-extern void pgbloom_join_install_pathlist(void);
+extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
+										  RelOptInfo *joinrel,
+										  RelOptInfo *outer, RelOptInfo *inner,
+										  JoinType type,
+										  JoinPathExtraData *extra);
 
 /* reason.c */
 
@@ -410,7 +411,7 @@ extern PgBloomJoinRow pgbloom_join_probe_ahead(PgBloomJoinProbe *probe,
 											   TupleTableSlot *slot);
 
 /* direct.c */
-extern void pgbloom_join_install_executor(void);
+extern void pgbloom_join_start(PlanState *plan);
 
 /* shared.c */
 extern Size pgbloom_join_estimate_dsm(CustomScanState *node,

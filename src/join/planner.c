@@ -55,8 +55,6 @@ typedef struct Planning
 	Bitmapset  *once;			/* subplans that are executed once, from 1 on */
 } Planning;
 
-static planner_hook_type previous_planner;
-
 /*
  * Why has the whole statement no filters?  Where rows are locked, changed or
  * deleted, EvalPlanQual may evaluate a part of the plan again with rows that
@@ -450,35 +448,14 @@ pgbloom_join_unfiltered(PlannedStmt *stmt)
 	return planning.unfiltered;
 }
 
-static PlannedStmt *
-plan_once(PGBLOOM_PLANNER_PARAMETERS)
+/* Add filters to a finished plan, where they are a gain. */
+void
+pgbloom_join_add_filters(PlannedStmt *stmt)
 {
-	PlannedStmt *stmt = (previous_planner != NULL ?
-						 previous_planner : standard_planner) (PGBLOOM_PLANNER_ARGUMENTS);
 	Planning	planning = {.stmt = stmt};
 
 	if (statement_reason(stmt) == PGBLOOM_NO_REASON)
 		visit_statement(&planning);
 	if (planning.consumers != NIL)
 		add_quals(&planning);
-	return stmt;
-}
-
-static PlannedStmt *
-plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
-{
-	PlannedStmt *stmt = pgbloom_join_plan_assuming(plan_once,
-												   PGBLOOM_PLANNER_ARGUMENTS);
-
-	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
-		message_level_is_interesting(DEBUG1))
-		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt));
-	return stmt;
-}
-
-void
-pgbloom_join_install_planner(void)
-{
-	previous_planner = planner_hook;
-	planner_hook = plan_with_filters;
 }
