@@ -31,6 +31,19 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+static bool
+is_ascii(const char *string, size_t length)
+{
+	size_t		i;
+
+	for (i = 0; i < length; i++)
+	{
+		if (IS_HIGHBIT_SET(string[i]))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Convert a string between encodings.  Returns NULL if the string is invalid,
  * if a character has no equivalent, or if there is no conversion.  The result
@@ -42,12 +55,9 @@ pgbloom_convert(const char *string, size_t length, int from, int to)
 	Oid			function;
 	char	   *result;
 	size_t		room = length * MAX_CONVERSION_GROWTH + 1;
-	size_t		i;
 
 	/* ASCII is the same in all encodings of databases. */
-	for (i = 0; i < length && !IS_HIGHBIT_SET(string[i]); i++)
-		continue;
-	if (i == length)
+	if (is_ascii(string, length))
 		return pnstrdup(string, length);
 
 	if (from == to || from == PG_SQL_ASCII || to == PG_SQL_ASCII)
@@ -81,19 +91,6 @@ text_is_utf8(void)
 	int			encoding = GetDatabaseEncoding();
 
 	return encoding == PG_UTF8 || encoding == PG_SQL_ASCII;
-}
-
-static bool
-is_ascii(const char *string, int length)
-{
-	int			i;
-
-	for (i = 0; i < length; i++)
-	{
-		if (IS_HIGHBIT_SET(string[i]))
-			return false;
-	}
-	return true;
 }
 
 /* The most bytes of a key that an error shows. */

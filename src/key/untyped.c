@@ -87,6 +87,13 @@ pgbloom_set_input(PgBloomKeyInfo *info, Oid type)
 	info->from_text = true;
 }
 
+/* What an error context callback needs. */
+typedef struct UntypedKey
+{
+	const char *string;
+	bool		exact;			/* for an index */
+} UntypedKey;
+
 static PgBloomKeyInfo *
 make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 {
@@ -186,27 +193,19 @@ check_label(const BfKeyType *key_type, const char *label)
 	pfree(name);
 }
 
-/* Was the text of a key rejected that may be an array, by mistake? */
-static bool
-is_rejected_array(const char *string)
-{
-	return string[0] == '{' &&
-		geterrcode() == ERRCODE_INVALID_TEXT_REPRESENTATION;
-}
-
-/* Error context callbacks, for keys of filters and of indexes. */
+/* Error context callback: was an array passed as a key by mistake? */
 static void
-add_array_hint(void *string)
+add_array_hint(void *arg)
 {
-	if (is_rejected_array(string))
-		errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.");
-}
+	const UntypedKey *key = arg;
 
-static void
-add_index_array_hint(void *string)
-{
-	if (is_rejected_array(string))
+	if (key->string[0] != '{' ||
+		geterrcode() != ERRCODE_INVALID_TEXT_REPRESENTATION)
+		return;
+	if (key->exact)
 		errhint("To look up the elements of an array, use bloom_index_contains_each.");
+	else
+		errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.");
 }
 
 /* Convert the text of an untyped key to the type as which it is read. */
@@ -214,12 +213,10 @@ Datum
 pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 {
 	char	   *string = TextDatumGetCString(key);
-	ErrorContextCallback callback;
+	UntypedKey	untyped = {string, type->exact};
+	ErrorContextCallback callback = {error_context_stack, add_array_hint,
+	&untyped};
 	Datum		result;
-
-	callback.callback = type->exact ? add_index_array_hint : add_array_hint;
-	callback.arg = string;
-	callback.previous = error_context_stack;
 
 	if (type->key_type.code == BF_KEY_ENUM && !type->exact)
 	{

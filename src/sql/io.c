@@ -24,6 +24,8 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 /* The first bytes of every image. */
 #define MAGIC			"BLMF"
 
+#define WHITE_SPACE		" \t\n\r"
+
 /*
  * Hint for text that is not a filter.  It is probably a key: an untyped
  * literal in place of a filter is parsed as a filter.
@@ -38,68 +40,49 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 #define CHUNK			(256 * 1024)
 #define CHUNK_BYTES		(CHUNK / 4 * 3)
 
-/*
- * Copy at most CHUNK characters of *text to chunk, without white space, and
- * advance *text.  Returns the number of characters copied.
- */
-static int
-skip_white_space(const char **text, const char *end, char *chunk)
+/* Copy text without white space, which decode() also allows anywhere. */
+static char *
+remove_white_space(const char *text, int *length)
 {
-	const char *next = *text;
+	char	   *result = MemoryContextAllocHuge(CurrentMemoryContext,
+												(Size) *length + 1);
 	int			n = 0;
+	int			i;
 
-	for (; next < end && n < CHUNK; next++)
+	for (i = 0; i < *length; i++)
 	{
-		if (*next != ' ' && *next != '\t' && *next != '\n' && *next != '\r')
-			chunk[n++] = *next;
+		if (i % CHUNK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (strchr(WHITE_SPACE, text[i]) == NULL)
+			result[n++] = text[i];
 	}
-	*text = next;
-	return n;
+	result[n] = '\0';
+	*length = n;
+	return result;
 }
 
-/*
- * Decode base64.  As in decode(), white space may occur anywhere.  Returns
- * the number of bytes, or -1 if the text is not base64.
- *
- * Chunks are decoded in place; only those that contain white space are copied
- * first.
- */
+/* Decode base64.  Returns the number of bytes, or -1 if it is not base64. */
 static int
-decode_text(const char *text, int length, char *bytes, int room)
+decode_base64(const char *text, int length, char *bytes, int room)
 {
-	const char *end = text + length;
-	char	   *chunk = NULL;
-	bool		padded = false;
 	int			size = 0;
+	int			done;
 
-	while (text < end)
+	for (done = 0; done < length; done += CHUNK)
 	{
-		int			nchars = Min((int) (end - text), CHUNK);
-		int			nroom = Min(room - size, CHUNK_BYTES);
+		int			nchars = Min(length - done, CHUNK);
 		int			nbytes;
 
 		CHECK_FOR_INTERRUPTS();
-		nbytes = pg_b64_decode((const void *) text, nchars,
-							   (void *) (bytes + size), nroom);
-		if (nbytes >= 0)
-			text += nchars;
-		else
-		{
-			if (chunk == NULL)
-				chunk = palloc(CHUNK);
-			nchars = skip_white_space(&text, end, chunk);
-			nbytes = pg_b64_decode((const void *) chunk, nchars,
-								   (void *) (bytes + size), nroom);
-		}
+		nbytes = pg_b64_decode((const void *) (text + done), nchars,
+							   (void *) (bytes + size),
+							   Min(room - size, CHUNK_BYTES));
 
-		/* Nothing may follow a chunk that is padded. */
-		if (nbytes < 0 || (padded && nchars > 0))
+		/* Only the end may be padded. */
+		if (nbytes < 0 || (nbytes < CHUNK_BYTES && done + nchars < length))
 			return -1;
-		padded = padded || nbytes < nchars / 4 * 3;
 		size += nbytes;
 	}
-	if (chunk != NULL)
-		pfree(chunk);
 	return size;
 }
 
@@ -112,10 +95,13 @@ bloom_in(PG_FUNCTION_ARGS)
 	int			size;
 	Bloom	   *result;
 
+	if (strpbrk(text, WHITE_SPACE) != NULL)
+		text = remove_white_space(text, &length);
+
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
 	result = palloc((Size) VARHDRSZ + room);
-	size = decode_text(text, length, VARDATA(result), room);
+	size = decode_base64(text, length, VARDATA(result), room);
 	if (size < 0)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
