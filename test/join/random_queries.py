@@ -68,7 +68,6 @@ SETTINGS = (
     ("enable_parallel_append", 0.2, ("off",)),
     ("role", 0.15, ("join_tester",)),
     ("bloomfilter.join_filter_memory", 0.2, ("0", "8", "64")),
-    ("bloomfilter.join_planning", 0.5, ("on",)),
 )
 PARALLEL = (("min_parallel_table_scan_size", "0"), ("min_parallel_index_scan_size", "0"), ("parallel_setup_cost", "0"),
             ("parallel_tuple_cost", "0"), ("max_parallel_workers_per_gather", "2"))
