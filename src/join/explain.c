@@ -44,20 +44,35 @@ keys_of(CustomScanState *node, List *description, List *ancestors,
 	return keys.data;
 }
 
-/* Scans that were skipped, and blocks that a BRIN index left. */
+/*
+ * Numbers of keys and rows, and in a line of their own, those of scans that
+ * were skipped and blocks that a BRIN index left.
+ */
 static void
-explain_skipped(const PgBloomJoinFilter *filter, ExplainState *es)
+explain_counts(const PgBloomJoinFilter *filter, ExplainState *es)
 {
 	const PgBloomJoinCounts *counts = filter->counts;
+	uint64		kilobytes = (counts->size + 1023) / 1024;
 
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
+		ExplainPropertyUInteger("Keys", NULL, counts->keys, es);
+		ExplainPropertyUInteger("Memory", "kB", kilobytes, es);
+		ExplainPropertyUInteger("Checked", NULL, counts->checked, es);
+		ExplainPropertyUInteger("Removed", NULL, counts->removed, es);
+		ExplainPropertyText("State", state_names[counts->state], es);
 		ExplainPropertyInteger("Scans", NULL, filter->nscans, es);
 		ExplainPropertyUInteger("Scans Skipped", NULL, counts->skipped, es);
 		ExplainPropertyUInteger("Blocks", NULL, counts->blocks, es);
 		ExplainPropertyUInteger("Blocks Read", NULL, counts->blocks_read, es);
 		return;
 	}
+	appendStringInfoSpaces(es->str, es->indent * 2);
+	appendStringInfo(es->str, "  Keys: " UINT64_FORMAT "  Memory: "
+					 UINT64_FORMAT "kB  Checked: " UINT64_FORMAT
+					 "  Removed: " UINT64_FORMAT "  State: %s\n",
+					 counts->keys, kilobytes, counts->checked,
+					 counts->removed, state_names[counts->state]);
 	if (filter->nscans == 0 && counts->blocks == 0)
 		return;
 	appendStringInfoSpaces(es->str, es->indent * 2);
@@ -68,27 +83,6 @@ explain_skipped(const PgBloomJoinFilter *filter, ExplainState *es)
 		appendStringInfo(es->str, "  Blocks Read: " UINT64_FORMAT " of "
 						 UINT64_FORMAT, counts->blocks_read, counts->blocks);
 	appendStringInfoChar(es->str, '\n');
-}
-
-static void
-explain_counts(const PgBloomJoinCounts *counts, ExplainState *es)
-{
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-	{
-		appendStringInfoSpaces(es->str, es->indent * 2);
-		appendStringInfo(es->str, "  Keys: " UINT64_FORMAT "  Memory: "
-						 UINT64_FORMAT "kB  Checked: " UINT64_FORMAT
-						 "  Removed: " UINT64_FORMAT "  State: %s\n",
-						 counts->keys, (counts->size + 1023) / 1024,
-						 counts->checked, counts->removed,
-						 state_names[counts->state]);
-		return;
-	}
-	ExplainPropertyUInteger("Keys", NULL, counts->keys, es);
-	ExplainPropertyUInteger("Memory", "kB", (counts->size + 1023) / 1024, es);
-	ExplainPropertyUInteger("Checked", NULL, counts->checked, es);
-	ExplainPropertyUInteger("Removed", NULL, counts->removed, es);
-	ExplainPropertyText("State", state_names[counts->state], es);
 }
 
 /* A line for each filter, and with ANALYZE another one of numbers. */
@@ -123,8 +117,7 @@ pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		{
 			pgbloom_join_count(&build->filters[i]);
 			pgbloom_join_count_skipped(&build->filters[i]);
-			explain_counts(build->filters[i].counts, es);
-			explain_skipped(&build->filters[i], es);
+			explain_counts(&build->filters[i], es);
 		}
 		ExplainCloseGroup("Bloom Filter", NULL, true, es);
 	}

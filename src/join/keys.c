@@ -169,17 +169,10 @@ void
 pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 					  Oid operator, Oid collation)
 {
-	Oid			family = pgbloom_join_hash_family(operator);
-	Oid			left,
-				right,
-				left_function,
+	Oid			left_function,
 				right_function;
 
-	op_input_types(operator, &left, &right);
-	left_function = get_opfamily_proc(family, left, left, HASHSTANDARD_PROC);
-	right_function = get_opfamily_proc(family, right, right,
-									   HASHSTANDARD_PROC);
-	if (!OidIsValid(left_function) || !OidIsValid(right_function))
+	if (!get_op_hash_functions(operator, &left_function, &right_function))
 		elog(ERROR, "operator %u has no hash functions", operator);
 
 	outer->collation = inner->collation = collation;
