@@ -173,6 +173,14 @@ ANALYZE parent, child_1, child_2, child_3, moments;
 SELECT * FROM report('SELECT * FROM parent JOIN moments USING (at)');
 SELECT * FROM report('SELECT * FROM parent p JOIN (SELECT at::date AS day FROM moments) m ON p.at = m.day');
 
+-- A function of a user in a constraint is not called, because it may fail.
+CREATE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1000; END';
+CREATE TABLE bounded (n int CHECK (n < bound()), CHECK (n > 500));
+INSERT INTO bounded SELECT i FROM generate_series(501, 900) i;
+ANALYZE bounded;
+CREATE OR REPLACE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END';
+SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
+
 -- Blocks that a BRIN index leaves
 CREATE TABLE log (at int, day date, pad text) WITH (fillfactor = 10);
 INSERT INTO log SELECT i, date '2025-01-01' + i / 20, repeat('x', 50) FROM generate_series(0, 7299) i;

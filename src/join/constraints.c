@@ -12,6 +12,7 @@
 #include "join/join.h"
 
 #include "access/relation.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_constraint.h"
@@ -90,10 +91,27 @@ is_partition_for(Relation relation, Snapshot snapshot)
 	return true;
 }
 
+static bool
+is_of_user(Oid function, void *context)
+{
+	(void) context;
+	return function >= FirstNormalObjectId;
+}
+
+static bool
+calls_user_walker(Node *node, void *context)
+{
+	return node != NULL &&
+		(check_functions_in_node(node, is_of_user, context) ||
+		 expression_tree_walker(node, calls_user_walker, context));
+}
+
 /*
  * The constraints of the relation that all rows satisfy which the snapshot
  * sees, with Vars of varno 1.  A CHECK constraint that is not valid, or whose
- * functions are not immutable, is left out.
+ * functions are not immutable, is left out, and so is one with a function that
+ * is not PostgreSQL's: it would be called for constants, and may fail or be
+ * forbidden to the user.
  */
 static List *
 relation_constraints(Relation relation, Snapshot snapshot)
@@ -114,6 +132,8 @@ relation_constraints(Relation relation, Snapshot snapshot)
 													   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
+		if (calls_user_walker(check, NULL))
+			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))
 			continue;
