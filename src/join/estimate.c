@@ -268,25 +268,31 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
 	return share;
 }
 
-/* Correct the selectivity of a clause of two relations. */
-static void
+/*
+ * Correct the selectivity of a clause of two relations by this factor, or if it
+ * is 0, by one that is looked up.  Returns the factor.
+ */
+static double
 correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
-			   RelOptInfo *b)
+			   RelOptInfo *b, double factor)
 {
 	SpecialJoinInfo *join;
 	Side		left = {0};
 	Side		right = {0};
-	double		factor;
 
 	/* The clauses of outer joins have a selectivity of their own. */
 	if (!is_column_equality(rinfo))
-		return;
-	factor = correction(root, (OpExpr *) rinfo->clause,
-						linitial_oid(rinfo->mergeopfamilies), &left, &right);
-	ReleaseVariableStats(left.var);
-	ReleaseVariableStats(right.var);
+		return 1;
+	if (factor == 0)
+	{
+		factor = correction(root, (OpExpr *) rinfo->clause,
+							linitial_oid(rinfo->mergeopfamilies), &left,
+							&right);
+		ReleaseVariableStats(left.var);
+		ReleaseVariableStats(right.var);
+	}
 	if (factor <= LEAST_FACTOR)
-		return;
+		return factor;
 
 	/* Without a join, it would be estimated as a condition of one relation. */
 	join = makeNode(SpecialJoinInfo);
@@ -296,6 +302,7 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, join);
 	if (rinfo->norm_selec >= 0 && rinfo->norm_selec <= 1)
 		rinfo->norm_selec = Min(1, rinfo->norm_selec * factor);
+	return factor;
 }
 
 /*
@@ -336,12 +343,23 @@ is_whole(const RelOptInfo *rel)
 static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
+	RestrictInfo *previous = NULL;
+	double		factor = 0;
 	ListCell   *lc;
 
 	if (is_whole(a) && is_whole(b))
 		return;
 	foreach(lc, pgbloom_join_clauses(root, a, b))
-		correct_clause(root, lfirst(lc), a, b);
+	{
+		RestrictInfo *rinfo = lfirst(lc);
+
+		/* the same equality, with its sides exchanged */
+		if (previous == NULL || rinfo->parent_ec == NULL ||
+			rinfo->parent_ec != previous->parent_ec)
+			factor = 0;
+		factor = correct_clause(root, rinfo, a, b, factor);
+		previous = rinfo;
+	}
 }
 
 /*
