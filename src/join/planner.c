@@ -65,13 +65,14 @@ typedef struct Planning
 static PgBloomReason
 statement_reason(PlannedStmt *stmt)
 {
-	const char *builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
+	const char *builtin;
 
 	if (pgbloom_join_filters == PGBLOOM_JOIN_OFF)
 		return PGBLOOM_REASON_OFF;
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
 		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
 		return PGBLOOM_REASON_STATEMENT;
+	builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
 	if (builtin != NULL && strcmp(builtin, "on") == 0 &&
 		GetConfigOption("bloom_filter_pushdown_threshold", true, false) != NULL)
 		return PGBLOOM_REASON_CORE_FILTERS;
