@@ -349,18 +349,14 @@ bf_builder_expect_probes(BfBuilder *b)
 
 /* Allocate so much room for hashes, and keep those that are there. */
 static BfStatus
-enlarge_list(BfBuilder *b, uint32_t room)
+enlarge_hashes(BfBuilder *b, uint32_t room)
 {
-	uint64_t   *hashes = b->env.alloc(b->env.context,
-									  room * sizeof(uint64_t));
+	uint64_t   *hashes = bf_reallocate(&b->env, b->hashes,
+									   b->nhashes * sizeof(uint64_t),
+									   room * sizeof(uint64_t));
 
 	if (hashes == NULL)
 		return BF_NO_MEMORY;
-	if (b->hashes != NULL)
-	{
-		memcpy(hashes, b->hashes, b->nhashes * sizeof(uint64_t));
-		b->env.free(b->env.context, b->hashes);
-	}
 	b->hashes = hashes;
 	b->room = room;
 	return BF_OK;
@@ -395,7 +391,7 @@ bf_builder_must_convert(const BfBuilder *b, uint32_t n)
  * enlarge the list by half, up to the pending limit if that is enough.
  */
 static BfStatus
-make_room_in_list(BfBuilder *b, uint32_t n)
+make_room_for_hashes(BfBuilder *b, uint32_t n)
 {
 	uint32_t	room;
 	BfStatus	status;
@@ -413,7 +409,7 @@ make_room_in_list(BfBuilder *b, uint32_t n)
 		room = pending_limit(b);
 	if (room < b->nhashes + n)
 		room = b->nhashes + n;
-	return enlarge_list(b, room);
+	return enlarge_hashes(b, room);
 }
 
 /*
@@ -430,7 +426,7 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 	status = bf_builder_sort_and_convert(b);
 	if (status != BF_OK || b->nlayers > 0)
 		return status;
-	return make_room_in_list(b, n);
+	return make_room_for_hashes(b, n);
 }
 
 /*
@@ -440,8 +436,8 @@ bf_builder_reserve(BfBuilder *b, uint32_t n)
 BfStatus
 bf_builder_add_list(BfBuilder *b, const uint8_t *list, uint32_t n)
 {
-	BfStatus	status = b->nlayers > 0 ? enlarge_list(b, n) :
-		make_room_in_list(b, n);
+	BfStatus	status = b->nlayers > 0 ? enlarge_hashes(b, n) :
+		make_room_for_hashes(b, n);
 	uint32_t	i;
 
 	if (status != BF_OK)

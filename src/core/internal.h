@@ -40,6 +40,8 @@ extern double bf_distinct_keys(const BfInterrupts *interrupts,
 							   const BfLayer *layers, int nlayers);
 
 /* layers.c */
+extern void *bf_reallocate(const BfEnv *env, void *memory, size_t used,
+						   size_t size);
 extern bool bf_layer_has_room(const BfLayer *layer, uint32_t n);
 extern BfStatus bf_builder_append_layer(BfBuilder *b,
 										const BfGeometry *geometry,

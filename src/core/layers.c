@@ -52,35 +52,29 @@ bits_left(const BfBuilder *b)
 }
 
 /*
- * Make room for one more layer.  A plan may hold many builders, most of them
- * with one layer, so the array starts with one and doubles.
+ * Allocate so many bytes, and move the used ones of memory there, which may be
+ * NULL.  NULL if there is no memory.
  */
-static BfStatus
-enlarge_layers(BfBuilder *b)
+void *
+bf_reallocate(const BfEnv *env, void *memory, size_t used, size_t size)
 {
-	int			room = b->nlayers > 0 ? 2 * b->nlayers : 1;
-	BfLayer    *layers;
+	void	   *larger = env->alloc(env->context, size);
 
-	if (b->nlayers < b->layer_room)
-		return BF_OK;
-	layers = b->env.alloc(b->env.context, room * sizeof(BfLayer));
-	if (layers == NULL)
-		return BF_NO_MEMORY;
-	if (b->layers != NULL)
+	if (larger != NULL && memory != NULL)
 	{
-		memcpy(layers, b->layers, b->nlayers * sizeof(BfLayer));
-		b->env.free(b->env.context, b->layers);
+		memcpy(larger, memory, used);
+		env->free(env->context, memory);
 	}
-	b->layers = layers;
-	b->layer_room = room;
-	return BF_OK;
+	return larger;
 }
 
 /*
  * Append a layer with no bit set, and set *layer to it.  BF_TOO_MANY_LAYERS or
  * BF_TOO_LARGE if the filter would exceed BF_MAX_LAYERS or BF_MAX_BITS.
  *
- * Blocks of 512 bits are aligned so that each is one cache line.
+ * Blocks of 512 bits are aligned so that each is one cache line.  A plan may
+ * hold many builders, most of them with one layer, so the array of layers
+ * starts with one and doubles.
  */
 BfStatus
 bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
@@ -95,8 +89,18 @@ bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
 		return BF_TOO_MANY_LAYERS;
 	if (bf_geometry_bits(geometry) > bits_left(b))
 		return BF_TOO_LARGE;
-	if (enlarge_layers(b) != BF_OK)
-		return BF_NO_MEMORY;
+	if (b->nlayers == b->layer_room)
+	{
+		int			room = b->nlayers > 0 ? 2 * b->nlayers : 1;
+		BfLayer    *layers = bf_reallocate(&b->env, b->layers,
+										   b->nlayers * sizeof(BfLayer),
+										   room * sizeof(BfLayer));
+
+		if (layers == NULL)
+			return BF_NO_MEMORY;
+		b->layers = layers;
+		b->layer_room = room;
+	}
 	memory = b->env.alloc(b->env.context, allocated);
 	if (memory == NULL)
 		return BF_NO_MEMORY;

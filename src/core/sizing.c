@@ -70,33 +70,30 @@ typedef struct Design
 } Design;
 
 /*
- * The number of hash functions of a standard (unblocked) filter at this rate,
- * BF_LAYER_FPP_MIN to BF_FPP_MAX.
+ * Bits per key of a standard (unblocked) filter with k hash functions: the rate
+ * is (1 - e^(-kn/m))^k (Mitzenmacher, Upfal: Probability and Computing, 5.5.3).
  */
+static double
+standard_bits(double fpp, double k)
+{
+	return -k / log1p(-pow(fpp, 1 / k));
+}
+
+/* Its best k at this rate, BF_LAYER_FPP_MIN to BF_FPP_MAX. */
 unsigned
 bf_standard_hashes(double fpp)
 {
-	double		k = floor(-log2(fpp));
-	double		fewer,
-				more;
+	double		k = fmax(1, floor(-log2(fpp)));
 
-	if (k < 1)
-		return 1;
-	fewer = -k / log1p(-pow(fpp, 1 / k));
-	more = -(k + 1) / log1p(-pow(fpp, 1 / (k + 1)));
-	return (unsigned) (more < fewer ? k + 1 : k);
+	return (unsigned) (standard_bits(fpp, k + 1) < standard_bits(fpp, k) ?
+					   k + 1 : k);
 }
 
-/*
- * Bits per key of a standard filter with the best whole k: the rate is
- * (1 - e^(-kn/m))^k (Mitzenmacher, Upfal: Probability and Computing, 5.5.3).
- */
+/* Bits per key with that k. */
 double
 bf_standard_bits_per_key(double fpp)
 {
-	double		k = bf_standard_hashes(fpp);
-
-	return -k / log1p(-pow(fpp, 1 / k));
+	return standard_bits(fpp, bf_standard_hashes(fpp));
 }
 
 /*
