@@ -250,6 +250,25 @@ consider_pair(PlannerInfo *root, RelOptInfo *filtered, RelOptInfo *by)
 	return result;
 }
 
+/*
+ * Is the order of their join with others free?  Not if one of them is on the
+ * side of an outer or semi join that the other is not on.
+ */
+static bool
+is_free(PlannerInfo *root, const RelOptInfo *x, const RelOptInfo *y)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->join_info_list)
+	{
+		Relids		side = ((SpecialJoinInfo *) lfirst(lc))->syn_righthand;
+
+		if (bms_is_member(x->relid, side) != bms_is_member(y->relid, side))
+			return false;
+	}
+	return true;
+}
+
 /* The assumption that saves most, of relations that are not in others. */
 static Assumption *
 find_assumption(PlannerInfo *root, List *relations, Relids used)
@@ -270,7 +289,7 @@ find_assumption(PlannerInfo *root, List *relations, Relids used)
 				bms_overlap(by->relids, used))
 				continue;
 			assumption = consider_pair(root, filtered, by);
-			if (assumption != NULL &&
+			if (assumption != NULL && is_free(root, filtered, by) &&
 				(best == NULL || assumption->saved > best->saved))
 				best = assumption;
 		}
@@ -363,26 +382,6 @@ join_as_assumed(PlannerInfo *root, Assumption *assumption)
 }
 
 /*
- * Is the order of the join with others free?  Not if one of them is on the
- * side of an outer or semi join that the other is not on.
- */
-static bool
-is_free(PlannerInfo *root, const Assumption *assumption)
-{
-	ListCell   *lc;
-
-	foreach(lc, root->join_info_list)
-	{
-		SpecialJoinInfo *join = lfirst(lc);
-
-		if (bms_is_member(assumption->filtered->relid, join->syn_righthand) !=
-			bms_is_member(assumption->by->relid, join->syn_righthand))
-			return false;
-	}
-	return true;
-}
-
-/*
  * Before the join search of the outermost query: note what could be assumed,
  * or join relations as assumed.  Returns the relations that are to be joined.
  */
@@ -401,8 +400,6 @@ pgbloom_join_assume(PlannerInfo *root, List *relations)
 		RelOptInfo *joined = NULL;
 
 		used = bms_add_members(used, assumption->filtered->relids);
-		if (!is_free(root, assumption))
-			continue;
 		if (current->assuming)
 		{
 			joined = join_as_assumed(root, assumption);
