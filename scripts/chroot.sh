@@ -1,12 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # variables go both ways between this file and its users
-# Root directories with another Debian, for scripts/majors and scripts/check-package. Sourced after lib.sh; for root only.
+# Root directories with another Debian, for scripts/majors and scripts/check-package. Sourced after lib.sh; as root.
 
 chroot_needs='mmdebstrap util-linux debian-archive-keyring'
 
 # The site from which apt of this machine gets Debian.
 find_mirror() {
 	# shellcheck disable=SC2016
-	echo "${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Label: Debian' | sort -u | head -n 1)}"
+	local sites=(apt-get indextargets --format '$(SITE)' 'Origin: Debian' 'Label: Debian')
+	echo "${DEBIAN_MIRROR:-$("${sites[@]}" | sort -u | head -n 1)}"
 }
 
 # Runs COMMAND in a chroot, with $work mounted on /mnt. Mounts and processes end with it.

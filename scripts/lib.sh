@@ -155,7 +155,7 @@ install_deps() {
 	find_server
 	try_install "$@"
 	find_server
-	find "$("${pg_config:-false}" --includedir-server)/postgres.h" "$(command -v make)" "$(command -v gcc)" >/dev/null ||
+	ls "$("${pg_config:-false}" --includedir-server)/postgres.h" "$(command -v make)" "$(command -v gcc)" >/dev/null ||
 		die "make, gcc and PostgreSQL $oldest_major or later with its headers are needed (PG_CONFIG=/path/to/pg_config)"
 	choose_server_user                      # the package may just have created the user postgres
 	[ ! -x /usr/bin/python3 ] || python=/usr/bin/python3    # packaged modules are seen by the packaged Python only

@@ -281,6 +281,18 @@ typedef struct Forgery
 								 * one, and so on */
 } Forgery;
 
+static Forgery
+forgery_of(int nlayers, uint32_t nblocks, uint8_t block_log2, uint8_t k,
+		   bool equal, uint64_t first_bits)
+{
+	Forgery		forgery =
+	{
+		nlayers, nblocks, block_log2, k, equal, first_bits
+	};
+
+	return forgery;
+}
+
 /*
  * Forge a valid image: each layer has one bit in each byte of a block set, but
  * in its first block, where two bits of eight tell one layer from the other.
@@ -396,7 +408,7 @@ test_compact_many_layers(void)
 	TestEnv		env;
 	bool		found;
 
-	forge(&many, (Forgery) {BF_MAX_LAYERS, 1, 9, 6, false, 0});
+	forge(&many, forgery_of(BF_MAX_LAYERS, 1, 9, 6, false, 0));
 	env_init(&env, SIZE_MAX);
 	bf_builder_init(&b, &env.env, &many.view.params);
 	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
@@ -417,8 +429,8 @@ test_large_layers(void)
 	BfBuilder	b;
 	TestEnv		env;
 
-	forge(&one, (Forgery) {1, 4096, 14, 6, true, 0});
-	forge(&two, (Forgery) {2, 2048, 14, 6, true, 0});
+	forge(&one, forgery_of(1, 4096, 14, 6, true, 0));
+	forge(&two, forgery_of(2, 2048, 14, 6, true, 0));
 	env_init(&env, SIZE_MAX);
 
 	CHECK(bf_intersection(&b, &env.env, &one.view, &one.view) == BF_OK,
@@ -492,8 +504,8 @@ test_sort_layers(void)
 	long		n = 500;
 	long		at;
 
-	forge(&x, (Forgery) {(int) n, 1, 9, 6, true, 0});
-	forge(&y, (Forgery) {(int) n, 1, 9, 6, true, 500});
+	forge(&x, forgery_of((int) n, 1, 9, 6, true, 0));
+	forge(&y, forgery_of((int) n, 1, 9, 6, true, 500));
 
 	/*
 	 * Each layer of y is compared with all that are there and copied; then
@@ -506,8 +518,8 @@ test_sort_layers(void)
 	image_free(&y);
 
 	n = 10;
-	forge(&x, (Forgery) {(int) n, 1, 9, 6, true, 0});
-	forge(&y, (Forgery) {(int) n, 1, 9, 6, true, 500});
+	forge(&x, forgery_of((int) n, 1, 9, 6, true, 0));
+	forge(&y, forgery_of((int) n, 1, 9, 6, true, 500));
 	for (at = merge_over_full(&x, &y, -1); at > 0; at--)
 		merge_over_full(&x, &y, at);
 	image_free(&x);
