@@ -349,18 +349,20 @@ class Generator:
 
     def select_rented(self):
         """A SELECT of rows that have a match among those of a tenant, from tables of few pages and of many."""
-        key = self.random.choice(sorted(self.available))
+        table = self.random.choice(("one", "ten", "thousand", *sorted(SKIPPED - {"spread"})))
+        key = self.random.choice(SKIPPING.get(table, ("i2", "f8", "dt")) if self.chance(0.5) else sorted(self.available))
         kind = self.available[key][0]
         other = self.random.choice([name for name, column in sorted(self.available.items()) if column[0] == kind])
         condition = f"a.{key} = b.{other}" + self.random.choice(("", "", f" AND b.i8 <> {self.random.randint(0, 20)}"))
-        table = self.random.choice(("one", "ten", "ten", "thousand", *sorted(SKIPPED - {"spread"})))
-        return (f"SELECT a.{key} FROM {table} AS a WHERE EXISTS "
-                f"(SELECT 1 FROM {self.random.choice(('of_tenant', 'rented'))} AS b WHERE {condition})", [kind])
+        rented = self.random.choice(("of_tenant", "rented", "by_period", "by_period"))
+        if self.chance(0.4):
+            return f"SELECT a.{key} FROM {table} AS a JOIN {rented} AS b ON {condition}", [kind]
+        return f"SELECT a.{key} FROM {table} AS a WHERE EXISTS (SELECT 1 FROM {rented} AS b WHERE {condition})", [kind]
 
     def select_tenants(self, depth):
         """A SELECT that is executed for one tenant after the other."""
         outer = [Column("tenant.t", "int")] if self.chance(0.3) else []
-        select, kinds = self.select_rented() if self.chance(0.4) else self.select(depth, outer)
+        select, kinds = self.select_rented() if self.chance(0.6) else self.select(depth, outer)
         if self.chance(0.5):
             names = ", ".join(f"c{n}" for n in range(len(kinds)))
             return (f"SELECT q.* FROM generate_series(0, 3) AS tenant (t), LATERAL (SELECT set_config('app.tenant', t::text, "

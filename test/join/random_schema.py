@@ -74,7 +74,7 @@ PARTITIONS = {
 SKIPPING = {"parted": ("i4",), "hashed": ("i8",), "listed": ("tx",), "deep": ("tc", "f8", "i8"), "dated": ("dt", "nu", "i2"),
             "cased": ("tc", "bp"), "spread": ("dm",)}
 
-VIEWS = ("viewed", "barrier", "hidden", "newest", "of_tenant")
+VIEWS = ("viewed", "barrier", "hidden", "newest", "of_tenant", "by_period")
 
 TYPES = """
 CREATE DOMAIN positive AS int4 CHECK (value >= 0);
@@ -98,6 +98,8 @@ ALTER TABLE rented ENABLE ROW LEVEL SECURITY;
 ALTER TABLE rented FORCE ROW LEVEL SECURITY;
 CREATE POLICY p ON rented USING (id % 4 = current_setting('app.tenant')::int);
 CREATE VIEW of_tenant AS SELECT * FROM many WHERE id % 4 = current_setting('app.tenant')::int;
+CREATE VIEW by_period AS SELECT a.* FROM thousand a, generate_series(1, 20)
+    WHERE id / 250 = current_setting('app.tenant')::int;
 CREATE TABLE guarded AS SELECT * FROM thousand;
 ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
 ALTER TABLE guarded FORCE ROW LEVEL SECURITY;
