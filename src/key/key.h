@@ -121,6 +121,7 @@ extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
 extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
 extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 
+/* key_type.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
 											 MemoryContext context,
 											 bool noerror);
@@ -148,13 +149,6 @@ extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
 extern PgBloomHashFunction pgbloom_text_hash(void);
 extern uint64 pgbloom_hash_bpchar(Datum key, uint64 seed);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
-
-/* key_type.c */
-extern bool pgbloom_check_collation(Oid collation, bool noerror);
-extern bool pgbloom_enum_key_type(BfKeyType *key_type, Oid type,
-								  bool noerror);
-extern bool pgbloom_opclass_key_type(PgBloomKeyInfo *info, Oid type,
-									 bool noerror);
 
 /* key_type_name.c */
 extern char *pgbloom_key_type_name(const BfKeyType *key_type);
