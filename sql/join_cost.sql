@@ -57,6 +57,12 @@ SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g = half.g JOIN em
 SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k LIMIT 5', 'fact', mode)
   FROM unnest(ARRAY['off', 'force']) AS mode;
 SELECT rows_passed('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k', 'fact');
+-- a scan that is hashed below the outer side has fewer rows, and another one is read on for a match
+CREATE TABLE tagged WITH (autovacuum_enabled = off) AS SELECT i AS g, i AS tag FROM generate_series(25, 49) AS i;
+CREATE TABLE tags AS SELECT 49 AS tag;
+ANALYZE tagged, tags;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN tagged ON fact.g = tagged.g JOIN emptied ON fact.g = emptied.k) JOIN tags USING (tag)', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
 -- rows that have no end
 SET statement_timeout = '1min';
 SET bloomfilter.join_filters = force;

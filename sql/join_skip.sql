@@ -77,6 +77,10 @@ DROP INDEX facts_amount;
 SELECT * FROM report('SELECT * FROM (SELECT day, sum(amount) FROM facts GROUP BY day) f JOIN days USING (day) WHERE month = 3');
 -- conditions with volatile functions are evaluated as often as without
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3 AND amount + random() > 0');
+CREATE SEQUENCE samples;
+CREATE FUNCTION percent() RETURNS real LANGUAGE sql AS 'SELECT 100 + 0 * nextval(''samples'')';
+SELECT * FROM report('SELECT * FROM facts TABLESAMPLE SYSTEM (percent()) JOIN days USING (day) WHERE month = 3');
+SELECT last_value FROM samples;
 -- in a repeated join
 SELECT * FROM report('SELECT (SELECT sum(amount) + x FROM facts JOIN days USING (day) WHERE month = 3) FROM generate_series(1, 3) x');
 SET enable_material = off;

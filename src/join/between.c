@@ -10,7 +10,9 @@
  * these joins has read its inner side.
  *
  * Where a node in between reads all of its input at once, only the joins below
- * it matter, because the joins above it get their first row after that.
+ * it matter, because the joins above it get their first row after that.  A Hash
+ * node does so, but its join does not: that reads its outer side on to the first
+ * match, which may be a later one if the hash table has fewer rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +33,7 @@ typedef struct PgBloomJoinsBetween Between;
 static bool
 is_blocking(PlanState *state)
 {
-	return IsA(state, HashState) || IsA(state, SortState) ||
+	return IsA(state, SortState) ||
 		(IsA(state, AggState) &&
 		 ((Agg *) state->plan)->aggstrategy == AGG_HASHED);
 }

@@ -121,6 +121,7 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ps.outeropsfixed = false;
 
 	build->shared_hash = linitial_int(flags) != 0;
+	build->never_fails = list_nth_int(flags, 4) != 0;
 	build->nfilters = list_length(descriptions);
 	build->filters = palloc0(sizeof(PgBloomJoinFilter) * build->nfilters);
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
@@ -138,16 +139,41 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	}
 }
 
+/* The node that builds filters of the join's inner side, or NULL. */
+static PgBloomJoinBuild *
+find_builder(HashJoinState *join)
+{
+	PlanState  *child = outerPlanState(innerPlanState(join));
+
+	return IsA(child, CustomScanState) &&
+		((CustomScanState *) child)->methods == &exec_methods ?
+		(PgBloomJoinBuild *) child : NULL;
+}
+
 /* Is this the join whose inner side the filter is built of? */
 bool
 pgbloom_join_builds(HashJoinState *join, const PgBloomJoinFilter *filter)
 {
-	PlanState  *child = outerPlanState(innerPlanState(join));
-	PgBloomJoinBuild *build = (PgBloomJoinBuild *) child;
+	PgBloomJoinBuild *build = find_builder(join);
 
-	return IsA(child, CustomScanState) &&
-		build->css.methods == &exec_methods &&
+	return build != NULL &&
 		filter >= build->filters && filter < build->filters + build->nfilters;
+}
+
+/*
+ * Let the join read its inner side before it fetches an outer row.  A join that
+ * has none then does not notice that it need not read its inner side, so that
+ * must do no harm.
+ */
+void
+pgbloom_join_read_inner_first(HashJoinState *join)
+{
+	PgBloomJoinBuild *build = find_builder(join);
+
+	if (build == NULL || !build->never_fails)
+		return;
+	build->inner_first = join;
+	join->hj_OuterNotEmpty = true;
 }
 
 /* The value of a key of the row in the slot. */
@@ -231,7 +257,8 @@ rescan_build(CustomScanState *node)
 		pgbloom_join_reset(&build->filters[i]);
 		pgbloom_join_close_gates(&build->filters[i]);
 	}
-	if (outerPlan(node->ss.ps.plan) != NULL &&
-		outerPlanState(node)->chgParam == NULL)
+	if (build->inner_first != NULL)
+		build->inner_first->hj_OuterNotEmpty = true;
+	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }

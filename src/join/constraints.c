@@ -21,6 +21,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -65,6 +66,9 @@ snapshot_sees_tables(Snapshot snapshot, List *tables)
 /*
  * Has the relation been a partition for this snapshot, with this constraint?
  * That of a default partition depends on all other partitions.
+ *
+ * A query of a partition does not lock the tables above it, whose definition
+ * is read here, and so does not wait for their locks.
  */
 static bool
 is_partition_for(Relation relation, Snapshot snapshot)
@@ -82,6 +86,8 @@ is_partition_for(Relation relation, Snapshot snapshot)
 	{
 		Oid			parent = lfirst_oid(lc);
 
+		if (!ConditionalLockRelationOid(parent, AccessShareLock))
+			return false;
 		if (get_default_partition_oid(parent) == table &&
 			!snapshot_sees_tables(snapshot,
 								  find_inheritance_children(parent, NoLock)))

@@ -136,7 +136,7 @@ prepare_probes(PlanState *state, void *parent)
 		foreach(lc, state->plan->qual)
 			pgbloom_join_note_between(&node, lfirst(lc));
 		replace_evaluation(state);
-		pgbloom_join_gate_scan(state);
+		pgbloom_join_gate_scan(&node);
 	}
 	return planstate_tree_walker(state, prepare_probes, &node);
 }

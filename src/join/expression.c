@@ -59,6 +59,7 @@ may_fail_walker(Node *node, void *context)
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
 		case T_List:
+		case T_TargetEntry:
 			break;
 		case T_FuncExpr:
 		case T_OpExpr:

@@ -185,7 +185,8 @@ typedef struct PgBloomJoinBuild
 	int			nfilters;
 	PgBloomJoinFilter *filters;
 	bool		shared_hash;	/* below a Parallel Hash */
-	bool		complete;		/* the child has returned all rows */
+	bool		never_fails;	/* nor calls a volatile function */
+	HashJoinState *inner_first; /* the join, if it is to read this side first */
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
 
@@ -288,6 +289,7 @@ extern List *pgbloom_plan_children(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
+extern bool pgbloom_plan_may_fail(Plan *plan);
 
 /* expression.c */
 extern bool pgbloom_join_may_fail(Expr *key);
@@ -332,6 +334,7 @@ extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 extern const CustomScanMethods pgbloom_join_scan_methods;
 extern bool pgbloom_join_builds(HashJoinState *join,
 								const PgBloomJoinFilter *filter);
+extern void pgbloom_join_read_inner_first(HashJoinState *join);
 
 /* between.c */
 extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
@@ -393,7 +396,7 @@ extern bool pgbloom_join_constraints_refute(Relation relation,
 											List *keys);
 
 /* skip.c */
-extern void pgbloom_join_gate_scan(PlanState *state);
+extern void pgbloom_join_gate_scan(const PgBloomJoinAncestor *node);
 extern void pgbloom_join_close_gates(PgBloomJoinFilter *filter);
 
 /* brin.c */

@@ -193,6 +193,28 @@ pass_on(Plan *plan, int varno)
 }
 
 /*
+ * Can the inner side be read where the join, without an outer row, would not
+ * read it?  It must not be noticed, by an error or a volatile function.
+ */
+static bool
+is_inner_side_harmless(Planning *planning, HashJoin *join)
+{
+	Hash	   *hash = (Hash *) innerPlan(join);
+	ListCell   *key,
+			   *operator;
+
+	forboth(key, hash->hashkeys, operator, join->hashoperators)
+	{
+		if (pgbloom_join_may_fail(lfirst(key)) ||
+			pgbloom_join_hash_may_fail(lfirst_oid(operator),
+									   exprType(lfirst(key))))
+			return false;
+	}
+	return !pgbloom_plan_may_fail(outerPlan(hash)) &&
+		!pgbloom_has_volatile(planning->nodes, outerPlan(hash));
+}
+
+/*
  * Put the node that builds filters for these targets between Hash and its
  * child, and remember the calls that probe them.  Everything
  * that other parts of PostgreSQL want to know of it, such as costs and
@@ -239,10 +261,11 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	scan->custom_exprs = copyObject(hash->hashkeys);
 	scan->custom_private = list_make4(list_copy(join->hashoperators),
 									  list_copy(join->hashcollations),
-									  list_make4_int(hash->plan.parallel_aware,
+									  list_make5_int(hash->plan.parallel_aware,
 													 (int) (most_passed * 100),
 													 (int) most_keys,
-													 grouped),
+													 grouped,
+													 is_inner_side_harmless(planning, join)),
 									  filters);
 	scan->custom_private = lappend(scan->custom_private,
 								   list_make1_oid(planning->function));

@@ -22,8 +22,10 @@
 #include "access/heapam.h"
 #include "access/parallel.h"
 #include "access/tableam.h"
+#include "executor/execAsync.h"
 #include "executor/executor.h"
 #include "executor/tuptable.h"
+#include "foreign/fdwapi.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -48,7 +50,9 @@ typedef struct GateFilter
 typedef struct Gate
 {
 	ScanState  *scan;
+	bool		closed;
 	ExecProcNodeMtd read_scan;	/* the real function */
+	ForeignAsyncRequest_function request;	/* that of an asynchronous scan */
 	List	   *filters;		/* of GateFilter */
 	bool		constrained;	/* the relation has constraints */
 	bool		has_brin;		/* the relation has a BRIN index */
@@ -80,6 +84,7 @@ typedef struct GateEntry
 static gates_hash * gates = NULL;
 
 static TupleTableSlot *exec_gate(PlanState *state);
+static void request_gate(AsyncRequest *request);
 
 /*
  * The key of a probe in terms of the relation, as constraints are, or NULL.
@@ -141,10 +146,17 @@ make_gate_filter(ScanState *scan, Node *qual, bool constrained)
 static void
 close_gate(Gate *gate)
 {
+	gate->closed = true;
 	gate->nreturned = 0;
 	gate->again = false;
-	gate->read_scan = gate->scan->ps.ExecProcNodeReal;
-	ExecSetExecProcNode(&gate->scan->ps, exec_gate);
+	if (gate->request != NULL)
+		((ForeignScanState *) gate->scan)->fdwroutine->ForeignAsyncRequest =
+			request_gate;
+	else
+	{
+		gate->read_scan = gate->scan->ps.ExecProcNodeReal;
+		ExecSetExecProcNode(&gate->scan->ps, exec_gate);
+	}
 }
 
 /* The filter is going to be built again, so decide again. */
@@ -157,7 +169,7 @@ pgbloom_join_close_gates(PgBloomJoinFilter *filter)
 	{
 		Gate	   *gate = lfirst(lc);
 
-		if (gate->scan->ps.ExecProcNodeReal != exec_gate)
+		if (!gate->closed)
 			close_gate(gate);
 	}
 }
@@ -168,9 +180,16 @@ open_gate(Gate *gate)
 {
 	PlanState  *state = &gate->scan->ps;
 
-	state->ExecProcNodeReal = gate->read_scan;
-	if (state->ExecProcNode == exec_gate)
-		state->ExecProcNode = gate->read_scan;
+	gate->closed = false;
+	if (gate->request != NULL)
+		((ForeignScanState *) state)->fdwroutine->ForeignAsyncRequest =
+			gate->request;
+	else
+	{
+		state->ExecProcNodeReal = gate->read_scan;
+		if (state->ExecProcNode == exec_gate)
+			state->ExecProcNode = gate->read_scan;
+	}
 }
 
 static void
@@ -195,24 +214,23 @@ remember_gate(Gate *gate)
 	MemoryContextRegisterResetCallback(query, callback);
 }
 
-/* Is this a scan that can be skipped? */
+/*
+ * Is this a scan that can be skipped?  That of a sample evaluates arguments
+ * that may be volatile.
+ */
 static bool
 is_table_scan(PlanState *state)
 {
 	switch (nodeTag(state))
 	{
 		case T_SeqScanState:
-		case T_SampleScanState:
 		case T_IndexScanState:
 		case T_IndexOnlyScanState:
 		case T_BitmapHeapScanState:
 		case T_TidScanState:
 		case T_TidRangeScanState:
-			return ((ScanState *) state)->ss_currentRelation != NULL;
 		case T_ForeignScanState:
-			/* Append asks for its rows in another way if it is asynchronous. */
-			return !state->plan->async_capable &&
-				((ScanState *) state)->ss_currentRelation != NULL;
+			return ((ScanState *) state)->ss_currentRelation != NULL;
 		default:
 			return false;
 	}
@@ -234,19 +252,60 @@ can_limit_blocks(ScanState *scan)
 }
 
 /*
+ * Append does not execute an asynchronous scan, but sends it requests, by a
+ * function that is replaced instead.
+ */
+static void
+prepare_async_requests(Gate *gate)
+{
+	ForeignScanState *scan = (ForeignScanState *) gate->scan;
+	FdwRoutine *routine = palloc(sizeof(FdwRoutine));
+
+	*routine = *scan->fdwroutine;
+	scan->fdwroutine = routine;
+	gate->request = routine->ForeignAsyncRequest;
+}
+
+/*
+ * A foreign server must not be asked before the filter is complete, so the
+ * joins from the scan to the one that builds the filter read their inner sides
+ * first.
+ */
+static void
+read_inner_sides_first(const PgBloomJoinAncestor *scan,
+					   const PgBloomJoinFilter *filter)
+{
+	const PgBloomJoinAncestor *below = scan;
+	const PgBloomJoinAncestor *node;
+
+	for (node = scan->parent; node != NULL; below = node, node = node->parent)
+	{
+		HashJoinState *join = (HashJoinState *) node->state;
+
+		if (!IsA(join, HashJoinState) || below->state != outerPlanState(join))
+			continue;
+		pgbloom_join_read_inner_first(join);
+		if (pgbloom_join_builds(join, filter))
+			return;
+	}
+}
+
+/*
  * Put a gate before the scan, at the start of an execution, if there is a
  * filter that may close it.  A condition with a volatile function is evaluated
  * as often as without filters.
  */
 void
-pgbloom_join_gate_scan(PlanState *state)
+pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 {
+	PlanState  *state = node->state;
 	ScanState  *scan = (ScanState *) state;
 	Gate	   *gate;
 	ListCell   *lc;
 
 	/* A subplan is met in each expression that has it. */
-	if (!is_table_scan(state) || state->ExecProcNodeReal == exec_gate)
+	if (!is_table_scan(state) ||
+		(gates != NULL && gates_lookup(gates, state) != NULL))
 		return;
 	gate = palloc0(sizeof(Gate));
 	gate->scan = scan;
@@ -265,9 +324,13 @@ pgbloom_join_gate_scan(PlanState *state)
 			continue;
 		gate->filters = lappend(gate->filters, filter);
 		filter->filter->gates = lappend(filter->filter->gates, gate);
+		if (IsA(state, ForeignScanState))
+			read_inner_sides_first(node, filter->filter);
 	}
 	if (gate->filters == NIL)
 		return;
+	if (state->plan->async_capable)
+		prepare_async_requests(gate);
 	remember_gate(gate);
 	close_gate(gate);
 }
@@ -410,13 +473,48 @@ read_early(Gate *gate)
 	return slot;
 }
 
+/* Does a filter refute all rows?  If not, sets whether all are decided. */
+static bool
+is_refuted(Gate *gate, bool *all)
+{
+	ListCell   *lc;
+
+	*all = true;
+	foreach(lc, gate->filters)
+	{
+		GateFilter *filter = lfirst(lc);
+
+		if (!decide(gate, filter))
+			*all = false;
+		else if (filter->refuted)
+			return true;
+	}
+	return false;
+}
+
+/* The scan's ForeignAsyncRequest until all of its filters have been asked. */
+static void
+request_gate(AsyncRequest *request)
+{
+	Gate	   *gate = gates_lookup(gates, request->requestee)->gate;
+	bool		all;
+
+	if (is_refuted(gate, &all))
+	{
+		ExecAsyncRequestDone(request, NULL);
+		return;
+	}
+	if (all)
+		open_gate(gate);
+	gate->request(request);
+}
+
 /* The scan's ExecProcNode until all of its filters have been asked. */
 static TupleTableSlot *
 exec_gate(PlanState *state)
 {
 	Gate	   *gate = gates_lookup(gates, state)->gate;
-	bool		all = true;
-	ListCell   *lc;
+	bool		all;
 
 	/* A rescan has cleared the slot: no row of this one has been returned. */
 	if (TTS_EMPTY(gate->scan->ss_ScanTupleSlot))
@@ -426,15 +524,8 @@ exec_gate(PlanState *state)
 	}
 	if (gate->again)
 		return read_again(gate);
-	foreach(lc, gate->filters)
-	{
-		GateFilter *filter = lfirst(lc);
-
-		if (!decide(gate, filter))
-			all = false;
-		else if (filter->refuted)
-			return NULL;
-	}
+	if (is_refuted(gate, &all))
+		return NULL;
 	if (!all)
 		return read_early(gate);
 	if (gate->has_brin && !limit_blocks(gate))
