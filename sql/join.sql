@@ -140,9 +140,17 @@ SELECT keys, memory, removed > 190000 AS removed FROM counts('SELECT count(*) FR
 SELECT keys, removed > 180000 AS removed FROM counts('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 80000');
 SELECT compare('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 80000');
 RESET bloomfilter.join_filter_memory;
+-- A filter of few keys lets hardly any other pass.
+SELECT keys, removed > 199000 AS removed FROM counts('SELECT count(*) FROM more JOIN many USING (i) WHERE many.i > 99500');
 -- Where all rows have a match, and the planner expects fewer, only samples are probed; not if filters are forced.
 SELECT checked < 2000 AS few, state FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c + 0 >= 0', 'on');
 SELECT checked < 2000 AS few, state FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE c + 0 >= 0');
+-- A run of rows of one key that has a match does not mean that all rows have; beside another condition, too.
+CREATE TABLE ordered WITH (autovacuum_enabled = off) AS SELECT i / 3000 AS k FROM generate_series(0, 89999) i;
+ANALYZE ordered;
+SELECT checked > 89990 AS all, removed > 86990 AS removed, state FROM counts('SELECT count(*) FROM ordered JOIN dim USING (k) WHERE dim.k = 5 OR dim.k > 400', 'on');
+SELECT checked > 89990 AS all, removed > 86990 AS removed, state
+  FROM counts('SELECT count(*) FROM ordered JOIN dim USING (k) WHERE (dim.k = 5 OR dim.k > 400) AND ordered.k + 1 > 0', 'on');
 -- No key, and no row.
 SELECT compare('SELECT * FROM fact JOIN dim USING (k) WHERE c > 1000');
 SELECT keys, removed FROM counts('SELECT count(*) FROM fact JOIN dim USING (k) WHERE dim.k IS NULL OR dim.c > 1000');

@@ -77,6 +77,12 @@ SELECT count(*), sum(r) FROM (
 	SELECT f.k, 10 / (count(*) - 1) AS r FROM (SELECT id % 10000 AS k, g + 25 AS g FROM fact OFFSET 0) AS f JOIN half USING (g) GROUP BY f.k) AS f
   JOIN dim USING (k);
 RESET bloomfilter.join_filters;
+-- The grouping has read its input when the join fetches the first outer row, before there is a filter.
+CREATE TABLE many_groups WITH (autovacuum_enabled = off) AS SELECT i % 10000 AS k FROM generate_series(1, 20000) AS i;
+CREATE TABLE wide_dim WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 1000) AS pad FROM generate_series(1, 10000) AS i;
+ANALYZE many_groups, wide_dim;
+SELECT mode, rows_passed('SELECT * FROM (SELECT k, count(*) FROM many_groups GROUP BY k) AS f JOIN wide_dim USING (k) WHERE left(pad, 2) = ''x''', 'many_groups', mode)
+  FROM unnest(ARRAY['on', 'force']) AS mode;
 -- 19 can aggregate before the join
 DO $$ BEGIN PERFORM set_config(name, 'off', false) FROM pg_settings WHERE name = 'enable_eager_aggregate'; END $$;
 SELECT rows_passed('SELECT sum(n) FROM (SELECT fact.k, count(*) AS n FROM fact JOIN half USING (g) GROUP BY fact.k) AS f JOIN dim USING (k)', 'fact');

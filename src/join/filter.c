@@ -8,7 +8,7 @@
  * allows, and filled again; these bits are folded to the size that the keys
  * need at the end.
  *
- * A filter has four bits for each key in one cache line.  It need not be
+ * A filter sets four bits for each key in one cache line.  It need not be
  * exact: a row that is let through by mistake only costs what it would cost
  * without a filter.
  *
@@ -26,13 +26,22 @@
 
 #define NHASHES			4
 
+/* Up to this size, in bytes, a filter has more bits for each key. */
+#define SMALL_SIZE			16384
+#define SMALL_BITS_PER_KEY	32
+
 /*
  * Probes after which a filter decides whether it is worth probing: if more
  * than the share that it was given passed, only one row of SAMPLE is probed,
  * until a shorter window of samples has less than RESUME_PASSED of it.  Between
  * the two shares nothing changes, lest filters near the limit go back and forth.
+ *
+ * In a table in the order of the key, all rows of a window may have the same
+ * key.  So windows are extended until the key has changed MIN_CHANGES times.
  */
 #define WINDOW			1024
+#define MAX_WINDOW		(1024 * WINDOW)
+#define MIN_CHANGES		16
 #define SAMPLE			100
 #define SAMPLE_WINDOW	100
 #define RESUME_PASSED	0.875
@@ -112,6 +121,8 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 void
 pgbloom_join_count(PgBloomJoinFilter *filter)
 {
+	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
+	filter->changes = 0;
 	if (filter->checked > 0)
 		filter->counts->state = filter->sampling ?
 			PGBLOOM_JOIN_SAMPLING : PGBLOOM_JOIN_ACTIVE;
@@ -149,6 +160,7 @@ pgbloom_join_reset(PgBloomJoinFilter *filter)
 	filter->collecting = true;
 	filter->counts->keys = 0;
 	filter->sampling = false;
+	filter->window = WINDOW;
 	for (i = 0; i < filter->nkeys && filter->ranges[i] != NULL; i++)
 		pgbloom_join_clear_range(filter->ranges[i]);
 	if (filter->range_context != NULL)
@@ -237,11 +249,16 @@ set_geometry(BfGeometry *geometry, uint64 nblocks)
 	geometry->k = NHASHES;
 }
 
-/* The number of blocks for so many keys. */
+/*
+ * The number of blocks for so many keys.  Few keys get more bits, as these are
+ * in the processor's cache anyway.
+ */
 static uint64
 blocks_for(double keys)
 {
-	double		nblocks = ceil(keys * PGBLOOM_JOIN_BITS_PER_KEY / (BF_CACHE_LINE * 8));
+	double		bits = Max(keys * PGBLOOM_JOIN_BITS_PER_KEY,
+						   Min(keys * SMALL_BITS_PER_KEY, SMALL_SIZE * 8));
+	double		nblocks = ceil(bits / (BF_CACHE_LINE * 8));
 
 	return (uint64) Min(Max(nblocks, 1), PG_UINT32_MAX);
 }
@@ -466,6 +483,12 @@ end_window(PgBloomJoinFilter *filter)
 {
 	double		passed = 1 - (double) filter->removed / filter->checked;
 
+	if (!filter->sampling && filter->changes < MIN_CHANGES &&
+		filter->checked < MAX_WINDOW)
+	{
+		filter->window += WINDOW;
+		return;
+	}
 	if (passed > filter->most_passed)
 		filter->sampling = true;
 	else if (passed < filter->most_passed * RESUME_PASSED)
@@ -494,7 +517,7 @@ pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
 {
 	if (!found)
 		filter->removed++;
-	if (++filter->checked == (filter->sampling ? SAMPLE_WINDOW : WINDOW))
+	if (++filter->checked == filter->window)
 		end_window(filter);
 	if (filter->sampling)
 		filter->skip = SAMPLE - 1;
@@ -520,6 +543,8 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 		if (found)
 			hash = pgbloom_join_hash(&filter->outer[i], keys[i].value, hash);
 	}
+	filter->changes += hash != filter->last_hash;
+	filter->last_hash = hash;
 	if (found)
 		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
 	return pgbloom_join_count_row(filter, found);

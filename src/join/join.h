@@ -28,7 +28,7 @@
 #include "compat.h"
 #include "core/bf.h"
 
-/* Bits of a filter for each key. */
+/* Bits of a filter for each key, unless it is small. */
 #define PGBLOOM_JOIN_BITS_PER_KEY	10
 
 /* A filter of more key columns than this takes the first ones. */
@@ -103,6 +103,9 @@ typedef struct PgBloomJoinFilter
 	PgBloomJoinKey outer[PGBLOOM_MAX_JOIN_KEYS];
 	uint32		checked;		/* probes of this window */
 	uint32		removed;		/* of them, not in the filter */
+	uint32		window;			/* probes after which it ends */
+	uint32		changes;		/* of the key from one row to the next */
+	uint64		last_hash;		/* of the row before */
 	bool		sampling;
 	double		most_passed;	/* if a larger share passes: sample */
 	bool		grouped;		/* probed below a grouping */
@@ -249,6 +252,7 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_COLUMNS,
 	PGBLOOM_REASON_PATH,
 	PGBLOOM_REASON_ERRORS,
+	PGBLOOM_REASON_TOO_LATE,
 	PGBLOOM_REASON_GROUPS,
 	PGBLOOM_REASON_VOLATILE,
 	PGBLOOM_REASON_BARRIER,

@@ -74,6 +74,8 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
 	int			nrows = (int) scan->rs_ntuples;
 	uint64		hashes[MaxHeapTuplesPerPage];
 	OffsetNumber offsets[MaxHeapTuplesPerPage];
+	uint64		last = probe->filter->last_hash;
+	uint32		changes = 0;
 	int			n = 0;
 	int			i;
 
@@ -99,9 +101,13 @@ probe_page(PgBloomJoinProbe *probe, PgBloomJoinProbe *previous,
 	}
 	for (i = 0; i < n; i++)
 	{
+		changes += hashes[i] != last;
+		last = hashes[i];
 		if (!bf_bits_contain(geometry, bits, hashes[i]))
 			probe->rows[offsets[i]] = PGBLOOM_JOIN_REMOVED;
 	}
+	probe->filter->changes += changes;
+	probe->filter->last_hash = last;
 }
 
 /*

@@ -25,6 +25,7 @@ static const char *const reason_texts[] = {
 	[PGBLOOM_REASON_COLUMNS] = "its keys are not immutable expressions of columns of a scan",
 	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows",
 	[PGBLOOM_REASON_ERRORS] = "its keys may raise errors for rows that do not reach it",
+	[PGBLOOM_REASON_TOO_LATE] = "a grouping below has read its input before the inner side is read",
 	[PGBLOOM_REASON_GROUPS] = "a grouping below is not by its keys, or its input is neither sorted nor hashed",
 	[PGBLOOM_REASON_VOLATILE] = "a node below calls a volatile function",
 	[PGBLOOM_REASON_BARRIER] = "a view with a security barrier may hide rows",

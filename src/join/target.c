@@ -209,11 +209,27 @@ reads_all_first(Plan *plan)
 }
 
 /*
+ * May this join fetch a row of its outer side before it reads its inner side,
+ * and end if that is empty?  Until then, probes let all rows of the outer side
+ * pass, see between.c.  The condition on costs is that of ExecHashJoinImpl().
+ */
+static bool
+may_end_early(Join *join)
+{
+	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
+		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) &&
+		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
+}
+
+/*
  * Grouping and the like; returns false if the search ends here.
  *
  * It must see all rows of a group or none.  What is computed of a part of a
  * group may fail, and so may what is computed of another row of it than the
  * one that represents it, or of a group that EXCEPT would have removed.
+ *
+ * If the join fetches an outer row first, all input of the grouping has been
+ * read before the filter is complete, which would be of no use.
  */
 static bool
 pass_grouping(Search *search, Plan *plan, Keys *keys)
@@ -230,6 +246,9 @@ pass_grouping(Search *search, Plan *plan, Keys *keys)
 		  (IsA(plan, Agg) && agg->aggstrategy == AGG_HASHED))) ||
 		(IsA(plan, Agg) && (agg->groupingSets != NIL || agg->chain != NIL)))
 		return no_target(search, PGBLOOM_REASON_GROUPS);
+	if (pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
+		may_end_early(&search->join->join))
+		return no_target(search, PGBLOOM_REASON_TOO_LATE);
 	keys->grouped = true;
 	keys->reduced = true;
 	if (IsA(plan, Agg))
@@ -260,19 +279,6 @@ is_read_whole(Join *join, Plan *side)
 	if (IsA(side, Material))
 		side = outerPlan(side);
 	return !IsA(join, MergeJoin) || IsA(side, Sort);
-}
-
-/*
- * May this join fetch a row of its outer side before it reads its inner side,
- * and end if that is empty?  Until then, probes let all rows of the outer side
- * pass, see between.c.  The condition on costs is that of ExecHashJoinImpl().
- */
-static bool
-may_end_early(Join *join)
-{
-	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
-		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) &&
-		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
 }
 
 /* Rows that are dropped on one side may keep the other from being executed. */
