@@ -40,8 +40,10 @@
 
 struct PgBloomJoinRange
 {
-	Oid			family;			/* of btree operators, or InvalidOid */
 	Oid			equality;		/* the join's operator */
+	Oid			left;			/* types that it compares */
+	Oid			right;
+	Oid			bounds[2];		/* the operators >= and <= */
 	Oid			type;			/* of the inner keys */
 	int16		len;
 	bool		byval;
@@ -52,6 +54,17 @@ struct PgBloomJoinRange
 	Datum		keys[MAX_LISTED];	/* in order; or the two ends */
 };
 typedef struct PgBloomJoinRange Range;
+
+/* The operators >= and <= of a btree family for the types of the equality. */
+static bool
+find_bounds(const Range *range, Oid family, Oid bounds[2])
+{
+	bounds[0] = get_opfamily_member(family, range->left, range->right,
+									BTGreaterEqualStrategyNumber);
+	bounds[1] = get_opfamily_member(family, range->left, range->right,
+									BTLessEqualStrategyNumber);
+	return OidIsValid(bounds[0]) && OidIsValid(bounds[1]);
+}
 
 /*
  * Find the btree operators that agree with the join's equality.  The order of
@@ -69,24 +82,18 @@ find_order(Range *range)
 		return;
 	foreach(lc, get_mergejoin_opfamilies(range->equality))
 	{
-		Oid			family = lfirst_oid(lc);
-		Oid			less;
-		Oid			left,
-					right;
+		Oid			less = get_opfamily_member(lfirst_oid(lc), range->right,
+											   range->right,
+											   BTLessStrategyNumber);
 
-		op_input_types(range->equality, &left, &right);
-		less = get_opfamily_member(family, right, right, BTLessStrategyNumber);
 		if (!OidIsValid(less) ||
-			!OidIsValid(get_opfamily_member(family, left, right,
-											BTLessEqualStrategyNumber)) ||
-			!OidIsValid(get_opfamily_member(family, left, right,
-											BTGreaterEqualStrategyNumber)))
+			!find_bounds(range, lfirst_oid(lc), range->bounds))
 			continue;
 		range->order.ssup_cxt = CurrentMemoryContext;
 		range->order.ssup_nulls_first = false;
 		range->order.abbreviate = false;
 		PrepareSortSupportFromOrderingOp(less, &range->order);
-		range->family = family;
+		range->unknown = false;
 		return;
 	}
 }
@@ -98,11 +105,12 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 	Range	   *range = palloc0(sizeof(Range));
 
 	range->equality = equality;
+	op_input_types(equality, &range->left, &range->right);
 	range->order.ssup_collation = collation;
 	range->type = type;
 	get_typlenbyvalalign(type, &range->len, &range->byval, &range->align);
+	range->unknown = true;
 	find_order(range);
-	range->unknown = !OidIsValid(range->family);
 	return range;
 }
 
@@ -110,7 +118,7 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 void
 pgbloom_join_clear_range(Range *range)
 {
-	range->unknown = !OidIsValid(range->family);
+	range->unknown = range->order.comparator == NULL;
 	range->nlisted = 0;
 }
 
@@ -253,17 +261,12 @@ make_key_const(const Range *range, Datum key)
 					 key, false, range->byval);
 }
 
-/* outer key OPERATOR key, with the operator of this strategy. */
+/* outer key OPERATOR key */
 static Expr *
-make_bound(const Range *range, Expr *outer, StrategyNumber strategy, Datum key)
+make_bound(const Range *range, Expr *outer, Oid operator, Datum key)
 {
-	Oid			left,
-				right,
-				operator;
 	OpExpr	   *clause;
 
-	op_input_types(range->equality, &left, &right);
-	operator = get_opfamily_member(range->family, left, right, strategy);
 	clause = (OpExpr *) make_opclause(operator, BOOLOID, false, outer,
 									  (Expr *) make_key_const(range, key),
 									  InvalidOid,
@@ -287,9 +290,9 @@ pgbloom_join_range_bounds(const Range *range, Expr *outer)
 {
 	if (range->unknown || range->nlisted == 0)
 		return NIL;
-	return list_make2(make_bound(range, outer, BTGreaterEqualStrategyNumber,
+	return list_make2(make_bound(range, outer, range->bounds[0],
 								 range->keys[0]),
-					  make_bound(range, outer, BTLessEqualStrategyNumber,
+					  make_bound(range, outer, range->bounds[1],
 								 last_key(range)));
 }
 
@@ -345,26 +348,11 @@ pgbloom_join_range_equal_in(const Range *range, Oid family, Oid collation)
 bool
 pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
 {
-	StrategyNumber strategies[] = {BTGreaterEqualStrategyNumber,
-	BTLessEqualStrategyNumber};
-	Oid			left,
-				right;
-	int			i;
+	Oid			bounds[2];
 
-	if (range->unknown || collation != range->order.ssup_collation)
-		return false;
-	op_input_types(range->equality, &left, &right);
-	for (i = 0; i < (int) lengthof(strategies); i++)
-	{
-		Oid			operator = get_opfamily_member(family, left, right,
-												   strategies[i]);
-
-		if (!OidIsValid(operator) ||
-			operator != get_opfamily_member(range->family, left, right,
-											strategies[i]))
-			return false;
-	}
-	return true;
+	return !range->unknown && collation == range->order.ssup_collation &&
+		find_bounds(range, family, bounds) &&
+		bounds[0] == range->bounds[0] && bounds[1] == range->bounds[1];
 }
 
 /*
@@ -376,25 +364,14 @@ bool
 pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
 							 ScanKey keys)
 {
-	StrategyNumber strategies[] = {BTGreaterEqualStrategyNumber,
-	BTLessEqualStrategyNumber};
-	Oid			left,
-				right;
-	int			i;
-
 	if (range->unknown || range->nlisted == 0)
 		return false;
-	op_input_types(range->equality, &left, &right);
-	for (i = 0; i < (int) lengthof(strategies); i++)
-	{
-		Oid			operator = get_opfamily_member(range->family, left, right,
-												   strategies[i]);
-
-		ScanKeyEntryInitialize(&keys[i], 0, column, strategies[i], right,
-							   range->order.ssup_collation,
-							   get_opcode(operator),
-							   i == 0 ? range->keys[0] : last_key(range));
-	}
+	ScanKeyEntryInitialize(&keys[0], 0, column, BTGreaterEqualStrategyNumber,
+						   range->right, range->order.ssup_collation,
+						   get_opcode(range->bounds[0]), range->keys[0]);
+	ScanKeyEntryInitialize(&keys[1], 0, column, BTLessEqualStrategyNumber,
+						   range->right, range->order.ssup_collation,
+						   get_opcode(range->bounds[1]), last_key(range));
 	return true;
 }
 

@@ -31,6 +31,7 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "storage/bufmgr.h"
+#include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -49,7 +50,7 @@ typedef struct GateFilter
 /* A scan that may not have to be read, or not as a whole. */
 typedef struct Gate
 {
-	ScanState  *scan;
+	ScanState  *scan;			/* the key of the hash table */
 	bool		closed;
 	ExecProcNodeMtd read_scan;	/* the real function */
 	ForeignAsyncRequest_function request;	/* that of an asynchronous scan */
@@ -61,27 +62,7 @@ typedef struct Gate
 	bool		again;			/* it may come again */
 } Gate;
 
-/* All gates of the backend, by their scan. */
-typedef struct GateEntry
-{
-	PlanState  *scan;
-	Gate	   *gate;
-	char		status;
-} GateEntry;
-
-#define SH_PREFIX gates
-#define SH_ELEMENT_TYPE GateEntry
-#define SH_KEY_TYPE PlanState *
-#define SH_KEY scan
-#define SH_HASH_KEY(table, key) \
-	((uint32) (((uintptr_t) (key) >> 4) * 0x9E3779B1U))
-#define SH_EQUAL(table, a, b) ((a) == (b))
-#define SH_SCOPE static inline
-#define SH_DECLARE
-#define SH_DEFINE
-#include "lib/simplehash.h"
-
-static gates_hash * gates = NULL;
+static HTAB *gates = NULL;		/* of the backend, by their scan */
 
 static TupleTableSlot *exec_gate(PlanState *state);
 static void request_gate(AsyncRequest *request);
@@ -192,26 +173,37 @@ open_gate(Gate *gate)
 	}
 }
 
-static void
-forget_gate(void *scan)
+static Gate *
+find_gate(PlanState *scan)
 {
-	gates_delete(gates, scan);
+	return gates == NULL ? NULL : hash_search(gates, &scan, HASH_FIND, NULL);
 }
 
 static void
-remember_gate(Gate *gate)
+forget_gate(void *scan)
+{
+	hash_search(gates, &scan, HASH_REMOVE, NULL);
+}
+
+/* Keep a copy of the gate while the execution lasts. */
+static Gate *
+remember_gate(const Gate *gate)
 {
 	MemoryContext query = gate->scan->ps.state->es_query_cxt;
 	MemoryContextCallback *callback = MemoryContextAlloc(query,
 														 sizeof(*callback));
-	bool		found;
+	HASHCTL		control = {.keysize = sizeof(ScanState *), .entrysize = sizeof(Gate)};
+	Gate	   *result;
 
 	if (gates == NULL)
-		gates = gates_create(TopMemoryContext, 64, NULL);
-	gates_insert(gates, &gate->scan->ps, &found)->gate = gate;
+		gates = hash_create("join filter gates", 64, &control,
+							HASH_ELEM | HASH_BLOBS);
+	result = hash_search(gates, &gate->scan, HASH_ENTER, NULL);
+	*result = *gate;
 	callback->func = forget_gate;
-	callback->arg = &gate->scan->ps;
+	callback->arg = gate->scan;
 	MemoryContextRegisterResetCallback(query, callback);
+	return result;
 }
 
 /*
@@ -299,39 +291,40 @@ void
 pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 {
 	PlanState  *state = node->state;
-	ScanState  *scan = (ScanState *) state;
+	Gate		new_gate = {.scan = (ScanState *) state};
 	Gate	   *gate;
 	ListCell   *lc;
 
 	/* A subplan is met in each expression that has it. */
-	if (!is_table_scan(state) ||
-		(gates != NULL && gates_lookup(gates, state) != NULL))
+	if (!is_table_scan(state) || find_gate(state) != NULL)
 		return;
-	gate = palloc0(sizeof(Gate));
-	gate->scan = scan;
-	gate->constrained = pgbloom_join_has_constraints(scan->ss_currentRelation);
-	gate->has_brin = can_limit_blocks(scan);
-	if (!gate->constrained && !gate->has_brin)
+	new_gate.constrained =
+		pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation);
+	new_gate.has_brin = can_limit_blocks(new_gate.scan);
+	if ((!new_gate.constrained && !new_gate.has_brin) ||
+		contain_volatile_functions((Node *) state->plan->qual))
 		return;
 	foreach(lc, state->plan->qual)
 	{
-		GateFilter *filter;
+		GateFilter *filter = make_gate_filter(new_gate.scan, lfirst(lc),
+											  new_gate.constrained);
 
-		if (contain_volatile_functions(lfirst(lc)))
-			return;
-		filter = make_gate_filter(scan, lfirst(lc), gate->constrained);
-		if (filter == NULL)
-			continue;
-		gate->filters = lappend(gate->filters, filter);
-		filter->filter->gates = lappend(filter->filter->gates, gate);
-		if (IsA(state, ForeignScanState))
-			read_inner_sides_first(node, filter->filter);
+		if (filter != NULL)
+			new_gate.filters = lappend(new_gate.filters, filter);
 	}
-	if (gate->filters == NIL)
+	if (new_gate.filters == NIL)
 		return;
+	gate = remember_gate(&new_gate);
+	foreach(lc, gate->filters)
+	{
+		PgBloomJoinFilter *filter = ((GateFilter *) lfirst(lc))->filter;
+
+		filter->gates = lappend(filter->gates, gate);
+		if (IsA(state, ForeignScanState))
+			read_inner_sides_first(node, filter);
+	}
 	if (state->plan->async_capable)
 		prepare_async_requests(gate);
-	remember_gate(gate);
 	close_gate(gate);
 }
 
@@ -496,7 +489,7 @@ is_refuted(Gate *gate, bool *all)
 static void
 request_gate(AsyncRequest *request)
 {
-	Gate	   *gate = gates_lookup(gates, request->requestee)->gate;
+	Gate	   *gate = find_gate(request->requestee);
 	bool		all;
 
 	if (is_refuted(gate, &all))
@@ -513,7 +506,7 @@ request_gate(AsyncRequest *request)
 static TupleTableSlot *
 exec_gate(PlanState *state)
 {
-	Gate	   *gate = gates_lookup(gates, state)->gate;
+	Gate	   *gate = find_gate(state);
 	bool		all;
 
 	/* A rescan has cleared the slot: no row of this one has been returned. */
