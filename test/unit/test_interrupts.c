@@ -269,36 +269,15 @@ test_allocations(void)
 	test_all(false);
 }
 
-/* What the layers of a forged image are like. */
-typedef struct Forgery
-{
-	int			nlayers;
-	uint32_t	nblocks;
-	uint8_t		block_log2;
-	uint8_t		k;
-	bool		equal;			/* geometries, which else differ in fpp */
-	uint64_t	first_bits;		/* of the last layer; one more in the last but
-								 * one, and so on */
-} Forgery;
-
-static Forgery
-forgery_of(int nlayers, uint32_t nblocks, uint8_t block_log2, uint8_t k,
-		   bool equal, uint64_t first_bits)
-{
-	Forgery		forgery =
-	{
-		nlayers, nblocks, block_log2, k, equal, first_bits
-	};
-
-	return forgery;
-}
-
 /*
- * Forge a valid image: each layer has one bit in each byte of a block set, but
- * in its first block, where two bits of eight tell one layer from the other.
+ * Forge a valid image with layers of nblocks blocks each, whose geometries are
+ * equal or else differ in fpp.  Each layer has one bit of each byte set; which
+ * one that is in the last bytes tells the layers, and images with another
+ * number, from each other.
  */
 static void
-forge(Image *image, Forgery forgery)
+forge(Image *image, int nlayers, uint32_t nblocks, uint8_t block_log2,
+	  bool equal, uint64_t number)
 {
 	static BfView view;
 	size_t		header;
@@ -307,35 +286,34 @@ forge(Image *image, Forgery forgery)
 
 	memset(&view, 0, sizeof(view));
 	view.params = params_of(0.01, 0);
-	view.nlayers = forgery.nlayers;
+	view.nlayers = nlayers;
 	header = bf_header_size(&view.params, view.nlayers);
-	for (i = 0; i < forgery.nlayers; i++)
+	for (i = 0; i < nlayers; i++)
 	{
 		BfLayer    *layer = &view.layers[i];
 
-		layer->geometry.nblocks = forgery.nblocks;
-		layer->geometry.block_log2 = forgery.block_log2;
-		layer->geometry.k = forgery.k;
+		layer->geometry.nblocks = nblocks;
+		layer->geometry.block_log2 = block_log2;
+		layer->geometry.k = 6;
 		layer->geometry.capacity = 1;
-		layer->geometry.fpp = forgery.equal ? 0.01 : 0.01 - i * 1e-6;
+		layer->geometry.fpp = equal ? 0.01 : 0.01 - i * 1e-6;
 		layer->bits_set = bf_geometry_size(&layer->geometry);
 	}
 	image->size = header +
-		forgery.nlayers * bf_geometry_size(&view.layers[0].geometry);
+		nlayers * bf_geometry_size(&view.layers[0].geometry);
 	image->bytes = exactly(image->size);
 	bf_write_header(image->bytes, &view.params, 0, view.layers, view.nlayers);
 	memset(image->bytes + header, 1, image->size - header);
 
-	/* The last bytes have a bit that is the number of the layer. */
-	for (i = 0; i < forgery.nlayers; i++)
+	for (i = 0; i < nlayers; i++)
 	{
-		uint64_t	number = forgery.first_bits + forgery.nlayers - 1 - i;
+		uint64_t	left = number + nlayers - 1 - i;
 		int			digit;
 
 		bits = image->bytes + header +
 			(i + 1) * bf_geometry_size(&view.layers[0].geometry) - 8;
-		for (digit = 0; digit < 8; digit++, number /= 8)
-			bits[digit] = (uint8_t) (1 << number % 8);
+		for (digit = 0; digit < 8; digit++, left /= 8)
+			bits[digit] = (uint8_t) (1 << left % 8);
 	}
 	image_open(image);
 }
@@ -353,14 +331,13 @@ check_often(const char *what, TestEnv *env, long least)
 static void
 test_hashes_in_many_layers(void)
 {
-	Forgery		forgery = {BF_MAX_LAYERS, 1, 9, 6, false, 0};
 	long		least = 9000L * BF_MAX_LAYERS / 65536;
 	Image		many;
 	BfBuilder	b;
 	TestEnv		env;
 	double		n;
 
-	forge(&many, forgery);
+	forge(&many, BF_MAX_LAYERS, 1, 9, false, 0);
 	image_build(&list, 0.01, 1000000, 0, 9000, 2, false);
 	env_init(&env, SIZE_MAX);
 
@@ -382,8 +359,7 @@ test_hashes_in_many_layers(void)
 
 	/* Without their last layer, they grow. */
 	image_free(&many);
-	forgery.nlayers--;
-	forge(&many, forgery);
+	forge(&many, BF_MAX_LAYERS - 1, 1, 9, false, 0);
 	bf_builder_init(&b, &env.env, &many.view.params);
 	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
 	env.polls = 0;
@@ -408,7 +384,7 @@ test_compact_many_layers(void)
 	TestEnv		env;
 	bool		found;
 
-	forge(&many, forgery_of(BF_MAX_LAYERS, 1, 9, 6, false, 0));
+	forge(&many, BF_MAX_LAYERS, 1, 9, false, 0);
 	env_init(&env, SIZE_MAX);
 	bf_builder_init(&b, &env.env, &many.view.params);
 	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
@@ -429,8 +405,8 @@ test_large_layers(void)
 	BfBuilder	b;
 	TestEnv		env;
 
-	forge(&one, forgery_of(1, 4096, 14, 6, true, 0));
-	forge(&two, forgery_of(2, 2048, 14, 6, true, 0));
+	forge(&one, 1, 4096, 14, true, 0);
+	forge(&two, 2, 2048, 14, true, 0);
 	env_init(&env, SIZE_MAX);
 
 	CHECK(bf_intersection(&b, &env.env, &one.view, &one.view) == BF_OK,
@@ -489,7 +465,8 @@ merge_over_full(const Image *x, const Image *y, long at)
 			if (memcmp(b.layers[j].bits, x->view.layers[i].bits, size) == 0)
 				break;
 		}
-		if (!CHECK(j < b.nlayers, "layer %d is lost at check %ld", i, at))
+		if (!CHECK(j < b.nlayers, "layer %d is lost at check %ld", i,
+				   at))
 			break;
 	}
 	arena_release(&arena);
@@ -504,8 +481,8 @@ test_sort_layers(void)
 	long		n = 500;
 	long		at;
 
-	forge(&x, forgery_of((int) n, 1, 9, 6, true, 0));
-	forge(&y, forgery_of((int) n, 1, 9, 6, true, 500));
+	forge(&x, (int) n, 1, 9, true, 0);
+	forge(&y, (int) n, 1, 9, true, 500);
 
 	/*
 	 * Each layer of y is compared with all that are there and copied; then
@@ -518,8 +495,8 @@ test_sort_layers(void)
 	image_free(&y);
 
 	n = 10;
-	forge(&x, forgery_of((int) n, 1, 9, 6, true, 0));
-	forge(&y, forgery_of((int) n, 1, 9, 6, true, 500));
+	forge(&x, (int) n, 1, 9, true, 0);
+	forge(&y, (int) n, 1, 9, true, 500);
 	for (at = merge_over_full(&x, &y, -1); at > 0; at--)
 		merge_over_full(&x, &y, at);
 	image_free(&x);
