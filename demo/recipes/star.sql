@@ -12,21 +12,21 @@ ALTER TABLE calendar ADD PRIMARY KEY (day);
 CREATE TABLE products AS SELECT i AS product, i % 200 AS brand FROM generate_series(0, 999) i;
 ALTER TABLE products ADD PRIMARY KEY (product);
 
-CREATE TABLE sold (day date, product int, amount int) PARTITION BY RANGE (day);
+CREATE TABLE store_sales (day date, product int, amount int) PARTITION BY RANGE (day);
 DO $$
 BEGIN
     FOR m IN 1 .. 12 LOOP
-        EXECUTE format('CREATE TABLE sold_%s PARTITION OF sold FOR VALUES FROM (%L) TO (%L)', m,
+        EXECUTE format('CREATE TABLE store_sales_%s PARTITION OF store_sales FOR VALUES FROM (%L) TO (%L)', m,
                        make_date(2025, m, 1), make_date(2025, m, 1) + interval '1 month');
     END LOOP;
 END $$;
-INSERT INTO sold
+INSERT INTO store_sales
 SELECT day, (n * 7 + extract(doy FROM day)::int) % 1000, n FROM calendar, generate_series(1, 200) n WHERE year = 2025;
 
 -- In the order of days, which the index needs to be of use
-CREATE TABLE sold_log AS SELECT * FROM sold ORDER BY day;
-CREATE INDEX ON sold_log USING brin (day) WITH (pages_per_range = 8);
-VACUUM ANALYZE calendar, products, sold, sold_log;
+CREATE TABLE sales_log AS SELECT * FROM store_sales ORDER BY day;
+CREATE INDEX ON sales_log USING brin (day) WITH (pages_per_range = 8);
+VACUUM ANALYZE calendar, products, store_sales, sales_log;
 
 -- What a query leaves unread, as EXPLAIN ANALYZE tells it
 CREATE FUNCTION unread(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -53,10 +53,10 @@ DECLARE
     expected bigint;
 BEGIN
     -- A join of the two alone is a hash join, and the filter is there.
-    said := unread('SELECT sum(amount) FROM sold JOIN calendar USING (day) WHERE month = ''2025-03-01''');
+    said := unread('SELECT sum(amount) FROM store_sales JOIN calendar USING (day) WHERE month = ''2025-03-01''');
     ASSERT said = 'Scans Skipped: 11 of 12' OR said = 'Scans Skipped: 10 of 12', said;
 
-    FOREACH fact IN ARRAY '{sold,sold_log}'::text[] LOOP
+    FOREACH fact IN ARRAY '{store_sales,sales_log}'::text[] LOOP
         SET LOCAL bloomfilter.join_planning = off;
         ASSERT unread(format(star, fact)) = 'nothing', fact;
         EXECUTE format(star, fact) INTO expected;
@@ -70,5 +70,5 @@ BEGIN
     END LOOP;
 
     -- Wednesdays are in each month.
-    ASSERT unread(format(replace(star, 'month = ''2025-03-01''', 'weekday = 3'), 'sold')) = 'nothing';
+    ASSERT unread(format(replace(star, 'month = ''2025-03-01''', 'weekday = 3'), 'store_sales')) = 'nothing';
 END $$;
