@@ -41,6 +41,9 @@ CALL why('SELECT FROM (SELECT k, random() FROM fact OFFSET 0) AS fact JOIN dim U
 CALL why('SELECT FROM fact JOIN dim ON fact.k = (SELECT dim.k)');
 CALL why('SELECT FROM (SELECT count(*) AS k FROM fact GROUP BY id) AS fact JOIN dim USING (k)');
 CALL why('SELECT FROM (fact LEFT JOIN dim AS d USING (g)) JOIN dim ON 1000 / id = dim.k');
+SET bloomfilter.join_filters = force;
+CALL why('SELECT FROM (SELECT 1 AS k UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) AS four JOIN (SELECT k FROM dim LIMIT 3) AS three USING (k)');
+SET bloomfilter.join_filters = on;
 -- Nodes in between
 CALL why('SELECT FROM (SELECT k FROM fact LIMIT 15000) AS fact JOIN dim USING (k)');
 CALL why('SELECT count FROM (SELECT k, count(*) OVER (PARTITION BY g) FROM fact) AS fact JOIN dim USING (k)');

@@ -328,9 +328,11 @@ descend_children(Search *search, List *children, Keys keys)
 {
 	int			before = list_length(search->targets);
 	bool		found = false;
-	bool		all = children != NIL;
+	bool		all = true;
 	ListCell   *lc;
 
+	if (children == NIL)
+		return no_target(search, PGBLOOM_REASON_COLUMNS);
 	foreach(lc, children)
 	{
 		bool		found_here = descend(search, lfirst(lc), keys, OUTER_VAR);
