@@ -456,7 +456,8 @@ topmost_parent(PlannedStmt *stmt, Index relid)
  * outermost query have the same numbers in the plan.
  */
 void
-pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join, Scan *scan)
+pgbloom_join_note_filter(PlannedStmt *stmt, bool hides_rows, HashJoin *join,
+						 Scan *scan)
 {
 	ListCell   *lc;
 
@@ -473,7 +474,7 @@ pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join, Scan *scan)
 			topmost_parent(stmt, scan->scanrelid) ==
 			assumption->filtered->relid)
 			assumption->fulfilled = assumption->filtered->part_scheme != NULL ||
-				!(scan->plan.parallel_aware || stmt->dependsOnRole);
+				!(scan->plan.parallel_aware || hides_rows);
 	}
 }
 

@@ -136,6 +136,7 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 		build->filters[i].most_passed = lsecond_int(flags) / 100.0;
 		build->filters[i].most_keys = lthird_int(flags);
 		build->filters[i].grouped = lfourth_int(flags) != 0;
+		build->filters[i].hides_rows = list_nth_int(flags, 5) != 0;
 	}
 }
 

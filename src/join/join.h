@@ -109,6 +109,7 @@ typedef struct PgBloomJoinFilter
 	bool		sampling;
 	double		most_passed;	/* if a larger share passes: sample */
 	bool		grouped;		/* probed below a grouping */
+	bool		hides_rows;		/* the statement, from the user */
 	PgBloomJoinCounts *counts;	/* of this process */
 
 	/* while the inner side is read */
@@ -222,8 +223,8 @@ extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
 
 /* assume.c */
 extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
-extern void pgbloom_join_note_filter(PlannedStmt *stmt, HashJoin *join,
-									 Scan *scan);
+extern void pgbloom_join_note_filter(PlannedStmt *stmt, bool hides_rows,
+									 HashJoin *join, Scan *scan);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
@@ -286,6 +287,7 @@ typedef struct PgBloomJoinNodes
 	Bitmapset  *volatile_trees; /* or have a node below that does */
 	bool		volatile_subplans;
 	bool		barrier;		/* there is a view with a security barrier */
+	bool		hides_rows;		/* or a table with row-level security */
 } PgBloomJoinNodes;
 
 extern bool pgbloom_is_builder(Plan *plan);

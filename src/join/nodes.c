@@ -12,8 +12,10 @@
  */
 #include "join/join.h"
 
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
+#include "utils/syscache.h"
 
 /* Is this a node that builds join filters? */
 bool
@@ -222,6 +224,30 @@ has_barrier(PlannedStmt *stmt)
 }
 
 /*
+ * Has one of its tables row-level security?  Conditions of a parent hide rows
+ * of its partitions.  PlannedStmt.dependsOnRole does not tell it.
+ */
+static bool
+has_row_security(PlannedStmt *stmt)
+{
+	bool		result = false;
+	ListCell   *lc;
+
+	foreach(lc, stmt->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+		HeapTuple	tuple = rte->rtekind != RTE_RELATION ? NULL :
+			SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		result |= ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/*
  * Examine all nodes of a statement, each of them once: subplans are in a list,
  * and not looked for in the expressions that use them.
  */
@@ -238,6 +264,7 @@ pgbloom_examine_nodes(PlannedStmt *stmt)
 			nodes->volatile_subplans |= examine_plan(nodes, lfirst(lc));
 	}
 	nodes->barrier = has_barrier(stmt);
+	nodes->hides_rows = nodes->barrier || has_row_security(stmt);
 	return nodes;
 }
 

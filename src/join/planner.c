@@ -241,7 +241,8 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 										 target->key_numbers);
 
 		add_consumer(planning, join, linitial_int(filter), target);
-		pgbloom_join_note_filter(planning->stmt, join, (Scan *) target->scan);
+		pgbloom_join_note_filter(planning->stmt, planning->nodes->hides_rows,
+								 join, (Scan *) target->scan);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
@@ -269,6 +270,8 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 									  filters);
 	scan->custom_private = lappend(scan->custom_private,
 								   list_make1_oid(planning->function));
+	lthird(scan->custom_private) = lappend_int(lthird(scan->custom_private),
+											   planning->nodes->hides_rows);
 	scan->methods = &pgbloom_join_scan_methods;
 	outerPlan(hash) = plan;
 }

@@ -112,7 +112,8 @@ make_gate_filter(ScanState *scan, Node *qual, bool constrained)
 	GateFilter *result;
 	ListCell   *lc;
 
-	if (!OidIsValid(filter->function) || filter->grouped)
+	if (!OidIsValid(filter->function) || filter->grouped ||
+		(filter->hides_rows && !constrained))
 		return NULL;
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
@@ -230,15 +231,13 @@ is_table_scan(PlanState *state)
 
 /*
  * Can the scan be reduced to some blocks?  The blocks of a parallel scan are
- * handed out by the table's access method.  Their number tells of the values in
- * all rows, also those that row-level security hides.
+ * handed out by the table's access method.
  */
 static bool
 can_limit_blocks(ScanState *scan)
 {
 	return IsA(scan, SeqScanState) && !scan->ps.plan->parallel_aware &&
 		!IsParallelWorker() &&
-		!scan->ps.state->es_plannedstmt->dependsOnRole &&
 		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
 		pgbloom_join_has_brin(scan->ss_currentRelation);
 }
@@ -318,6 +317,9 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	foreach(lc, gate->filters)
 	{
 		PgBloomJoinFilter *filter = ((GateFilter *) lfirst(lc))->filter;
+
+		/* The number of blocks tells of the values of hidden rows. */
+		gate->has_brin &= !filter->hides_rows;
 
 		filter->gates = lappend(filter->gates, gate);
 		if (IsA(state, ForeignScanState))
