@@ -1,4 +1,6 @@
 """Parts of the section on joins: what filters leave unread, partitions and blocks, and plans that count on it."""
+import re
+
 from joins_analytic import planning_time
 from joins_common import OFF, ON, PLANNED, filter_session, hold, measure_equal
 from lib import log, median_ratio, significant
@@ -115,6 +117,11 @@ def compare(bench, section, rows, what, fact, title, query, condition, held, key
                         'on': [r'Custom Scan \(Bloom Filter\)'],
                         'planned': [r'Hash Cond: [^\n]*day = [^\n]*day']}
             section.plan('%s, %s' % (title, name), session, sql, expected[name])
+            read = name == held == 'on' and re.search(
+                r'Blocks Read: (\d+) of (\d+)', session.explain(sql, 'ANALYZE, COSTS OFF, TIMING OFF'))
+            if read:
+                blocks = section.facts.setdefault('blocks', [['without filter', int(read[2]), False]])
+                blocks.append([title.split(':')[0], int(read[1]), True])
 
 
 def remote_queries(bench, section):

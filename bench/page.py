@@ -4,8 +4,8 @@
     bench/page.py [DIR]     DIR has results.json, as bench/run writes it; bench/out unless given
 
 A row of a table of the page whose first two cells are a target's `what` and `against` (targets.py) gets the ratio and
-the range of the single rounds; the line that begins with "Measured" gets the date, the revision and the machine.
-Everything else on the page is written by hand.
+the range of the single rounds; the line that begins with "Measured" gets the date, the revision and the machine of a
+report of all sections. What is not in the report stays. Everything else on the page is written by hand.
 """
 import os
 import shutil
@@ -27,10 +27,11 @@ JOINS = [('auto spilling', 'spills to disk'), ('auto memory', 'in memory'), ('au
 def fill_in(line, ratios):
     cells = [cell.strip() for cell in line.strip('|').split('|')]
     key = NAMES.get(tuple(cells[:2])) if len(cells) == 4 else None
-    if key is None:
+    if not ratios.get(key):
         return line
-    figures = ['%.2f' % ratios[key][0], '%.2f to %.2f' % tuple(ratios[key][1:])] if ratios.get(key) else ['', '']
-    return '| %s |' % ' | '.join(cells[:2] + figures)
+    digits = '%.2f' if ratios[key][0] >= 0.1 else '%.3f'
+    return '| %s |' % ' | '.join([*cells[:2], digits % ratios[key][0],
+                                  ' to '.join(digits % ratio for ratio in ratios[key][1:])])
 
 
 def measured(results):
@@ -40,20 +41,31 @@ def measured(results):
         machine['memory'].split(';')[0], machine['PostgreSQL'].split()[0])
 
 
-def draw_pictures(results, directory, ratios):
+def draw_bars(name, title, values):
     os.makedirs(IMAGES, exist_ok=True)
-    plots.bars(os.path.join(IMAGES, 'joins.svg'), 'time with join filters, without = 1',
-               [(label, ratios[key][0], True) for key, label in JOINS if ratios.get(key)], width=480)
-    rows = next(block['rows'] for section in results['sections'] if section['name'] == 'index'
-                for block in section['blocks'] if block['kind'] == 'table')
-    plots.bars(os.path.join(IMAGES, 'index.svg'), 'bytes a key, 10 million URLs',
-               [(row[0], float(row[2]), row[0] == 'bloomfilter') for row in rows], width=480)
-    shutil.copy(os.path.join(directory, 'rate.svg'), IMAGES)
-    rows = next(section['facts']['rows'] for section in results['sections'] if section['name'] == 'joins')
-    plots.bars(os.path.join(IMAGES, 'removed.svg'), 'million rows that come to the join',
-               [(label, rows[key] / 1e6, ours) for label, key, ours in (
-                   ('without filter', 'read', False), ('with join filter', 'passed', True),
-                   ('rows that match', 'joined', False))], width=480)
+    plots.bars(os.path.join(IMAGES, name), title, values, width=480)
+
+
+def draw_pictures(sections, directory, ratios):
+    """Those of the parts that are in the report."""
+    facts = sections.get('joins', {}).get('facts', {})
+    if all(ratios.get(key) for key, _ in JOINS):
+        draw_bars('joins.svg', 'time with join filters, without = 1',
+                  [(label, ratios[key][0], True) for key, label in JOINS])
+    if 'rows' in facts:
+        draw_bars('removed.svg', 'million rows that come to the join',
+                  [(label, facts['rows'][key] / 1e6, ours) for label, key, ours in (
+                      ('without filter', 'read', False), ('with join filter', 'passed', True),
+                      ('rows that match', 'joined', False))])
+    if 'blocks' in facts:
+        draw_bars('blocks.svg', 'blocks that are read', [(label, blocks, ours) for label, blocks, ours in facts['blocks']])
+    for block in sections.get('index', {}).get('blocks', []):
+        if block['kind'] == 'table':
+            draw_bars('index.svg', 'bytes a key, 10 million URLs',
+                      [(row[0], float(row[2]), row[0] == 'bloomfilter') for row in block['rows']])
+            break
+    if 'rates' in sections:
+        shutil.copy(os.path.join(directory, 'rate.svg'), IMAGES)
 
 
 def main():
@@ -61,13 +73,16 @@ def main():
     results = report.read_json(directory, 'results')
     if results is None:
         sys.exit('bench/page.py: there is no results.json in %s; bench/run writes it' % directory)
+    sections = {section['name']: section for section in results['sections']}
     ratios = {target['key']: target['ratios'] for section in results['sections'] for target in section['targets']}
     with open(PAGE, encoding='utf-8') as file:
         lines = file.read().split('\n')
-    lines = [measured(results) if line.startswith('Measured') else fill_in(line, ratios) for line in lines]
+    if sections.keys() >= {'index', 'joins', 'rates', 'scans'}:
+        lines = [measured(results) if line.startswith('Measured') else line for line in lines]
+    lines = [fill_in(line, ratios) for line in lines]
     with open(PAGE, 'w', encoding='utf-8') as file:
         file.write('\n'.join(lines))
-    draw_pictures(results, directory, ratios)
+    draw_pictures(sections, directory, ratios)
 
 
 if __name__ == '__main__':
