@@ -65,7 +65,10 @@
  */
 #define BF_MAX_PAGED_BITS		((uint64_t) 1 << 40)
 
-/* A lookup reads a block of each. */
+/*
+ * A lookup reads a block of each.  Part of the format: stored filters that have
+ * so many are loaded into builders, which have the same limit.
+ */
 #define BF_MAX_LAYERS			1024
 
 /* A successor by growth has this many times the capacity of the largest layer. */

@@ -71,5 +71,6 @@ pgbloom_join_define_settings(void)
 							 NULL,
 							 &pgbloom_join_planning_cost, 10000, 0, 1e10,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	/* Last: it removes values set before the load, except of settings above. */
 	MarkGUCPrefixReserved("bloomfilter");
 }
