@@ -7,7 +7,8 @@
  * side, and it ends after that row if the inner side is empty.  If a filter
  * dropped rows meanwhile, the scan below would go on to the first row that
  * passes, perhaps to its end.  So a probe lets all rows pass until each of
- * these joins has read its inner side.
+ * these joins has read its inner side.  Where a foreign server would be asked
+ * too early, the joins read their inner sides before an outer row.
  *
  * Where a node in between reads all of its input at once, only the joins below
  * it matter, because the joins above it get their first row after that.  A Hash
@@ -28,6 +29,25 @@ struct PgBloomJoinsBetween
 	List	   *joins;			/* of HashJoinState */
 };
 typedef struct PgBloomJoinsBetween Between;
+
+/* The node that builds filters of the join's inner side, or NULL. */
+static PgBloomJoinBuild *
+find_builder(HashJoinState *join)
+{
+	PlanState  *child = outerPlanState(innerPlanState(join));
+
+	return pgbloom_is_builder(child->plan) ? (PgBloomJoinBuild *) child : NULL;
+}
+
+/* Is this the join whose inner side the filter is built of? */
+static bool
+builds_filter(HashJoinState *join, const PgBloomJoinFilter *filter)
+{
+	PgBloomJoinBuild *build = find_builder(join);
+
+	return build != NULL &&
+		filter >= build->filters && filter < build->filters + build->nfilters;
+}
 
 /* Does the node return its first row after it has read all of its input? */
 static bool
@@ -70,7 +90,7 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, const Node *qual)
 			break;
 		if (!IsA(join, HashJoinState))
 			continue;
-		if (pgbloom_join_builds(join, filter))
+		if (builds_filter(join, filter))
 			break;
 		if (below->state == outerPlanState(join) &&
 			(join->js.jointype == JOIN_INNER ||
@@ -109,4 +129,44 @@ pgbloom_join_between_started(const Between *between)
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Let the join read its inner side before it fetches an outer row.  A join that
+ * has none then does not notice that it need not read its inner side, so that
+ * must do no harm.
+ */
+static void
+read_inner_first(HashJoinState *join)
+{
+	PgBloomJoinBuild *build = find_builder(join);
+
+	if (build == NULL || !build->never_fails)
+		return;
+	build->inner_first = join;
+	join->hj_OuterNotEmpty = true;
+}
+
+/*
+ * A foreign server must not be asked before the filter is complete, so the
+ * joins from the scan to the one that builds the filter read their inner sides
+ * first.
+ */
+void
+pgbloom_join_read_inner_sides_first(const PgBloomJoinAncestor *scan,
+									const PgBloomJoinFilter *filter)
+{
+	const PgBloomJoinAncestor *below = scan;
+	const PgBloomJoinAncestor *node;
+
+	for (node = scan->parent; node != NULL; below = node, node = node->parent)
+	{
+		HashJoinState *join = (HashJoinState *) node->state;
+
+		if (!IsA(join, HashJoinState) || below->state != outerPlanState(join))
+			continue;
+		read_inner_first(join);
+		if (builds_filter(join, filter))
+			return;
+	}
 }

@@ -15,7 +15,10 @@
 
 #include "access/brin_internal.h"
 #include "access/genam.h"
+#include "access/heapam.h"
+#include "access/parallel.h"
 #include "access/stratnum.h"
+#include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -48,6 +51,19 @@ pgbloom_join_has_brin(Relation table)
 	}
 	list_free(indexes);
 	return found;
+}
+
+/*
+ * Can the scan be reduced to some blocks?  The blocks of a parallel scan are
+ * handed out by the table's access method.
+ */
+bool
+pgbloom_join_can_limit_blocks(ScanState *scan)
+{
+	return IsA(scan, SeqScanState) && !scan->ps.plan->parallel_aware &&
+		!IsParallelWorker() &&
+		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
+		pgbloom_join_has_brin(scan->ss_currentRelation);
 }
 
 /* Does the index have all rows that the snapshot sees? */
@@ -117,10 +133,10 @@ scan_index(Relation index, ScanKey keys, Snapshot snapshot,
  * value of a column is within the range.  Returns false if there is no index
  * that tells.
  */
-bool
-pgbloom_join_brin_blocks(Relation table, AttrNumber column,
-						 const PgBloomJoinRange *range, Snapshot snapshot,
-						 BlockNumber *first, BlockNumber *last)
+static bool
+column_blocks(Relation table, AttrNumber column,
+			  const PgBloomJoinRange *range, Snapshot snapshot,
+			  BlockNumber *first, BlockNumber *last)
 {
 	List	   *indexes = RelationGetIndexList(table);
 	bool		found = false;
@@ -146,5 +162,29 @@ pgbloom_join_brin_blocks(Relation table, AttrNumber column,
 		index_close(index, AccessShareLock);
 	}
 	list_free(indexes);
+	return found;
+}
+
+/*
+ * The same for the keys of a filter, in terms of the table, or NULL for one
+ * that is not among its columns.
+ */
+bool
+pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
+						 List *keys, BlockNumber *first, BlockNumber *last)
+{
+	bool		found = false;
+	int			i;
+
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		Expr	   *key = list_nth(keys, i);
+		AttrNumber	column = key == NULL ? 0 : pgbloom_join_column(key);
+
+		if (column > 0)
+			found |= column_blocks(scan->ss_currentRelation, column,
+								   filter->ranges[i],
+								   scan->ps.state->es_snapshot, first, last);
+	}
 	return found;
 }

@@ -140,43 +140,6 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	}
 }
 
-/* The node that builds filters of the join's inner side, or NULL. */
-static PgBloomJoinBuild *
-find_builder(HashJoinState *join)
-{
-	PlanState  *child = outerPlanState(innerPlanState(join));
-
-	return IsA(child, CustomScanState) &&
-		((CustomScanState *) child)->methods == &exec_methods ?
-		(PgBloomJoinBuild *) child : NULL;
-}
-
-/* Is this the join whose inner side the filter is built of? */
-bool
-pgbloom_join_builds(HashJoinState *join, const PgBloomJoinFilter *filter)
-{
-	PgBloomJoinBuild *build = find_builder(join);
-
-	return build != NULL &&
-		filter >= build->filters && filter < build->filters + build->nfilters;
-}
-
-/*
- * Let the join read its inner side before it fetches an outer row.  A join that
- * has none then does not notice that it need not read its inner side, so that
- * must do no harm.
- */
-void
-pgbloom_join_read_inner_first(HashJoinState *join)
-{
-	PgBloomJoinBuild *build = find_builder(join);
-
-	if (build == NULL || !build->never_fails)
-		return;
-	build->inner_first = join;
-	join->hj_OuterNotEmpty = true;
-}
-
 /* The value of a key of the row in the slot. */
 static inline Datum
 key_value(PgBloomJoinBuild *build, int i, TupleTableSlot *slot, bool *isnull)

@@ -50,7 +50,7 @@ typedef struct Side
 
 /* Extend the range of a side by values of its statistics. */
 static void
-extend_range(Side *side, const AttStatsSlot *slot, bool sorted)
+extend_side(Side *side, const AttStatsSlot *slot, bool sorted)
 {
 	FmgrInfo	less;
 	int16		typlen;
@@ -93,14 +93,14 @@ read_range(Side *side, Oid collation)
 	if (side->has_mcv)
 	{
 		if (slot.stacoll == collation)
-			extend_range(side, &slot, false);
+			extend_side(side, &slot, false);
 		free_attstatsslot(&slot);
 	}
 	if (get_attstatsslot(&slot, statistics, STATISTIC_KIND_HISTOGRAM,
 						 side->less, ATTSTATSSLOT_VALUES))
 	{
 		if (slot.stacoll == collation)
-			extend_range(side, &slot, true);
+			extend_side(side, &slot, true);
 		free_attstatsslot(&slot);
 	}
 }
@@ -128,8 +128,8 @@ examine_side(PlannerInfo *root, Side *side, Node *expr, Oid type, Oid family)
 }
 
 static Expr *
-make_bound(Side *side, Side *other, Datum value, StrategyNumber strategy,
-		   Oid family, Oid collation)
+make_side_bound(Side *side, Side *other, Datum value, StrategyNumber strategy,
+				Oid family, Oid collation)
 {
 	Oid			operator = get_opfamily_member(family, side->type, other->type,
 											   strategy);
@@ -175,10 +175,10 @@ share_in_range(PlannerInfo *root, Side *side, Side *other, Oid family,
 	side->share = 1;
 	if (is_contained(side, other, collation))
 		return true;
-	from = make_bound(side, other, other->smallest,
-					  BTGreaterEqualStrategyNumber, family, collation);
-	to = make_bound(side, other, other->largest, BTLessEqualStrategyNumber,
-					family, collation);
+	from = make_side_bound(side, other, other->smallest,
+						   BTGreaterEqualStrategyNumber, family, collation);
+	to = make_side_bound(side, other, other->largest, BTLessEqualStrategyNumber,
+						 family, collation);
 	if (from == NULL || to == NULL)
 		return false;
 	side->share = clauselist_selectivity(root, list_make2(from, to),

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * filter.c
- *	  The filter of a join: collecting hashes, and probing.
+ *	  The filter of a join: collecting hashes, and making bits of them.
  *
  * Hashes are collected in a list, so that the bits can be sized by their
  * number.  A list that is full is moved into the largest bits that the limit
@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "core/bits.h"
-#include "join/hash.h"
 #include "miscadmin.h"
 #include "pgbloom.h"
 #include "utils/memutils.h"
@@ -29,22 +28,6 @@
 /* Up to this size, in bytes, a filter has more bits for each key. */
 #define SMALL_SIZE			16384
 #define SMALL_BITS_PER_KEY	32
-
-/*
- * Probes after which a filter decides whether it is worth probing: if more
- * than the share that it was given passed, only one row of SAMPLE is probed,
- * until a shorter window of samples has less than RESUME_PASSED of it.  Between
- * the two shares nothing changes, lest filters near the limit go back and forth.
- *
- * In a table in the order of the key, all rows of a window may have the same
- * key.  So windows are extended until the key has changed MIN_CHANGES times.
- */
-#define WINDOW			1024
-#define MAX_WINDOW		(1024 * WINDOW)
-#define MIN_CHANGES		16
-#define SAMPLE			100
-#define SAMPLE_WINDOW	100
-#define RESUME_PASSED	0.875
 
 #define FIRST_HASHES	1024
 
@@ -117,20 +100,6 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 	return &none;
 }
 
-/* Account the probes of this window, and start another. */
-void
-pgbloom_join_count(PgBloomJoinFilter *filter)
-{
-	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
-	filter->changes = 0;
-	if (filter->checked > 0)
-		filter->counts->state = filter->sampling ?
-			PGBLOOM_JOIN_SAMPLING : PGBLOOM_JOIN_ACTIVE;
-	filter->counts->checked += filter->checked;
-	filter->counts->removed += filter->removed;
-	filter->checked = filter->removed = 0;
-}
-
 /*
  * Let all rows pass, from now on.  Shared bits are found again by the first
  * probe, see pgbloom_join_contains.
@@ -159,8 +128,7 @@ pgbloom_join_reset(PgBloomJoinFilter *filter)
 	filter->bits_set = 0;
 	filter->collecting = true;
 	filter->counts->keys = 0;
-	filter->sampling = false;
-	filter->window = WINDOW;
+	pgbloom_join_probe_all(filter);
 	for (i = 0; i < filter->nkeys && filter->ranges[i] != NULL; i++)
 		pgbloom_join_clear_range(filter->ranges[i]);
 	if (filter->range_context != NULL)
@@ -475,77 +443,4 @@ pgbloom_join_publish(PgBloomJoinFilter *filter)
 	}
 	filter->counts->size = bf_geometry_size(&filter->geometry);
 	filter->skip = 0;
-}
-
-/* Decide, at the end of a window, whether to probe each row or samples. */
-static void
-end_window(PgBloomJoinFilter *filter)
-{
-	double		passed = 1 - (double) filter->removed / filter->checked;
-
-	if (!filter->sampling && filter->changes < MIN_CHANGES &&
-		filter->checked < MAX_WINDOW)
-	{
-		filter->window += WINDOW;
-		return;
-	}
-	if (passed > filter->most_passed)
-		filter->sampling = true;
-	else if (passed < filter->most_passed * RESUME_PASSED)
-		filter->sampling = false;
-	pgbloom_join_count(filter);
-}
-
-/*
- * Start to probe, if the filter is complete.  In a Parallel Hash, no process
- * reads the outer side before all have read the inner side, so a process that
- * came too late for the inner side finds complete bits.
- */
-static bool
-find_shared_bits(PgBloomJoinFilter *filter)
-{
-	if (filter->shared_bits == NULL)
-		return false;
-	filter->bits = filter->shared_bits;
-	filter->counts->size = bf_geometry_size(&filter->geometry);
-	return true;
-}
-
-/* Account a row that was probed, and pass on whether it was found. */
-bool
-pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
-{
-	if (!found)
-		filter->removed++;
-	if (++filter->checked == filter->window)
-		end_window(filter);
-	if (filter->sampling)
-		filter->skip = SAMPLE - 1;
-	return found;
-}
-
-/*
- * Can a row with these keys have a match in the inner side?  A row with a
- * NULL has none, because the operators are strict.
- */
-bool
-pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
-{
-	uint64		hash = 0;
-	bool		found = true;
-	int			i;
-
-	if (filter->bits == NULL && !find_shared_bits(filter))
-		return true;
-	for (i = 0; i < filter->nkeys && found; i++)
-	{
-		found = !keys[i].isnull;
-		if (found)
-			hash = pgbloom_join_hash(&filter->outer[i], keys[i].value, hash);
-	}
-	filter->changes += hash != filter->last_hash;
-	filter->last_hash = hash;
-	if (found)
-		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
-	return pgbloom_join_count_row(filter, found);
 }

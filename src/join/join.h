@@ -3,10 +3,7 @@
  * join.h
  *	  What the files of join filters share.
  *
- * README.md in this folder describes join filters.  Code of planning:
- * planner.c, estimate.c, assume.c, target.c, expression.c, nodes.c, worth.c.  Code of
- * execution: builder_node.c, filter.c, shared.c, keys.c, probe_function.c, direct.c, between.c, page.c,
- * range.c, skip.c, constraints.c, brin.c, explain.c.
+ * README.md in this folder describes join filters, and which file does what.
  *
  *-------------------------------------------------------------------------
  */
@@ -338,9 +335,6 @@ extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 
 /* builder_node.c */
 extern const CustomScanMethods pgbloom_join_scan_methods;
-extern bool pgbloom_join_builds(HashJoinState *join,
-								const PgBloomJoinFilter *filter);
-extern void pgbloom_join_read_inner_first(HashJoinState *join);
 
 /* between.c */
 extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
@@ -348,6 +342,8 @@ extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
 extern struct PgBloomJoinsBetween *pgbloom_join_find_between(const PgBloomJoinFilter *filter,
 															 const Node *call);
 extern bool pgbloom_join_between_started(const struct PgBloomJoinsBetween *between);
+extern void pgbloom_join_read_inner_sides_first(const PgBloomJoinAncestor *scan,
+												const PgBloomJoinFilter *filter);
 
 /* filter.c */
 extern void pgbloom_join_register(PgBloomJoinFilter *filter);
@@ -364,6 +360,9 @@ extern void pgbloom_join_count_skipped(PgBloomJoinFilter *filter);
 extern void pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
 extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
+
+/* probe.c */
+extern void pgbloom_join_probe_all(PgBloomJoinFilter *filter);
 extern void pgbloom_join_count(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
@@ -407,9 +406,10 @@ extern void pgbloom_join_close_gates(PgBloomJoinFilter *filter);
 
 /* brin.c */
 extern bool pgbloom_join_has_brin(Relation table);
-extern bool pgbloom_join_brin_blocks(Relation table, AttrNumber column,
-									 const PgBloomJoinRange *range,
-									 Snapshot snapshot, BlockNumber *first,
+extern bool pgbloom_join_can_limit_blocks(ScanState *scan);
+extern bool pgbloom_join_brin_blocks(ScanState *scan,
+									 const PgBloomJoinFilter *filter,
+									 List *keys, BlockNumber *first,
 									 BlockNumber *last);
 
 /* page.c */

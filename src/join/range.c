@@ -198,7 +198,7 @@ drop_list(Range *range)
 
 /* Replace an end by a key that is beyond it. */
 static void
-extend_range(Range *range, int end, Datum key, MemoryContext context)
+replace_range_end(Range *range, int end, Datum key, MemoryContext context)
 {
 	Datum		copy;
 
@@ -231,9 +231,9 @@ pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
 	if (range->nlisted == ONLY_ENDS)
 	{
 		if (compare_keys(range, key, range->keys[0]) < 0)
-			extend_range(range, 0, key, context);
+			replace_range_end(range, 0, key, context);
 		else if (compare_keys(range, key, range->keys[1]) > 0)
-			extend_range(range, 1, key, context);
+			replace_range_end(range, 1, key, context);
 		return;
 	}
 	if (!copy_key(range, key, context, &copy))
@@ -263,7 +263,7 @@ make_key_const(const Range *range, Datum key)
 
 /* outer key OPERATOR key */
 static Expr *
-make_bound(const Range *range, Expr *outer, Oid operator, Datum key)
+make_key_bound(const Range *range, Expr *outer, Oid operator, Datum key)
 {
 	OpExpr	   *clause;
 
@@ -290,10 +290,10 @@ pgbloom_join_range_bounds(const Range *range, Expr *outer)
 {
 	if (range->unknown || range->nlisted == 0)
 		return NIL;
-	return list_make2(make_bound(range, outer, range->bounds[0],
-								 range->keys[0]),
-					  make_bound(range, outer, range->bounds[1],
-								 last_key(range)));
+	return list_make2(make_key_bound(range, outer, range->bounds[0],
+									 range->keys[0]),
+					  make_key_bound(range, outer, range->bounds[1],
+									 last_key(range)));
 }
 
 /* The same as outer key = ANY (list), or NULL if the keys are not listed. */

@@ -20,7 +20,6 @@
 #include "join/join.h"
 
 #include "access/heapam.h"
-#include "access/parallel.h"
 #include "access/tableam.h"
 #include "executor/execAsync.h"
 #include "executor/executor.h"
@@ -230,19 +229,6 @@ is_table_scan(PlanState *state)
 }
 
 /*
- * Can the scan be reduced to some blocks?  The blocks of a parallel scan are
- * handed out by the table's access method.
- */
-static bool
-can_limit_blocks(ScanState *scan)
-{
-	return IsA(scan, SeqScanState) && !scan->ps.plan->parallel_aware &&
-		!IsParallelWorker() &&
-		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
-		pgbloom_join_has_brin(scan->ss_currentRelation);
-}
-
-/*
  * Append does not execute an asynchronous scan, but sends it requests, by a
  * function that is replaced instead.
  */
@@ -255,30 +241,6 @@ prepare_async_requests(Gate *gate)
 	*routine = *scan->fdwroutine;
 	scan->fdwroutine = routine;
 	gate->request = routine->ForeignAsyncRequest;
-}
-
-/*
- * A foreign server must not be asked before the filter is complete, so the
- * joins from the scan to the one that builds the filter read their inner sides
- * first.
- */
-static void
-read_inner_sides_first(const PgBloomJoinAncestor *scan,
-					   const PgBloomJoinFilter *filter)
-{
-	const PgBloomJoinAncestor *below = scan;
-	const PgBloomJoinAncestor *node;
-
-	for (node = scan->parent; node != NULL; below = node, node = node->parent)
-	{
-		HashJoinState *join = (HashJoinState *) node->state;
-
-		if (!IsA(join, HashJoinState) || below->state != outerPlanState(join))
-			continue;
-		pgbloom_join_read_inner_first(join);
-		if (pgbloom_join_builds(join, filter))
-			return;
-	}
 }
 
 /*
@@ -299,7 +261,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 		return;
 	new_gate.constrained =
 		pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation);
-	new_gate.has_brin = can_limit_blocks(new_gate.scan);
+	new_gate.has_brin = pgbloom_join_can_limit_blocks(new_gate.scan);
 	if ((!new_gate.constrained && !new_gate.has_brin) ||
 		contain_volatile_functions((Node *) state->plan->qual))
 		return;
@@ -323,7 +285,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 
 		filter->gates = lappend(filter->gates, gate);
 		if (IsA(state, ForeignScanState))
-			read_inner_sides_first(node, filter);
+			pgbloom_join_read_inner_sides_first(node, filter);
 	}
 	if (state->plan->async_capable)
 		prepare_async_requests(gate);
@@ -366,31 +328,6 @@ decide(Gate *gate, GateFilter *filter)
 }
 
 /*
- * The blocks that BRIN indexes leave for the keys of a filter; returns false
- * if there are no such indexes.
- */
-static bool
-brin_blocks(Gate *gate, GateFilter *filter, BlockNumber *first,
-			BlockNumber *last)
-{
-	bool		found = false;
-	int			i;
-
-	for (i = 0; i < filter->filter->nkeys; i++)
-	{
-		Expr	   *key = list_nth(filter->keys, i);
-		AttrNumber	column = key == NULL ? 0 : pgbloom_join_column(key);
-
-		if (column > 0)
-			found |= pgbloom_join_brin_blocks(gate->scan->ss_currentRelation,
-											  column, filter->filter->ranges[i],
-											  gate->scan->ps.state->es_snapshot,
-											  first, last);
-	}
-	return found;
-}
-
-/*
  * Let the scan read only the blocks that may have a match.  Returns false if
  * there are none.
  *
@@ -413,7 +350,8 @@ limit_blocks(Gate *gate)
 	{
 		GateFilter *filter = lfirst(lc);
 
-		if (!brin_blocks(gate, filter, &first, &last))
+		if (!pgbloom_join_brin_blocks(gate->scan, filter->filter, filter->keys,
+									  &first, &last))
 			continue;
 		filter->filter->counts->blocks += nblocks;
 		if (first <= last)
