@@ -345,28 +345,6 @@ bfi_check_has_all_rows(Relation index)
 	table_close(table, NoLock);
 }
 
-/* Foreign tables have no indexes, so nothing tells what is in them. */
-static void
-check_foreign_partitions(const BfiIndex *index)
-{
-	List	   *tables = find_all_inheritors(index->relation->rd_index->indrelid,
-											 AccessShareLock, NULL);
-	ListCell   *cell;
-
-	foreach(cell, tables)
-	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot look up keys in index \"%s\"",
-							RelationGetRelationName(index->relation)),
-					 errdetail("Partition \"%s\" is a foreign table, which has no index.",
-							   get_rel_name(lfirst_oid(cell))),
-					 errhint("Look up keys in the indexes of the other partitions.")));
-	}
-	list_free(tables);
-}
-
 /*
  * The index, or the indexes of the partitions of a partitioned one, if the user
  * may read them.
@@ -383,22 +361,58 @@ bfi_index_parts(Oid oid)
 	return parts;
 }
 
+static int
+compare_oid_cells(const void *a, const void *b)
+{
+	return list_oid_cmp(a, b);
+}
+
+/*
+ * The indexes that belong to a partitioned index, or this itself, of tables
+ * that are locked.  Not of others: a partition that is being detached is none
+ * for queries, and to lock its index before its table might be a deadlock.
+ */
+List *
+bfi_indexes_of(Oid index, const List *tables)
+{
+	List	   *locked = list_copy(tables);
+	List	   *indexes = NIL;
+	ListCell   *cell;
+
+	list_sort(locked, list_oid_cmp);
+	foreach(cell, find_all_inheritors(index, NoLock, NULL))
+	{
+		ListCell	table;
+
+		lfirst_oid(&table) = IndexGetRelation(lfirst_oid(cell), true);
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_INDEX &&
+			bsearch(&table, list_head(locked), list_length(locked),
+					sizeof(ListCell), compare_oid_cells) != NULL)
+			indexes = lappend_oid(indexes, lfirst_oid(cell));
+	}
+	list_free(locked);
+	return indexes;
+}
+
 /* The indexes of the partitions of a partitioned index. */
 List *
 bfi_partitions(const BfiIndex *index)
 {
-	List	   *partitions = NIL;
-	List	   *all;
+	List	   *tables = find_all_inheritors(index->relation->rd_index->indrelid,
+											 AccessShareLock, NULL);
 	ListCell   *cell;
 
-	check_foreign_partitions(index);
-	all = find_all_inheritors(RelationGetRelid(index->relation),
-							  AccessShareLock, NULL);
-	foreach(cell, all)
+	/* Foreign tables have no indexes, so nothing tells what is in them. */
+	foreach(cell, tables)
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_INDEX)
-			partitions = lappend_oid(partitions, lfirst_oid(cell));
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot look up keys in index \"%s\"",
+							RelationGetRelationName(index->relation)),
+					 errdetail("Partition \"%s\" is a foreign table, which has no index.",
+							   get_rel_name(lfirst_oid(cell))),
+					 errhint("Look up keys in the indexes of the other partitions.")));
 	}
-	list_free(all);
-	return partitions;
+	return bfi_indexes_of(RelationGetRelid(index->relation), tables);
 }

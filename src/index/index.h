@@ -210,6 +210,7 @@ extern void bfi_close(BfiIndex *index);
 extern void bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition);
 extern List *bfi_index_parts(Oid oid);
 extern void bfi_check_has_all_rows(Relation index);
+extern List *bfi_indexes_of(Oid index, const List *tables);
 extern List *bfi_partitions(const BfiIndex *index);
 
 /* security.c */

@@ -270,14 +270,12 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	tables = find_all_inheritors(index.relation->rd_index->indrelid,
 								 AccessShareLock, NULL);
-	foreach(cell, find_all_inheritors(RelationGetRelid(index.relation),
-									  AccessShareLock, NULL))
+	foreach(cell, bfi_indexes_of(RelationGetRelid(index.relation), tables))
 	{
 		BfiIndex	partition;
 
 		bfi_open(&partition, lfirst_oid(cell), true);
-		if (!partition.partitioned &&
-			!look_into_one(fcinfo, &partition, info, contains_key, given))
+		if (!look_into_one(fcinfo, &partition, info, contains_key, given))
 			tables = list_delete_oid(tables,
 									 partition.relation->rd_index->indrelid);
 		bfi_close(&partition);

@@ -133,5 +133,33 @@ foreach my $protocol ('simple', 'extended', 'prepared')
 		"--file=$probe");
 }
 
+#
+# Lookups in the index of a partitioned table, while a partition comes and
+# goes, lock tables before their indexes, as DETACH does.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE parted (part int, k int) PARTITION BY LIST (part);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
+CREATE INDEX parted_k ON parted USING bloomfilter (k);
+INSERT INTO parted VALUES (1, 7), (2, 8);
+});
+pgbench(
+	'lookups while a partition is detached',
+	'--client=4',
+	'--transactions=100',
+	'--file=' . script(
+		'detach', q{
+\set detaches :client_id = 0
+\if :detaches
+ALTER TABLE parted DETACH PARTITION parted_2 CONCURRENTLY;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
+\else
+SELECT verify(bloom_index_contains('parted_k', 7), 'partition');
+SELECT verify(count(*) > 0, 'list') FROM bloom_index_partitions('parted_k', 7);
+\endif
+}));
+
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();
