@@ -192,9 +192,11 @@ remember_gate(const Gate *gate)
 	MemoryContext query = gate->scan->ps.state->es_query_cxt;
 	MemoryContextCallback *callback = MemoryContextAlloc(query,
 														 sizeof(*callback));
-	HASHCTL		control = {.keysize = sizeof(ScanState *), .entrysize = sizeof(Gate)};
+	HASHCTL		control;
 	Gate	   *result;
 
+	control.keysize = sizeof(ScanState *);
+	control.entrysize = sizeof(Gate);
 	if (gates == NULL)
 		gates = hash_create("join filter gates", 64, &control,
 							HASH_ELEM | HASH_BLOBS);
