@@ -117,7 +117,7 @@ def compare(bench, section, rows, what, fact, title, query, condition, held, key
                         'on': [r'Custom Scan \(Bloom Filter\)'],
                         'planned': [r'Hash Cond: [^\n]*day = [^\n]*day']}
             section.plan('%s, %s' % (title, name), session, sql, expected[name])
-            read = name == held == 'on' and re.search(
+            read = name == 'on' and query == ALONE and key != 'skip none' and re.search(
                 r'Blocks Read: (\d+) of (\d+)', session.explain(sql, 'ANALYZE, COSTS OFF, TIMING OFF'))
             if read:
                 blocks = section.facts.setdefault('blocks', [['without filter', int(read[2]), False]])

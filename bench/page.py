@@ -58,7 +58,8 @@ def draw_pictures(sections, directory, ratios):
                       ('without filter', 'read', False), ('with join filter', 'passed', True),
                       ('rows that match', 'joined', False))])
     if 'blocks' in facts:
-        draw_bars('blocks.svg', 'blocks that are read', [(label, blocks, ours) for label, blocks, ours in facts['blocks']])
+        draw_bars('blocks.svg', 'thousand blocks that are read',
+                  [(label, blocks / 1000, ours) for label, blocks, ours in facts['blocks']])
     for block in sections.get('index', {}).get('blocks', []):
         if block['kind'] == 'table':
             draw_bars('index.svg', 'bytes a key, 10 million URLs',
