@@ -37,7 +37,7 @@ SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic)
 # calls the functions of another one, and settings of a later PostgreSQL; in a
 # library of its own, a callback that executes a statement before the commit.
 ifdef FAIL_ALLOC
-OBJS += $(addprefix test/fault/,callers.o core_setting.o fail_alloc.o)
+OBJS += $(addprefix test/fault/,callers.o fail_alloc.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \
 	MemoryContextAllocZero MemoryContextAllocExtended MemoryContextAllocHuge \
 	ProcessInterrupts pgbloom_env)
@@ -94,7 +94,7 @@ uninstall-plugin:
 	rm -f '$(plugin)'
 
 # PROVE_TESTS=test/tap/NAME.pl runs one of them.
-PROVE_TESTS ?= test/tap/*.pl
+PROVE_TESTS := $(or $(PROVE_TESTS),test/tap/*.pl)
 prove_installcheck:
 	$(prove_installcheck)
 

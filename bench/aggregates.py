@@ -75,9 +75,9 @@ def parallel_memory(bench, section, aggregate):
 
 
 def unite(bench, section):
-    program = bench.compile('union')
+    program = bench.compile('core')
     expected, unions = bench.scale(1_000_000, 50_000), bench.scale(1000, 100)
-    command = [program, str(bench.rounds), str(expected), str(unions)]
+    command = [program, 'union', str(bench.rounds), str(expected), str(unions)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
     series = collections.defaultdict(list)
     for line in output.splitlines():
@@ -86,7 +86,7 @@ def unite(bench, section):
     section.text('Uniting filters for %s keys each, in the core without a server, takes %.0f µs for each; ORing as '
                  'many words takes %.0f µs.' % ('{:,}'.format(expected),
                                                 *(statistics.median(series[what]) / 1000 for what in ('union', 'or'))))
-    section.code('sh', 'bench/union %d %d %d' % (bench.rounds, expected, unions))
+    section.code('sh', 'bench/core union %d %d %d' % (bench.rounds, expected, unions))
     section.target('union', series['union'], series['or'], profile=command)
 
 

@@ -1,9 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * core.c
- *	  What one key costs in a filter of a given size, without a server.
+ *	  What one key costs in a filter of a given size, and what a union costs,
+ *	  without a server.
  *
  *	  core FPP ROUNDS KEYS SIZE...		SIZE in KiB, up to 1 GiB
+ *	  core union ROUNDS EXPECTED UNIONS
  *
  * Keys come one at a time, with about 40 ns of other work before each, as
  * the rows of a scan do.  The loop is the same for all:
@@ -19,6 +21,12 @@
  * so 1 GiB is two of them, and each key goes to one.  All is done in pages of
  * 4 KiB and in huge pages.  One line per measurement: pages, KiB, what, round,
  * ns of CPU time per key.
+ *
+ * The filters of a union have one layer each, for the expected keys at a rate of
+ * 0.01, and half of the keys, so that their union has room in one layer.  There
+ * are so many of them that they come from memory and not from a cache.  They are
+ * held against ORing as many words.  One line per measurement: union or or,
+ * round, ns of CPU time per filter.
  *
  *-------------------------------------------------------------------------
  */
@@ -418,13 +426,118 @@ measure_size(size_t bytes, int rounds, uint64_t nkeys)
 	bench_free(setup.standard.bits);
 }
 
+#define UNITED_FILTERS		64
+#define UNION_FPP			0.01
+
+static BfView united[UNITED_FILTERS];
+
+static void
+make_united(uint64_t expected)
+{
+	int			i;
+	uint64_t	key;
+
+	for (i = 0; i < UNITED_FILTERS; i++)
+	{
+		BfBuilder	b;
+
+		start(&b, UNION_FPP, expected);
+		for (key = 0; key < expected; key++)
+		{
+			if ((mix(key) >> i & 1) != 0)
+				add(&b, mix(~key));
+		}
+		finish(&b, false, &united[i]);
+		bf_builder_free(&b);
+		if (united[i].nlayers != 1)
+			fail("a filter is not what it should be");
+	}
+}
+
+static double
+measure_union(uint64_t expected, int n)
+{
+	BfBuilder	b;
+	double		begin;
+	double		ns;
+	int			i;
+
+	start(&b, UNION_FPP, expected);
+	if (bf_builder_merge(&b, &united[0]) != BF_OK)
+		fail("bf_builder_merge failed");
+	begin = cpu_ns();
+	for (i = 1; i <= n; i++)
+	{
+		if (bf_builder_merge(&b, &united[i % UNITED_FILTERS]) != BF_OK)
+			fail("bf_builder_merge failed");
+	}
+	ns = cpu_ns() - begin;
+	if (b.nlayers != 1)
+		fail("the union has more than one layer");
+	bf_builder_free(&b);
+	return ns / n;
+}
+
+static double
+measure_or(int n)
+{
+	size_t		words = bf_geometry_size(&united[0].layers[0].geometry) / 8;
+	uint64_t   *to = bench_alloc(words * 8);
+	double		begin;
+	double		ns;
+	size_t		j;
+	int			i;
+
+	memset(to, 0, words * 8);
+	begin = cpu_ns();
+	for (i = 1; i <= n; i++)
+	{
+		const uint8_t *from = united[i % UNITED_FILTERS].layers[0].bits;
+
+		for (j = 0; j < words; j++)
+		{
+			uint64_t	word;
+
+			memcpy(&word, from + 8 * j, 8);
+			to[j] |= word;
+		}
+	}
+	ns = cpu_ns() - begin;
+
+	/* An effect, or the loop might be removed. */
+	if (to[words / 2] == 0)
+		fail("no bits");
+	bench_free(to);
+	return ns / n;
+}
+
+static void
+measure_unions(int rounds, uint64_t expected, int n)
+{
+	int			i;
+
+	make_united(expected);
+	for (i = 0; i < rounds; i++)
+	{
+		printf("union\t%d\t%.0f\n", i, measure_union(expected, n));
+		printf("or\t%d\t%.0f\n", i, measure_or(n));
+		fflush(stdout);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	int			i;
 
+	if (argc == 5 && strcmp(argv[1], "union") == 0)
+	{
+		measure_unions(atoi(argv[2]), strtoull(argv[3], NULL, 10),
+					   atoi(argv[4]));
+		return 0;
+	}
 	if (argc < 5)
-		fail("usage: core FPP ROUNDS KEYS SIZE...");
+		fail("usage: core FPP ROUNDS KEYS SIZE..., or union ROUNDS EXPECTED UNIONS");
 	fpp = atof(argv[1]);
 	calibrate_other_work();
 	for (i = 4; i < argc; i++)

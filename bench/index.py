@@ -10,7 +10,6 @@ import subprocess
 import time
 
 import lookups
-import redis
 from lib import Bench, Server, Timing, as_bytes, log, significant
 
 TITLE = 'Indexes'
@@ -34,6 +33,7 @@ def run(bench, section):
         inserts(small, section)
         adds(small, section)
         cold_lookups(small, section)
+        cold_partitions(small, section)
 
 
 # --- in the server of the other sections ---
@@ -90,6 +90,16 @@ def cached_lookups(bench, section):
     section.code('sql', lookups.text_of(scripts))
     section.timing_table('', timings, 1, 'btree', ['SELECT 1'], 'µs a key')
     section.target('index lookup', timings['bloomfilter'], timings['btree'])
+
+    many = bench.scale(100_000, 2000)
+    question = {'neither': 'key', 'btree': '(SELECT true FROM urls WHERE id = key)',
+                'bloomfilter': "bloom_index_contains('filter_of_ids', key)"}
+    with bench.session(statement_timeout=0) as session:
+        timings = bench.in_turns({name: lambda name=name: session.measure(
+            'SELECT count(%s) FROM (SELECT ceil(random() * %d)::bigint AS key FROM generate_series(1, %d) OFFSET 0) q' %
+            (question[name], bench.rows, many)) for name in question})
+    section.text('Keys that are there, many in one statement.')
+    section.timing_table('', timings, many, 'btree', ['neither'], 'µs a key')
 
 
 # --- in a server with few shared buffers, and with WAL for replicas ---
@@ -202,7 +212,7 @@ def adds(bench, section):
         latencies.setdefault((name, clients), []).append(taken[len(taken) * 99 // 100] / 1e3)
         return Timing(1 / float(re.search(r'tps = ([0-9.]+)', result.stdout).group(1)), 0)
 
-    with redis.client_of(bench, bench.scale(1_000_000, 20_000)) as call:
+    with lookups.redis_client(bench, bench.scale(1_000_000, 20_000)) as call:
         variants = {(name, clients): lambda name=name, clients=clients: add(name, clients)
                     for name in INSERTED for clients in (1, 16)}
         timings = bench.in_turns({**variants, 'Redis': lambda: call(1, 'add')})
@@ -220,12 +230,21 @@ def adds(bench, section):
     section.target('index add', timings['bloomfilter', 1], timings['Redis'], 'wall')
 
 
+def empty_caches(bench, session):
+    """Of the server, by reading other tables, and of the kernel, of files of this server."""
+    session.execute('CHECKPOINT')
+    session.execute('DISCARD ALL')
+    for other in ('no index', 'hash'):
+        session.execute("SELECT pg_prewarm('%s', 'buffer')" % table_of(other))
+    subprocess.run(['sync'], check=True)
+    for path in glob.glob(session.value('SHOW data_directory') + '/base/*/*'):
+        with open(path, 'rb') as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def cold_lookups(bench, section):
     """As if memory held a tenth of the btree: that much of each index is cached, nothing else."""
     number = bench.scale(2000, 200)
-    if not os.access('/proc/sys/vm/drop_caches', os.W_OK):
-        section.text('Lookups from disk were not measured: that takes the right to empty the caches of the kernel.')
-        return
     with bench.session(statement_timeout=0) as session:
         session.execute('CREATE EXTENSION IF NOT EXISTS pg_prewarm')
         blocks = {name: session.value("SELECT pg_relation_size('%s_k') / 8192" % table_of(name))
@@ -237,13 +256,7 @@ def cold_lookups(bench, section):
         key = '(random() * 1e18)::bigint'
 
         def look_up(name):
-            session.execute('CHECKPOINT')
-            session.execute('DISCARD ALL')
-            for other in ('no index', 'hash'):          # fills shared_buffers with something else
-                session.execute("SELECT pg_prewarm('%s', 'buffer')" % table_of(other))
-            subprocess.run(['sync'], check=True)
-            with open('/proc/sys/vm/drop_caches', 'w') as file:
-                file.write('3\n')
+            empty_caches(bench, session)
             session.execute("SELECT pg_prewarm('%s_k', 'buffer', 'main', 0, %d)" % (
                 table_of(name), min(blocks[name], blocks['btree'] // 10) - 1))
             began = time.perf_counter()
@@ -259,3 +272,48 @@ def cold_lookups(bench, section):
         [name, as_bytes(blocks[name] * 8192), significant(statistics.median(t.wall for t in series) * 1e6)]
         for name, series in timings.items()])
     section.target('index cold', timings['bloomfilter'], timings['btree'], 'wall')
+
+
+def cold_partitions(bench, section):
+    """Ids in partitions by day: in all of their btrees, or in those that the filter names."""
+    partitions, number = bench.scale(365, 20), bench.scale(200, 20)
+    with bench.session(statement_timeout=0, maintenance_work_mem='512MB') as session:
+        session.execute('CREATE TABLE entries (day int, id bigint) PARTITION BY LIST (day)')
+        for day in range(partitions):
+            session.execute('CREATE TABLE entries_%d PARTITION OF entries FOR VALUES IN (%d)' % (day, day))
+        session.execute('INSERT INTO entries SELECT i %% %d, (random() * 1e18)::bigint FROM generate_series(1, %d) i' %
+                        (partitions, bench.rows))
+        session.execute('CREATE INDEX entries_btree ON entries (id)')
+        session.execute('CREATE INDEX entries_filter ON entries USING bloomfilter (id) WITH (fpp = 1e-5, expected = %d)' %
+                        (bench.rows // partitions))
+        session.execute("""
+CREATE FUNCTION find_in_btrees(wanted bigint) RETURNS SETOF entries LANGUAGE plpgsql STABLE AS
+$$ BEGIN RETURN QUERY SELECT * FROM entries WHERE id = wanted; END $$;
+CREATE FUNCTION find_by_filter(wanted bigint) RETURNS SETOF entries LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    partition regclass;
+BEGIN
+    FOR partition IN SELECT bloom_index_partitions('entries_filter', wanted) LOOP
+        RETURN QUERY EXECUTE format('SELECT * FROM %s WHERE id = $1', partition) USING wanted;
+    END LOOP;
+END $$""")
+        ids = [row[0] for row in session.execute(
+            'SELECT id FROM entries WHERE random() < %f LIMIT %d' % (4 * number / bench.rows, number))]
+        variants = {'btrees': ('entries_btree', 'find_in_btrees'), 'filter': ('entries_filter', 'find_by_filter')}
+        sizes = {name: session.value("SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree('%s')" % index)
+                 for name, (index, _) in variants.items()}
+
+        def find(name):
+            empty_caches(bench, session)
+            timing = session.measure('SELECT count(*) FROM unnest(%s::bigint[]) id, %s(id)' % (
+                "'{%s}'" % ','.join(map(str, ids)), variants[name][1]))
+            assert session.result[0][0] >= len(ids), 'an id was not found'
+            return timing
+
+        timings = bench.in_turns({name: lambda name=name: find(name) for name in variants})
+    section.text('''Finding {} of {:,} ids in {} partitions, in all btrees, or in those that the filter names: the
+        caches of the server and of the kernel are emptied before.'''.format(
+            number, bench.rows, partitions))
+    section.table(['', 'size', 'wall, ms an id', 'CPU, ms an id'], [
+        [name, as_bytes(sizes[name]), significant(statistics.median(t.wall for t in series) / number * 1e3),
+         significant(statistics.median(t.cpu for t in series) / number * 1e3)] for name, series in timings.items()])

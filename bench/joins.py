@@ -6,12 +6,10 @@ can be faster.
 import collections
 import re
 
-import joins_analytic
-import joins_generated
-import joins_skipped
-from joins_common import OFF, ON, filter_session, hold, keep_analysis, measure_equal
-from lib import log, median_ratio, settings_text
-from targets import TARGETS
+import joins_queries
+from lib import (OFF, ON, PLANNED, filter_session, hold, keep_analysis, log, measure_equal, median_ratio, settings_text,
+                 significant)
+from report import TARGETS
 
 TITLE = 'Joins'
 SECONDS = (2300, 75)
@@ -22,7 +20,7 @@ FOREIGN_ROUNDS = (3, 1)
 # A query with a place for one more condition, what the place begins with, and two conditions for it, or None.
 Query = collections.namedtuple('Query', 'text joint filter perfect', defaults=('', None, None))
 
-# What to measure: targets are keys of targets.py for the variants "on" and "by hand"; expected are regular expressions
+# What to measure: targets are keys of TARGETS for the variants "on" and "by hand"; expected are regular expressions
 # for each plan.
 Case = collections.namedtuple('Case', 'part title query settings expected targets without rounds',
                               defaults=((), ROUNDS))
@@ -80,15 +78,15 @@ def run(bench, section):
     if by_hand:
         section.target('auto by hand', *max(by_hand, key=lambda timings: against_hand(*timings)))
     if bench.wants('planning'):
-        joins_analytic.planning(bench, section)
+        joins_queries.planning(bench, section)
     if bench.wants('analytic'):
-        joins_analytic.run(bench, section)
+        joins_queries.run_analytic(bench, section)
     if bench.wants('months'):
-        joins_analytic.run(bench, section, by_month=True)
+        joins_queries.run_analytic(bench, section, by_month=True)
     if bench.wants('calendar'):
-        joins_skipped.run(bench, section)
+        run_calendar(bench, section)
     if bench.wants('generated'):
-        joins_generated.run(bench, section)
+        joins_queries.run_generated(bench, section)
 
 
 def cases(bench):
@@ -219,3 +217,182 @@ def keep_plans(section, session, case, variants):
 
 def against_hand(automatic, by_hand):
     return median_ratio([t.cpu for t in automatic], [t.cpu for t in by_hand])[0]
+
+
+# The part "calendar": facts of seven years, by month or in the order of days, and a calendar of 100 years.
+CALENDAR_SETTINGS = {'work_mem': "'64MB'"}
+CALENDAR_FACTS = {'partitions': 'month_facts', 'blocks': 'dated_facts'}
+
+CALENDAR_ALONE = 'SELECT count(*), sum(amount) FROM {fact} JOIN calendar USING (day) WHERE {condition}'
+CALENDAR_STAR = '''SELECT region, count(*), sum(amount)
+  FROM {fact} JOIN brands USING (product) JOIN shops USING (shop) JOIN calendar USING (day)
+ WHERE brand = 7 AND {condition} GROUP BY region'''
+MONTH = 'year = 2021 AND month = 3'
+
+# What a query is called, the query, the condition on the calendar, the variant that a target is for, and its name.
+CALENDAR_CASES = [
+    ('one year of seven', CALENDAR_ALONE, 'year = 2021', 'on', 'skip year'),
+    ('one month', CALENDAR_ALONE, MONTH, 'on', 'skip month'),
+    ('one week', CALENDAR_ALONE, 'year = 2021 AND week = 11', 'on', 'skip week'),
+    ('one month, which PostgreSQL joins last', CALENDAR_STAR, MONTH, 'planned', 'skip planned'),
+    ('days of all months, all read', CALENDAR_ALONE, 'weekday < 7', 'on', 'skip none'),
+]
+
+CALENDAR_TABLES = '''
+CREATE UNLOGGED TABLE calendar AS
+    SELECT day::date AS day, extract(year FROM day)::int AS year, extract(month FROM day)::int AS month,
+           extract(week FROM day)::int AS week, extract(isodow FROM day)::int AS weekday
+      FROM generate_series(timestamp '1950-01-01', '2049-12-31', '1 day') AS day;
+ALTER TABLE calendar ADD PRIMARY KEY (day);
+CREATE UNLOGGED TABLE brands AS SELECT i AS product, i % 1000 AS brand FROM generate_series(0, 19999) AS i;
+ALTER TABLE brands ADD PRIMARY KEY (product);
+CREATE UNLOGGED TABLE shops AS SELECT i AS shop, i % 10 AS region FROM generate_series(0, 499) AS i;
+ALTER TABLE shops ADD PRIMARY KEY (shop);
+CREATE UNLOGGED TABLE dated_facts AS
+    SELECT date '2018-01-01' + (i * 2557 / {rows})::int AS day, (i * 7919 % 20000)::int AS product,
+           (i * 31 % 500)::int AS shop, (i % 997)::int AS amount
+      FROM (SELECT generate_series(0::bigint, {rows} - 1) AS i) n;
+CREATE INDEX ON dated_facts USING brin (day);
+CREATE TABLE month_facts (LIKE dated_facts) PARTITION BY RANGE (day);
+DO $$ BEGIN FOR i IN 0..83 LOOP
+    EXECUTE format('CREATE UNLOGGED TABLE month_facts_%s PARTITION OF month_facts FOR VALUES FROM (%L) TO (%L)', i,
+                   date '2018-01-01' + i * interval '1 month', date '2018-01-01' + (i + 1) * interval '1 month');
+END LOOP; END $$;
+INSERT INTO month_facts SELECT * FROM dated_facts;
+CREATE TABLE thousand (n int) PARTITION BY RANGE (n);
+DO $$ BEGIN FOR i IN 0..999 LOOP
+    EXECUTE format('CREATE UNLOGGED TABLE thousand_%s PARTITION OF thousand FOR VALUES FROM (%s) TO (%s)', i, i, i + 1);
+END LOOP; END $$;
+'''
+
+# Each query that a partition's server gets takes a number of a sequence.
+CALENDAR_FOREIGN = '''
+CREATE EXTENSION IF NOT EXISTS postgres_fdw;
+CREATE SERVER partitions FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', dbname 'bench');
+CREATE USER MAPPING FOR postgres SERVER partitions OPTIONS (user 'postgres');
+CREATE SEQUENCE remote_queries;
+CREATE TABLE remote_facts (day date, amount int) PARTITION BY RANGE (day);
+DO $$ BEGIN FOR i IN 0..7 LOOP
+    EXECUTE format('CREATE UNLOGGED TABLE remote_%%s AS SELECT day, amount FROM month_facts_%%s LIMIT 20000', i, i);
+    EXECUTE format('CREATE VIEW asked_%%s AS WITH q AS MATERIALIZED (SELECT nextval(''remote_queries''))
+        SELECT f.* FROM q, remote_%%s f', i, i);
+    EXECUTE format('CREATE FOREIGN TABLE foreign_%%s PARTITION OF remote_facts FOR VALUES FROM (%%L) TO (%%L)
+        SERVER partitions OPTIONS (table_name ''asked_%%s'')', i, date '2018-01-01' + i * interval '1 month',
+        date '2018-01-01' + (i + 1) * interval '1 month', i);
+END LOOP; END $$;
+'''
+
+CALENDAR_PLANNING = '''SELECT count(*) FROM brands a JOIN shops s ON s.shop = a.brand JOIN calendar c ON c.month = s.region
+  JOIN brands b ON b.product = a.product JOIN shops t ON t.shop = s.shop JOIN calendar d ON d.day = c.day
+ WHERE a.brand = 7 AND d.year = 2021'''
+
+
+def run_calendar(bench, section):
+    """What filters leave unread, partitions and blocks, and plans that count on it."""
+    rows = bench.rows * 6 // 10
+    fill_calendar(bench, rows)
+    section.text('''**What is not read**: a fact of {:,} rows of seven years, in 84 monthly partitions and in one table
+        in the order of days with a BRIN index, joined with a calendar of 100 years. *Planned* is
+        `bloomfilter.join_planning`.'''.format(rows))
+    for case in CALENDAR_CASES:
+        for what, fact in CALENDAR_FACTS.items():
+            compare_calendar(bench, section, rows, what, fact, *case)
+    remote_queries(bench, section)
+    plan_again(bench, section)
+    executor_start(bench, section)
+    with bench.session() as session:
+        session.execute('DROP TABLE month_facts, dated_facts, thousand, remote_facts')
+
+
+def fill_calendar(bench, rows):
+    log('    filling facts by month')
+    with bench.session(statement_timeout=0) as session:
+        session.execute(CALENDAR_TABLES.format(rows=rows))
+        session.execute('VACUUM (FREEZE, ANALYZE) calendar, brands, shops, dated_facts, month_facts, thousand')
+
+
+def compare_calendar(bench, section, rows, what, fact, title, query, condition, held, key):
+    """One query with filters off and on, and planned if that is what the target is for."""
+    title = '%s: %s' % (title, what)
+    log('    ' + title)
+    sql = query.format(fact=fact, condition=condition)
+    variants = {'off': (OFF, sql), 'on': (ON, sql)}
+    if held == 'planned':
+        variants['planned'] = (PLANNED + bench.scale('', '; SET bloomfilter.join_planning_cost = 100'), sql)
+    with filter_session(bench, CALENDAR_SETTINGS) as session:
+        timings = measure_equal(bench, session, variants, bench.scale(*ROUNDS))
+        section.text('**%s**' % title)
+        section.code('sql', sql)
+        section.timing_table('query', timings, rows, 'off')
+        hold(section, key + (' blocks' if what == 'blocks' else ''), timings[held], timings['off'], session, variants,
+             held, title)
+        for name, (setting, _) in variants.items():
+            session.execute(setting)
+            expected = {'off': [r'Nested Loop.*calendar'] if held == 'planned' else [],
+                        'on': [r'Custom Scan \(Bloom Filter\)'],
+                        'planned': [r'Hash Cond: [^\n]*day = [^\n]*day']}
+            section.plan('%s, %s' % (title, name), session, sql, expected[name])
+            read = name == 'on' and query == CALENDAR_ALONE and key != 'skip none' and re.search(
+                r'Blocks Read: (\d+) of (\d+)', session.explain(sql, 'ANALYZE, COSTS OFF, TIMING OFF'))
+            if read:
+                blocks = section.facts.setdefault('blocks', [['without filter', int(read[2]), False]])
+                blocks.append([title.split(':')[0], int(read[1]), True])
+
+
+def remote_queries(bench, section):
+    """How many of eight servers are asked?"""
+    log('    foreign partitions')
+    sql = CALENDAR_ALONE.format(fact='remote_facts', condition='year = 2018 AND month = 3')
+    asked = {}
+    with bench.server.until_ended(), filter_session(bench, CALENDAR_SETTINGS) as session:
+        session.execute(CALENDAR_FOREIGN % bench.server.socket_dir)
+        session.execute('ANALYZE remote_facts')
+        for name, setting in (('off', OFF), ('on', ON)):
+            session.execute(setting + "; SELECT setval('remote_queries', 1, false)")
+            result = session.execute(sql)
+            asked[name] = result, session.value('SELECT last_value - 1 + is_called::int FROM remote_queries')
+        if asked['off'][0] != asked['on'][0]:
+            raise AssertionError('foreign partitions: %s' % asked)
+        section.text('Remote queries for one month in eight foreign partitions: %d off, %d on.' %
+                     (asked['off'][1], asked['on'][1]))
+        section.target('skip foreign', [asked['on'][1]], [asked['off'][1]])
+        section.plan('Foreign partitions', session, sql, [r'Custom Scan \(Bloom Filter\)'])
+
+
+def plan_again(bench, section):
+    """CPU time of planning with join_planning against that without it, filters on in both."""
+    log('    planning again')
+    times = bench.scale(100, 10)
+    star = CALENDAR_STAR.format(fact='month_facts', condition=MONTH)
+    cost = '; SET bloomfilter.join_planning_cost = %s'
+    rows = []
+    with filter_session(bench, CALENDAR_SETTINGS) as session:
+        for title, key, sql, setting in (
+                ('no candidate', 'plan none', CALENDAR_PLANNING, PLANNED + cost % 0),
+                ('above join_planning_cost', 'plan above', star, PLANNED + cost % 0),
+                ('below it', 'plan below', star, PLANNED + cost % '1e10')):
+            joins_queries.planning_time(session, ON, sql, times)
+            series = bench.in_turns({name: (lambda sql=sql, of=of: joins_queries.planning_time(session, of, sql, times))
+                                     for name, of in (('on', ON), ('planned', setting))}, bench.scale(*ROUNDS))
+            rows.append([title, *(significant(sorted(values)[len(values) // 2]) for values in series.values()),
+                         '%.3f' % median_ratio(series['planned'], series['on'])[0]])
+            section.target(key, series['planned'], series['on'])
+    section.text('**Planning**, CPU time as by log_planner_stats, median of %d times' % times)
+    section.table(['query', 'on, ms', 'planned, ms', 'planned / on'], rows)
+
+
+def executor_start(bench, section):
+    """A query without joins of 1,000 empty partitions, by sessions without the library and with filters on."""
+    log('    1,000 partitions')
+    sql = 'DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM count(*) FROM thousand; END LOOP; END $$' % bench.scale(50, 2)
+    with bench.session(plan_cache_mode='force_generic_plan') as plain, \
+            filter_session(bench, {'plan_cache_mode': 'force_generic_plan'}) as session:
+        session.execute(PLANNED)
+        sessions = {'without the library': plain, 'on': session}
+        for other in sessions.values():
+            other.execute(sql)
+        timings = bench.in_turns({name: (lambda other=other: other.measure(sql)) for name, other in sessions.items()},
+                                 bench.scale(*ROUNDS))
+    section.text('**1,000 empty partitions**, cached plan, without joins')
+    section.timing_table('session', timings, bench.scale(50, 2), 'without the library', unit='µs a query')
+    section.target('skip start', timings['on'], timings['without the library'])

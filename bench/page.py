@@ -3,7 +3,7 @@
 
     bench/page.py [DIR]     DIR has results.json, as bench/run writes it; bench/out unless given
 
-A row of a table of the page whose first two cells are a target's `what` and `against` (targets.py) gets the ratio and
+A row of a table of the page whose first two cells are a target's `what` and `against` (report.py) gets the ratio and
 the range of the single rounds; the line that begins with "Measured" gets the date, the revision and the machine of a
 report of all sections. What is not in the report stays. Everything else on the page is written by hand.
 """
@@ -13,7 +13,7 @@ import sys
 
 import plots
 import report
-from targets import TARGETS
+from report import TARGETS
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
 PAGE = os.path.join(ROOT, 'doc', 'BENCHMARKS.md')

@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2034,SC2086,SC2154 # variables go both ways between this file and those that source it
-# What the scripts and bench/run share: install what is missing, build the extension, run it in a private server.
-# Sourced, not run; the caller sets command_name and has "set -euo pipefail" on.
+# What the scripts and bench/run share: install missing packages on Debian and Ubuntu, build the extension, run it in a
+# private server. Sourced, not run; the caller sets command_name and has "set -euo pipefail" on.
 #
-# Only temporary directories are written, except that missing packages are installed on Debian and Ubuntu. The server is
-# a private copy of the chosen one: its programs are copied, its other files linked into a tree of the same shape, and
-# `make install DESTDIR=...` adds the extension. PostgreSQL finds its files relative to its programs.
+# Nothing else is written but temporary directories. The server is a private copy of the chosen one: its programs are
+# copied, its other files linked into a tree of the same shape, and `make install DESTDIR=...` adds the extension.
+# PostgreSQL finds its files relative to its programs.
 
 oldest_major=15
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)

@@ -87,7 +87,7 @@ END $$;
 --
 -- Settings
 --
-SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals FROM pg_settings
+SELECT name, setting, unit, context, vartype, min_val, enumvals FROM pg_settings
   WHERE name LIKE 'bloomfilter.%' ORDER BY 1;
 SET bloomfilter.join_filters = sometimes;
 -- Off is the default, and nothing happens.

@@ -1,11 +1,10 @@
+--
+-- JOIN_SKIP
 -- Scans that join filters keep from being read: partitions and tables whose
--- constraints contradict the keys, and blocks by BRIN indexes
+-- constraints contradict the keys, and blocks by BRIN indexes.  Then plans that
+-- count on it, and their estimates.
+--
 LOAD 'bloomfilter';
-SET bloomfilter.join_filters = force;
-SET max_parallel_workers_per_gather = 0;
-SET enable_nestloop = off;
-SET enable_mergejoin = off;
-SET datestyle = 'ISO';
 CREATE SCHEMA join_skip;
 SET search_path = join_skip, public;
 
@@ -21,22 +20,89 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The rows of a query are those without filters
-CREATE FUNCTION same(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Is something left unread?
+CREATE FUNCTION skips(query text) RETURNS boolean LANGUAGE sql AS $$
+	SELECT EXISTS (SELECT FROM skipped(query) AS line WHERE line ~ 'Scans Skipped: [1-9]' OR
+		substring(line FROM 'Blocks Read: (\d+)')::int < substring(line FROM 'Blocks Read: \d+ of (\d+)')::int)
+$$;
+
+-- The rows of a query in order. As a subquery, it may have parallel workers; as
+-- it is, it is read through a cursor, without them.
+CREATE FUNCTION rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
+	line record;
+	lines text[] := '{}';
 	rows text[];
-	expected text[];
 BEGIN
-	EXECUTE 'SELECT array_agg(x::text ORDER BY x::text) FROM (' || query || ') x' INTO rows;
-	SET LOCAL bloomfilter.join_filters = off;
-	EXECUTE 'SELECT array_agg(x::text ORDER BY x::text) FROM (' || query || ') x' INTO expected;
-	SET LOCAL bloomfilter.join_filters = force;
-	RETURN rows IS NOT DISTINCT FROM expected;
+	EXECUTE 'SELECT array_agg(entry::text ORDER BY entry::text) FROM (' || query || ') entry' INTO rows;
+	FOR line IN EXECUTE query LOOP
+		lines := lines || line::text;
+	END LOOP;
+	IF rows IS DISTINCT FROM (SELECT array_agg(x ORDER BY x) FROM unnest(lines) x) THEN
+		RAISE 'other rows without workers: %', query;
+	END IF;
+	RETURN rows;
 END $$;
 
-CREATE FUNCTION report(query text, OUT skipped text, OUT same boolean) LANGUAGE sql AS $$
-	SELECT (SELECT string_agg(s, '; ') FROM skipped(query) s), same(query)
-$$;
+-- What forced filters skip, and are the rows those of the query without filters?
+CREATE FUNCTION report(query text, OUT skipped text, OUT same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	expected text[];
+BEGIN
+	SET LOCAL bloomfilter.join_filters = off;
+	expected := rows_of(query);
+	SET LOCAL bloomfilter.join_filters = force;
+	skipped := (SELECT string_agg(s, '; ') FROM skipped(query) s);
+	same := expected IS NOT DISTINCT FROM rows_of(query);
+END $$;
+
+-- The same for plans that count on filters: is something left unread with
+-- filters on, with join_planning as well, and with filters forced?
+CREATE FUNCTION report_plans(query text, OUT filters boolean, OUT planned boolean, OUT forced boolean, OUT same boolean)
+LANGUAGE plpgsql AS $$
+DECLARE
+	expected text[];
+BEGIN
+	SET LOCAL bloomfilter.join_filters = off;
+	expected := rows_of(query);
+	SET LOCAL bloomfilter.join_filters = on;
+	filters := skips(query);
+	SET LOCAL bloomfilter.join_planning = on;
+	planned := skips(query);
+	same := expected IS NOT DISTINCT FROM rows_of(query);
+	SET LOCAL bloomfilter.join_filters = force;
+	forced := skips(query);
+	same := same AND expected IS NOT DISTINCT FROM rows_of(query);
+	SET LOCAL bloomfilter.join_planning = off;
+END $$;
+
+-- Is a query planned with join_planning as it is not without it? The limit
+-- leaves the estimates of joins corrected in both cases.
+CREATE FUNCTION counts_on_filters(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	first json;
+	second json;
+BEGIN
+	SET LOCAL bloomfilter.join_filters = on;
+	SET LOCAL bloomfilter.join_planning = on;
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO second;
+	SET LOCAL bloomfilter.join_planning_cost = 1e10;
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO first;
+	SET LOCAL bloomfilter.join_planning = off;
+	SET LOCAL bloomfilter.join_planning_cost = 100;
+	RETURN (second->0->'Plan'->>'Total Cost')::float < (first->0->'Plan'->>'Total Cost')::float;
+END $$;
+
+--
+-- Scans
+--
+CREATE SCHEMA scans;
+SET search_path = scans, join_skip, public;
+SET bloomfilter.join_filters = force;
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET datestyle = 'ISO';
 
 CREATE TABLE days (day date, month int, n int);
 INSERT INTO days SELECT d, extract(month FROM d), extract(doy FROM d)
@@ -89,6 +155,16 @@ SELECT * FROM report('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN
 	(SELECT day FROM facts JOIN days USING (day) WHERE month IN (3, 4)) f ON extract(month FROM day) > x');
 RESET enable_material;
 SET enable_nestloop = off;
+-- with keys of another month each time: an inner side of several batches is read again
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SET join_skip.month = 2;
+CREATE TABLE wide_days AS SELECT day, month, repeat('x', 1900) AS pad FROM days, generate_series(1, 2);
+ANALYZE wide_days;
+SELECT * FROM report('SELECT set_config(''join_skip.month'', m::text, false), (SELECT count(pad) + 0 * m FROM facts
+	JOIN wide_days USING (day) WHERE month = current_setting(''join_skip.month'')::int) FROM generate_series(2, 4) m');
+RESET hash_mem_multiplier;
+RESET work_mem;
 -- in a subplan that several expressions have
 SELECT * FROM report('SELECT amount FROM facts f WHERE day NOT IN (SELECT day FROM facts JOIN days USING (day) WHERE month = 3)');
 
@@ -185,9 +261,9 @@ ANALYZE bounded;
 CREATE OR REPLACE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END';
 SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
 
--- Blocks that a BRIN index leaves
+-- Blocks that a BRIN index leaves; rows of 88 bytes, also where they are aligned at 4
 CREATE TABLE log (at int, day date, pad text) WITH (fillfactor = 10);
-INSERT INTO log SELECT i, date '2025-01-01' + i / 20, repeat('x', 50) FROM generate_series(0, 7299) i;
+INSERT INTO log SELECT i, date '2025-01-01' + i / 20, repeat('x', 55) FROM generate_series(0, 7299) i;
 CREATE INDEX log_day ON log USING brin (day) WITH (pages_per_range = 4);
 ANALYZE log;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
@@ -242,7 +318,7 @@ ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
 CREATE POLICY even ON log USING (at % 2 = 0);
 CREATE POLICY even ON parted USING (at % 2 = 0);
 CREATE ROLE regress_bloom_even;
-GRANT USAGE ON SCHEMA join_skip TO regress_bloom_even;
+GRANT USAGE ON SCHEMA scans, join_skip TO regress_bloom_even;
 GRANT SELECT ON log, parted, days TO regress_bloom_even;
 SET ROLE regress_bloom_even;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
@@ -253,6 +329,13 @@ DROP TABLE log, parted;
 DROP OWNED BY regress_bloom_even;
 DROP ROLE regress_bloom_even;
 
+-- An error of a comparison that nobody makes
+CREATE TABLE collated (k text COLLATE "C") PARTITION BY LIST (k);
+CREATE TABLE collated_a PARTITION OF collated FOR VALUES IN ('a');
+INSERT INTO collated SELECT 'a' FROM generate_series(1, 10000);
+CREATE TABLE collated_otherwise (k text COLLATE "POSIX");
+SELECT * FROM report('SELECT * FROM collated a JOIN collated_otherwise b ON a.k = b.k');
+
 -- Parallel plans: all processes skip
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
@@ -260,9 +343,315 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT skipped ~ 'Scans Skipped: 1[12] of 12' AS skipped, same
   FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');
+-- memory of the ranges of other processes, in which keys of a Parallel Hash come that is repeated
+CREATE FUNCTION memory() RETURNS numeric STABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN (SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState');
+END $$;
+CREATE TABLE long_keys (k text COLLATE "C", n int) PARTITION BY RANGE (k);
+CREATE TABLE long_keys_1 PARTITION OF long_keys FOR VALUES FROM ('k1') TO ('k5');
+CREATE TABLE long_keys_2 PARTITION OF long_keys FOR VALUES FROM ('k5') TO ('k9');
+INSERT INTO long_keys SELECT 'k' || 1 + i % 8 || repeat('x', 1000), i FROM generate_series(1, 4000) i WHERE i % 8 <> 7;
+CREATE TABLE few_keys AS SELECT DISTINCT k FROM long_keys WHERE k < 'k5';
+ANALYZE long_keys, few_keys;
+SET enable_nestloop = on;
+SET enable_material = off;
+SET enable_memoize = off;
+SELECT min(m) + 100000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 40) x
+	LEFT JOIN (SELECT n FROM long_keys JOIN few_keys USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m;
+-- and of decisions about blocks of which none is left, which are repeated
+CREATE TABLE blocks AS SELECT i AS k, i AS n FROM generate_series(1, 2000) i;
+CREATE INDEX ON blocks USING brin (k) WITH (pages_per_range = 1);
+CREATE INDEX ON blocks USING brin (k) WHERE n IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+CREATE TABLE no_blocks AS SELECT 10000 + i AS k FROM generate_series(1, 50) i;
+ANALYZE blocks, no_blocks;
+SET max_parallel_workers_per_gather = 0;
+SELECT min(m) + 50000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 200) x
+	LEFT JOIN (SELECT n FROM blocks JOIN no_blocks USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m;
+SET max_parallel_workers_per_gather = 2;
+RESET enable_memoize;
+RESET enable_material;
+SET enable_nestloop = off;
+-- the leader limits blocks, which workers do not, by the keys of all processes of a Parallel Hash
+CREATE FUNCTION slowly(int) RETURNS boolean STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_sleep(0.001);
+	RETURN true;
+END $$;
+CREATE TABLE branches (k int) WITH (parallel_workers = 0);
+SELECT format('CREATE TABLE branch_%s () INHERITS (branches) WITH (parallel_workers = 0)', i),
+	format('INSERT INTO branch_%s SELECT generate_series(1, 20000)', i),
+	format('CREATE INDEX ON branch_%s USING brin (k) WITH (pages_per_range = 1)', i),
+	format('ANALYZE branch_%s', i) FROM generate_series(1, 6) i \gexec
+CREATE TABLE wide_keys AS SELECT i * 200 AS k, repeat('x', 1500) AS wide FROM generate_series(1, 100) i;
+ANALYZE wide_keys;
+SET max_parallel_workers_per_gather = 1;
+SELECT count(*) FROM branches JOIN wide_keys USING (k) WHERE slowly(wide_keys.k);
+SET max_parallel_workers_per_gather = 2;
 SET enable_parallel_hash = off;
 SELECT skipped ~ 'Scans Skipped: 1[12] of 12' AS skipped, same
   FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');
 
 SET client_min_messages = warning;
-DROP SCHEMA join_skip CASCADE;
+DROP SCHEMA scans CASCADE;
+RESET ALL;
+
+--
+-- Plans that count on filters
+--
+SET max_parallel_workers_per_gather = 0;
+SET client_min_messages = warning;
+SET bloomfilter.join_planning_cost = 100;
+CREATE SCHEMA plans;
+SET search_path = plans, join_skip, public;
+
+-- Ten years, and facts of one of them
+CREATE TABLE calendar (day date PRIMARY KEY, year int, month int, ym int, weekday int, name text);
+INSERT INTO calendar SELECT d, extract(year FROM d), extract(month FROM d), to_char(d, 'YYYYMM')::int, extract(isodow FROM d), to_char(d, 'DDMMYYYY')
+  FROM (SELECT d::date FROM generate_series(date '2016-01-01', '2025-12-31', '1 day') d) d;
+CREATE TABLE products (product int PRIMARY KEY, brand int);
+INSERT INTO products SELECT i, i % 200 FROM generate_series(0, 999) i;
+CREATE TABLE stores (store int PRIMARY KEY, region int);
+INSERT INTO stores SELECT i, i % 5 FROM generate_series(0, 49) i;
+CREATE TABLE facts (day date, product int, store int, amount int) PARTITION BY RANGE (day);
+SELECT format('CREATE TABLE facts_%s PARTITION OF facts FOR VALUES FROM (%L) TO (%L)', m,
+	make_date(2025, m, 1), make_date(2025, m, 1) + interval '1 month') FROM generate_series(1, 12) m \gexec
+INSERT INTO facts SELECT day, (n * 7 + extract(doy FROM day)::int) % 1000, n % 50, n
+  FROM calendar, generate_series(1, 150) n WHERE year = 2025;
+CREATE TABLE plain (LIKE facts);
+INSERT INTO plain SELECT * FROM facts ORDER BY day;
+CREATE INDEX plain_day ON plain USING brin (day) WITH (pages_per_range = 4);
+VACUUM ANALYZE calendar, products, stores, facts, plain;
+
+-- PostgreSQL joins the calendar last, by its index
+CREATE VIEW star AS SELECT day, amount, region, brand, year, month, ym, weekday, name
+  FROM facts JOIN products USING (product) JOIN stores USING (store) JOIN calendar USING (day);
+CREATE VIEW plain_star AS SELECT day, amount, region, brand, year, month, ym, weekday, name
+  FROM plain JOIN products USING (product) JOIN stores USING (store) JOIN calendar USING (day);
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM plain_star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+-- the first plan has the filter
+SELECT * FROM report_plans('SELECT * FROM facts JOIN calendar USING (day) WHERE ym = 202503');
+-- few days, wherever they are
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE name = ''04032025'' AND brand = 7 GROUP BY region');
+-- days of each month
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE weekday = 3 AND brand = 7 GROUP BY region');
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE brand = 7 GROUP BY region');
+-- not below the least cost
+SET bloomfilter.join_planning_cost = 100000;
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+-- nor for a scan that costs less, whatever the rest of the plan costs
+SET bloomfilter.join_planning_cost = 3000;
+SELECT * FROM report_plans('SELECT region, sum(amount), (SELECT count(*) FROM generate_series(1, 400000)) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SET bloomfilter.join_planning_cost = 100;
+-- the cheaper plan of both: an index finds the few rows
+CREATE INDEX facts_amount ON facts (amount, product);
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND amount = 7 GROUP BY region');
+DROP INDEX facts_amount;
+
+-- Volatile functions are called as often as in the plan without filters
+CREATE FUNCTION noisy(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN true; END';
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND noisy(amount) GROUP BY region');
+-- outer and semi joins, and a calendar on the side that may be NULL
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM facts f LEFT JOIN stores USING (store) JOIN products USING (product)
+	JOIN calendar USING (day) WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SELECT * FROM report_plans('SELECT day, amount, ym FROM facts f JOIN products USING (product) LEFT JOIN calendar USING (day) WHERE brand = 7');
+SELECT * FROM report_plans('SELECT day, amount, ym FROM products JOIN facts f USING (product) FULL JOIN (SELECT * FROM calendar WHERE ym = 202503) c USING (day) WHERE brand = 7');
+SELECT * FROM report_plans('SELECT day, amount FROM facts f JOIN products USING (product) WHERE brand = 7 AND EXISTS (SELECT FROM calendar c JOIN stores s ON s.store = c.month
+	WHERE c.day = f.day AND c.ym = 202503 AND s.region > 1)');
+SELECT * FROM report_plans('SELECT day, amount FROM facts f JOIN products USING (product) WHERE brand = 7 AND day IN (SELECT day FROM calendar WHERE ym = 202503)');
+SELECT * FROM report_plans('SELECT day, amount FROM facts f JOIN products USING (product) WHERE brand = 7 AND day NOT IN (SELECT day FROM calendar WHERE ym = 202503)');
+-- two facts with a calendar each
+SELECT * FROM report_plans('SELECT f.amount, p.amount FROM facts f JOIN calendar c USING (day) JOIN products USING (product)
+	JOIN plain p ON p.amount = f.amount AND p.product = f.product JOIN calendar d ON p.day = d.day
+	WHERE c.ym = 202503 AND d.ym = 202504 AND brand = 7');
+-- LATERAL, subqueries and CTEs
+SELECT * FROM report_plans('SELECT region, n FROM stores, LATERAL (SELECT count(*) AS n FROM star WHERE ym = 202503 AND brand = 7 AND region = stores.region) x');
+SELECT * FROM report_plans('WITH x AS MATERIALIZED (SELECT region, amount FROM star WHERE ym = 202503 AND brand = 7) SELECT * FROM x');
+SELECT * FROM report_plans('SELECT amount, ym FROM star WHERE ym = 202503 AND brand = 7 UNION ALL SELECT amount, ym FROM plain_star WHERE ym = 202504 AND brand = 7');
+SELECT * FROM report_plans('SELECT * FROM stores WHERE EXISTS (SELECT FROM star WHERE ym = 202503 AND brand = 7 AND region = store)');
+-- other ways to search
+SET join_collapse_limit = 2;
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+RESET join_collapse_limit;
+SET geqo_threshold = 2;
+SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+RESET geqo_threshold;
+SET enable_partitionwise_join = on;
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+RESET enable_partitionwise_join;
+SET enable_hashjoin = off;
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+RESET enable_hashjoin;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SET max_parallel_workers_per_gather = 0;
+
+-- Lists and hashes
+CREATE TABLE listed (place int, product int, amount int) PARTITION BY LIST (place);
+SELECT format('CREATE TABLE listed_%s PARTITION OF listed FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO listed SELECT n % 10, n * 7 % 1000, n FROM generate_series(1, 50000) n;
+CREATE TABLE hashed (place int, product int, amount int) PARTITION BY HASH (place);
+SELECT format('CREATE TABLE hashed_%s PARTITION OF hashed FOR VALUES WITH (MODULUS 10, REMAINDER %s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO hashed SELECT * FROM listed;
+CREATE TABLE places AS SELECT i AS place, 'place ' || i AS name FROM generate_series(0, 2999) i;
+ALTER TABLE places ADD PRIMARY KEY (place);
+VACUUM ANALYZE listed, hashed, places;
+SELECT * FROM report_plans('SELECT amount FROM listed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
+SELECT * FROM report_plans('SELECT amount FROM hashed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
+-- not by keys of another type, by one of two columns, and by another collation, which leave no partition unread
+ALTER TABLE places ADD wide bigint UNIQUE, ADD named text UNIQUE COLLATE "C";
+UPDATE places SET wide = place, named = place;
+CREATE TABLE hashed_two (LIKE hashed) PARTITION BY HASH (place, product);
+SELECT format('CREATE TABLE hashed_two_%s PARTITION OF hashed_two FOR VALUES WITH (MODULUS 10, REMAINDER %s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO hashed_two SELECT * FROM listed;
+CREATE TABLE collated (named text COLLATE "C", product int, amount int) PARTITION BY LIST (named COLLATE "POSIX");
+SELECT format('CREATE TABLE collated_%s PARTITION OF collated FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO collated SELECT * FROM listed;
+VACUUM ANALYZE places, hashed_two, collated;
+SELECT key, counts_on_filters('SELECT amount FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
+  FROM unnest('{hashed JOIN places USING (place), hashed JOIN places ON hashed.place = wide, hashed_two JOIN places USING (place),
+	collated JOIN places USING (named)}'::text[]) AS key;
+-- nor by a BRIN index of other operators
+DROP INDEX plain_day;
+CREATE INDEX plain_bloom ON plain USING brin (day date_bloom_ops) WITH (pages_per_range = 4);
+SELECT counts_on_filters('SELECT region, sum(amount) FROM plain_star WHERE ym = 202503 AND brand = 7 GROUP BY region') AS bloom;
+DROP INDEX plain_bloom;
+CREATE INDEX plain_day ON plain USING brin (day) WITH (pages_per_range = 4);
+SELECT counts_on_filters('SELECT region, sum(amount) FROM plain_star WHERE ym = 202503 AND brand = 7 GROUP BY region') AS minmax;
+
+SET bloomfilter.join_filters = on;
+SET bloomfilter.join_planning = on;
+-- Prepared statements: with parameters, and after a partition has been added
+SET plan_cache_mode = force_generic_plan;
+PREPARE month AS SELECT count(*), sum(amount) FROM star WHERE ym = $1 AND brand = 7;
+SELECT skips('EXECUTE month (202503)');
+EXECUTE month (202503);
+EXECUTE month (202512);
+CREATE TABLE facts_later PARTITION OF facts FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+INSERT INTO calendar VALUES ('2026-02-01', 2026, 2, 202602, 7, 'x');
+INSERT INTO facts VALUES ('2026-02-01', 7, 1, 1000);
+EXECUTE month (202602);
+EXECUTE month (202503);
+DROP TABLE facts_later;
+EXECUTE month (202602);
+RESET plan_cache_mode;
+-- cursors
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT amount FROM star WHERE ym = 202503 AND brand = 7 ORDER BY amount;
+FETCH 2 FROM c;
+MOVE ABSOLUTE 20 FROM c;
+FETCH BACKWARD 1 FROM c;
+COMMIT;
+-- INSERT, UPDATE, and rows that are locked
+CREATE TABLE kept AS SELECT amount FROM star WHERE ym = 202503 AND brand = 7;
+INSERT INTO kept SELECT amount FROM star WHERE ym = 202504 AND brand = 7;
+SELECT count(*), sum(amount) FROM kept;
+BEGIN;
+UPDATE facts SET amount = 0 FROM calendar, products WHERE calendar.day = facts.day AND products.product = facts.product AND ym = 202503 AND brand = 7;
+SELECT sum(amount) FROM star WHERE ym = 202503 AND brand = 7;
+ROLLBACK;
+SELECT count(*) FROM (SELECT amount FROM facts JOIN calendar USING (day) JOIN products USING (product) WHERE ym = 202503 AND brand = 7 FOR UPDATE OF facts) x;
+
+RESET bloomfilter.join_planning;
+-- Planning within planning, and one that ends by an error
+CREATE FUNCTION planned_month() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM plain_star WHERE ym = 202504 AND brand = 7;
+	RETURN 202503;
+END $$;
+SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = planned_month() AND brand = 7 GROUP BY region');
+CREATE FUNCTION planned_error() RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM FROM plain_star WHERE ym = 202504 AND brand = 7;
+	RAISE 'no month';
+END $$;
+SET bloomfilter.join_planning = on;
+SELECT count(*) FROM star WHERE ym = planned_error() AND brand = 7;
+SELECT skips('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+
+DROP SCHEMA plans CASCADE;
+RESET ALL;
+
+--
+-- Estimates of joins of columns whose values have different ranges
+--
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET datestyle = 'ISO';
+-- all rows are in the sample
+SET default_statistics_target = 300;
+CREATE SCHEMA estimates;
+SET search_path = estimates, public;
+
+-- Rows that the first join is expected to return
+CREATE FUNCTION estimated(query text) RETURNS float LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+		IF line ~ 'Join' THEN
+			RETURN substring(line FROM 'rows=(\d+)');
+		END IF;
+	END LOOP;
+END $$;
+
+-- How many times too few or too many rows, as a power of two
+CREATE FUNCTION errors(query text, OUT "off" int, OUT "on" int) LANGUAGE plpgsql AS $$
+DECLARE
+	rows float;
+BEGIN
+	EXECUTE 'SELECT count(*) FROM (' || query || ') x' INTO rows;
+	SET LOCAL bloomfilter.join_planning = off;
+	"off" := round(log(2, (estimated(query) / greatest(rows, 1))::numeric));
+	SET LOCAL bloomfilter.join_planning = on;
+	"on" := round(log(2, (estimated(query) / greatest(rows, 1))::numeric));
+END $$;
+
+-- 200 years, and facts of five of them
+CREATE TABLE calendar (day date PRIMARY KEY, year int, weekday int, number bigint, name text COLLATE "C");
+INSERT INTO calendar SELECT d, extract(year FROM d), extract(dow FROM d), d - date '1900-01-01', to_char(d, 'YYYYMMDD')
+  FROM (SELECT d::date FROM generate_series(date '1900-01-01', '2099-12-31', '1 day') d) d;
+CREATE TABLE facts (day date, at timestamp, number int, name text COLLATE "C", amount int);
+INSERT INTO facts SELECT day, day, number, name, n FROM calendar, generate_series(1, 20) n WHERE year BETWEEN 2000 AND 2004;
+ANALYZE calendar, facts;
+
+-- one year
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+-- also with a foreign key, which PostgreSQL estimates in another way
+ALTER TABLE facts ADD CONSTRAINT facts_day FOREIGN KEY (day) REFERENCES calendar;
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+ALTER TABLE facts DROP CONSTRAINT facts_day;
+-- other types, and of two types
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.number = c.number WHERE year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.at = c.day WHERE year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c USING (name) WHERE year = 2002');
+-- all years; a condition that says nothing of the range is taken to prefer it,
+-- so this estimate is too high: 7 times instead of 40, as the range has no more rows
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day)');
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE weekday = 1');
+-- subqueries and CTEs
+SELECT * FROM errors('SELECT * FROM (SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002 OFFSET 0) x');
+SELECT * FROM errors('WITH x AS MATERIALIZED (SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002) SELECT * FROM x');
+SELECT * FROM errors('SELECT * FROM facts f JOIN (SELECT * FROM calendar WHERE year = 2002 OFFSET 0) c USING (day)');
+-- each pair is corrected once, also if the search is made in parts
+SET join_collapse_limit = 2;
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c USING (day) JOIN (VALUES (0), (1), (2), (3), (4), (5), (6)) v (weekday) ON c.weekday = v.weekday WHERE year = 2002');
+RESET join_collapse_limit;
+SET geqo_threshold = 2;
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+RESET geqo_threshold;
+-- outer joins are as before, a semi join with a unique key is an inner one
+SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.day AND year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f WHERE day IN (SELECT day FROM calendar WHERE year = 2002)');
+-- ranges without a common value
+CREATE TABLE later AS SELECT day + 100000 AS day FROM facts;
+ANALYZE later;
+SELECT * FROM errors('SELECT * FROM later JOIN calendar USING (day) WHERE year BETWEEN 2000 AND 2004');
+
+SET client_min_messages = warning;
+DROP SCHEMA estimates, join_skip CASCADE;
+RESET ALL;

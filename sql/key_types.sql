@@ -1,8 +1,9 @@
 --
--- KEY TYPES
+-- KEY_TYPES
 -- Types of one key type have equal hashes; all others are distinguished,
 -- independent of their names and schemas.  The extension's own types are
--- recognized after changes of its functions and its schema.
+-- recognized after changes of its functions and its schema.  Below, keys without
+-- a type, which are read as the filter's key type.
 --
 
 SET client_min_messages = warning;
@@ -226,4 +227,229 @@ SELECT :'f'::bloom @> 'w1' AS found, is_estimated(:'f') AS estimated,
 
 DROP TABLE words;
 DROP FUNCTION outcome, is_estimated;
+DROP EXTENSION citext;
+
+--
+-- Keys and arrays of keys without a type, as literals and as parameters, are
+-- read as the filter's key type, as in id = '5'.
+--
+
+SET client_min_messages = warning;
+CREATE EXTENSION citext;
+RESET client_min_messages;
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+
+-- The value of an expression, or the error in full.
+CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text; hint text;
+BEGIN
+  EXECUTE 'SELECT ' || expression INTO result;
+  RETURN result;
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n', SQLSTATE || ': ' || SQLERRM, NULLIF(detail, ''), NULLIF(hint, ''));
+END
+$$;
+
+--
+-- A key is found by the text of any value that is equal to it.
+--
+
+CREATE TABLE keys (n serial, type text, value text, equal text, absent text);
+INSERT INTO keys (type, value, equal, absent) VALUES
+  ('int2', '5', ' +5 ', '6'), ('int4', '5', '005', '6'), ('int8', '-9223372036854775808', '-9223372036854775808', '6'),
+  ('numeric', '1.0', '1.00', '1.01'), ('numeric', 'NaN', 'nan', '0'),
+  ('float4', '0.5', '5e-1', '0.25'), ('float8', '0.5', '+0.50', '1'), ('float8', '-0', '0', '2'),
+  ('float8', 'Infinity', 'inf', '-inf'), ('float4', 'NaN', 'nan', '0'),
+  ('bool', 'true', 'yes', 'no'), ('"char"', 'x', 'xyz', 'y'), ('oid', '26', ' 26', '27'),
+  ('uuid', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '{A0EEBC999C0B4EF8BB6D6BB9BD380A11}', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12'),
+  ('bytea', '\x6162', 'ab', 'abc'),
+  ('inet', '10.0.0.1', '10.0.0.1/32', '10.0.0.2'), ('cidr', '10.0.0.0/8', '10.0.0.0/8', '10.0.0.0/9'),
+  ('macaddr', '08:00:2b:01:02:03', '08002B-010203', '08:00:2b:01:02:04'),
+  ('macaddr8', '08:00:2b:ff:fe:01:02:03', '08:00:2b:01:02:03', '08:00:2b:ff:fe:01:02:04'),
+  ('pg_lsn', '16/B374D848', '16/b374d848', '0/1'), ('xid8', '255', '0xff', '1'), ('xid', '7', '07', '8'),
+  ('tid', '(1,2)', '(01,02)', '(1,3)'), ('jsonb', '{"a": 1.0, "b": 2}', '{"b":2,"a":1.00}', '{"a": 1}'),
+  ('jsonb', '1', ' 1.0', '2'),
+  ('citext', 'abc', 'ABC', 'abcd'), ('mood', 'ok', 'ok', 'sad'), ('text', 'ok', 'ok', 'OK'),
+  ('varchar', '{a,b}', '{a,b}', 'a'), ('char(5)', 'ab', 'ab   ', 'ab x'), ('name', 'ab', 'ab', 'abc');
+SELECT type, value,
+  outcome(format('bloom_agg(%L::%s) @> %L', value, type, equal)) AS found,
+  outcome(format('%3$L <@ bloom_agg(%1$L::%2$s)', value, type, equal)) AS commuted,
+  outcome(format('bloom_contains(bloom_agg(%L::%s), %L)', value, type, absent)) AS absent,
+  outcome(format('bloom_add(bloom_agg(%1$L::%2$s), %3$L) @> %3$L::%2$s', value, type, absent)) AS added,
+  outcome(format('added FROM bloom_try_add((SELECT bloom_agg(%1$L::%2$s)), %3$L)', value, type, equal)) AS try_add
+FROM keys ORDER BY n;
+
+-- Arrays: an element is read as a single key is.
+SELECT type, value,
+  outcome(format('bloom_contains_any(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[equal, absent, NULL])) AS "any",
+  outcome(format('bloom_contains_all(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[equal, absent])) AS "all",
+  outcome(format('bloom_new_keys(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[equal, absent, absent, NULL]::text)) AS new,
+  outcome(format('bloom_contains_all(bloom_add_all(bloom_agg(%1$L::%2$s), %3$L), %3$L)', value, type, ARRAY[equal, absent])) AS added
+FROM keys ORDER BY n;
+DROP TABLE keys;
+
+-- Drivers send char(n) padded, and a filter does not record whether its keys are
+-- of this type: padding may count, or not.
+SELECT outcome(format('bloom_agg(%L::%s) @> %L', value, type, key)) AS key,
+  outcome(format('bloom_contains_each(bloom_agg(%L::%s), %L)', value, type, ARRAY[key])) AS each,
+  outcome(format('bloom_new_keys(bloom_agg(%L::%s), %L)', value, type, ARRAY[key])) AS new
+FROM (VALUES (1, 'DE', 'char(3)', 'DE '), (2, 'DE', 'text', 'DE '), (3, 'DE ', 'text', 'DE'), (4, 'DE ', 'text', 'DE  '),
+  (5, 'DE ', 'text', 'DE '), (6, 'DE', 'char(3)', 'DE '' ')) v(n, value, type, key) ORDER BY n;
+SELECT bloom_contains_all(f, '{"DE ",FR}') AS "all", bloom_contains_any(f, '{"FR ",IT}') AS "any",
+  f @> 'DE '::text AS typed, f @> 'DE '::char(3) AS padded
+FROM (SELECT bloom_agg(k::char(3)) AS f FROM unnest('{DE,FR}'::text[]) k) x;
+
+-- Types whose text depends on session settings are rejected.
+SELECT type, outcome(format('bloom_agg(%1$L::%2$s) @> %1$L', value, type)) AS key,
+  outcome(format('bloom_contains_any(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[value])) AS keys
+FROM (VALUES (1, '2020-01-01', 'date'), (2, '2020-01-01', 'timestamp'), (3, '2020-01-01', 'timestamptz'),
+  (4, '01:00', 'time'), (5, '01:00+00', 'timetz'), (6, '1 hour', 'interval'), (7, '{1}', 'int[]'),
+  (8, '[1,2)', 'int4range'), (9, '{[1,2)}', 'int4multirange')) v(n, value, type)
+ORDER BY n;
+
+-- Invalid text is an error of the type's input function.
+SELECT outcome($$bloom_agg(1) @> 'one'$$);
+SELECT outcome($$bloom_agg(1) @> '99999999999999999999'$$);
+SELECT outcome($$bloom_agg(1) @> ''$$);
+SELECT outcome($$bloom_agg(true) @> 'maybe'$$);
+SELECT outcome($$bloom_agg('1'::jsonb) @> '{'$$);
+SELECT outcome($$bloom_agg(1::oid) @> '-1x'$$);
+SELECT outcome($$bloom_agg('ok'::mood) @> 'okay'$$), outcome($$bloom_contains_any(bloom_agg('ok'::mood), '{okay}')$$);
+
+-- Text that real and double precision read as different numbers
+SELECT key, outcome(format('bloom_agg(%1$L::float4) @> %1$L', key)) AS "real",
+  outcome(format('bloom_agg(%1$L::float8) @> %1$L', key)) AS double
+FROM unnest('{1,-0.75,16777216,16777217,3.4028234663852886e38}'::text[]) key;
+SELECT outcome($$bloom_agg(0.1::float8) @> '0.1'$$);
+SELECT outcome($$bloom_agg(0.1::float4) @> '0.1'$$);
+SELECT outcome($$bloom_agg(1e300::float8) @> '1e300'$$);
+SELECT outcome($$bloom_agg('3.4028235e38'::float4) @> '3.4028235e38'$$);
+SELECT outcome($$bloom_agg(1e-300::float8) @> '1e-300'$$);
+SELECT outcome($$bloom_contains_any(bloom_agg(0.5::float8), '{0.25,0.1}')$$);
+
+-- A filter without a key type reads text, and so does bloom_hash.
+SELECT key_type FROM bloom_info(bloom_add(bloom_empty(), '5'));
+SELECT key_type FROM bloom_info(bloom_add_all(bloom_empty(), '{5,6}'));
+SELECT outcome($$bloom_empty() @> '5'$$) AS one, outcome($$bloom_contains_any(bloom_empty(), '{5}')$$) AS "any";
+SELECT bloom_hash('5') = bloom_hash('5'::text) AS hash, bloom_shard('5', 100) = bloom_shard('5'::text, 100) AS shard;
+
+--
+-- Collations: as text or a type like it, an untyped key has one.
+--
+
+DO $$
+BEGIN
+  CREATE COLLATION ignoring_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
+EXCEPTION WHEN OTHERS THEN
+  CREATE COLLATION ignoring_case FROM "C";
+  SET LOCAL allow_system_table_mods = on;
+  UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ignoring_case';
+END
+$$;
+SELECT outcome($$bloom_agg('x'::text) @> 'X' COLLATE ignoring_case$$);
+SELECT outcome($$bloom_empty() @> 'X' COLLATE ignoring_case$$);
+SELECT outcome($$bloom_agg('x' COLLATE ignoring_case)$$);
+SELECT outcome($$bloom_hash('x' COLLATE ignoring_case)$$);
+SELECT outcome($$bloom_agg('x'::citext) @> 'X' COLLATE ignoring_case$$);
+SELECT outcome($$bloom_contains_any(bloom_agg('x'::text), '{X}' COLLATE ignoring_case)$$);
+SELECT outcome($$bloom_agg('x'::text) @> 'x' COLLATE "C"$$) AS deterministic,
+  outcome($$bloom_contains_any(bloom_agg('x'::text), '{x}' COLLATE "C")$$) AS "any",
+  outcome($$bloom_agg(5) @> '5' COLLATE ignoring_case$$) AS number;
+DROP COLLATION ignoring_case;
+
+--
+-- An array where a key is expected
+--
+
+SELECT outcome($$bloom_agg(1) @> ARRAY[1,2]$$);
+SELECT outcome($$bloom_agg('a'::text) @> '{a}'::text[]$$);
+SELECT outcome($$bloom_add(bloom_agg(1), ARRAY[1,2])$$);
+SELECT outcome($$bloom_agg(1) @> '{1,2}'$$);
+SELECT outcome($$bloom_agg(1.5) @> '{1,2}'$$);
+-- not if the filter holds arrays, or if it holds text
+SELECT outcome($$bloom_agg('{1}'::int8[]) @> ARRAY[1,2]$$);
+SELECT outcome($$bloom_agg('{1}'::int8[]) @> 1$$);
+SELECT outcome($$bloom_agg('a'::text) @> '{1,2}'$$);
+
+--
+-- Arrays as text
+--
+
+CREATE TABLE f AS SELECT bloom_agg(i) AS ints, bloom_agg('k' || i) AS texts FROM generate_series(1, 100) i;
+SELECT bloom_contains_any(ints, '{0,5}') AS "any", bloom_contains_any(ints, '{0}') AS not_any,
+  bloom_contains_all(ints, '{1,2}') AS "all", bloom_contains_all(ints, '{1,1000}') AS not_all,
+  bloom_contains_any(ints, '{}') AS any_of_none, bloom_contains_all(ints, '{}') AS all_of_none,
+  bloom_contains_any(ints, '{NULL}') AS any_null, bloom_contains_any(ints, NULL) AS "null"
+FROM f;
+SELECT bloom_new_keys(ints, '{{1,1001},{"1002",1001}}') AS ints,
+  bloom_new_keys(texts, E'[5:8]={k1,"a,b","\\"",NULL}') AS texts, bloom_new_keys(texts, '{}') AS none,
+  pg_typeof(bloom_new_keys(ints, '{}')) AS type, pg_typeof(bloom_new_keys(ints, '{}'::int[])) AS typed
+FROM f;
+SELECT bloom_cardinality(bloom_add_all(ints, '{101,0101,7}')) AS added,
+  bloom_add_all(ints, '{101}') = bloom_add_all(ints, ARRAY[101]) AS same,
+  bloom_add_all(texts, '{}') = texts AS unchanged
+FROM f;
+SELECT outcome($$bloom_contains_any(ints, '{1') FROM f$$);
+SELECT outcome($$bloom_contains_any(ints, '1') FROM f$$);
+SELECT outcome($$bloom_contains_any(ints, '1,2') FROM f$$);
+SELECT outcome($$bloom_contains_any(ints, '{a}') FROM f$$);
+SELECT outcome($$bloom_add_all(ints, '{101,a}') FROM f$$);
+SELECT outcome($$bloom_new_keys(bloom_agg(ints::text::bloom), '{a}') FROM f$$);
+
+-- Parameters without a type
+PREPARE "any" AS SELECT bloom_contains_any(ints, $1) FROM f;
+PREPARE "all" AS SELECT bloom_contains_all(texts, $1) FROM f;
+PREPARE new AS SELECT bloom_new_keys(ints, $1) FROM f;
+PREPARE add AS SELECT bloom_contains_all(bloom_add_all(ints, $1), $1) FROM f;
+PREPARE one AS SELECT ints @> $1, texts @> $2 FROM f;
+SELECT name, parameter_types FROM pg_prepared_statements ORDER BY name COLLATE "C";
+EXECUTE "any"('{1000,3}');
+EXECUTE "any"('{}');
+EXECUTE "all"('{k1,k2}');
+EXECUTE "all"('{k1,K2}');
+EXECUTE new('{99,100,101}');
+EXECUTE add('{1000,2000}');
+EXECUTE one('5', 'k5');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE "any"('{1000,3}');
+EXECUTE one(' 5', ' k5');
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
+-- One call gets filters of several key types.
+CREATE TABLE mixed AS SELECT n, f FROM (VALUES (1, bloom_add(bloom_empty(), 5)), (2, bloom_add(bloom_empty(), '5'::text)),
+  (3, bloom_empty()), (4, bloom_add(bloom_empty(), 5.00)), (5, bloom_add(bloom_empty(), '5'::jsonb)),
+  (6, bloom_add(bloom_empty(), 5::float4)), (7, bloom_add(bloom_empty(), '5'::citext)), (8, bloom_add(bloom_empty(), 5))) v(n, f);
+SELECT n, key_type, f @> '5' AS key, bloom_contains_any(f, '{4,5}') AS "any", bloom_add(f, '6') @> '6' AS added,
+  bloom_new_keys(f, '{5,7}') AS new
+FROM mixed, bloom_info(f) ORDER BY n;
+SELECT n, f @> '5' AS key FROM mixed ORDER BY n DESC;
+SELECT count(*) AS long FROM (SELECT bloom_agg(i) AS f FROM generate_series(1, 1000) i) x, generate_series(1, 1000) i
+  WHERE bloom_contains_any(f, ARRAY[i, i + 1]::text::bloom_keys);
+
+-- A type is found by name in any schema.
+CREATE SCHEMA hidden;
+ALTER EXTENSION citext SET SCHEMA hidden;
+SELECT f @> '5' AS found FROM mixed WHERE n = 7;
+ALTER EXTENSION citext SET SCHEMA public;
+DROP SCHEMA hidden;
+-- An enum need not exist any more.
+CREATE TABLE moods AS SELECT bloom_agg('ok'::mood) AS f;
+DROP TYPE mood;
+SELECT f @> 'ok' AS found, bloom_contains_any(f, '{sad,ok}') AS "any" FROM moods;
+-- If several types have its name, a label of any of them can be meant.
+CREATE TYPE mood AS ENUM ('new');
+CREATE SCHEMA other;
+CREATE TYPE other.mood AS ENUM ('ok', 'fine');
+SELECT outcome($$f @> 'ok' FROM moods$$) AS ok, outcome($$f @> 'new' FROM moods$$) AS new, outcome($$f @> 'okay' FROM moods$$) AS none;
+SET client_min_messages = warning;
+DROP SCHEMA other CASCADE;
+RESET client_min_messages;
+DROP TYPE mood;
+
+DROP TABLE f, mixed, moods;
+DROP FUNCTION outcome;
 DROP EXTENSION citext;

@@ -275,7 +275,7 @@ DROP TABLE stored;
 
 --
 -- Literals, and parameters without a type, are read as the filter's key type,
--- as text if it has none; see also untyped.sql.
+-- as text if it has none; see also key_types.sql.
 --
 
 SELECT bloom_add(bloom_empty(), 'a') @> 'a' AS found,

@@ -85,9 +85,8 @@ FROM added a JOIN (SELECT (n - 1) / 1000 AS part, bloom_agg(t, 0.01, 1000) AS t,
   WHERE n <= 100000 GROUP BY (n - 1) / 1000) g USING (part);
 DROP AGGREGATE add_all(anyelement);
 
--- A filter of more than 4 MB, which is probed in huge pages if the system has
--- them: read into them when it is stored, moved there between two probes when
--- it is in memory.
+-- A filter of more than 4 MB, which is built, and read when it is stored, in
+-- huge pages if the system has them.
 CREATE TABLE large AS SELECT bloom_agg(b, 0.01, 4000000) AS f FROM volume;
 SELECT count(*) AS tested, count(*) FILTER (WHERE NOT (SELECT f FROM large) @> b) AS lost_stored,
   count(*) FILTER (WHERE NOT (SELECT bloom_union_agg(f) FROM large) @> b) AS lost,

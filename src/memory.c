@@ -15,27 +15,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* Since Linux 6.1; older systems reject it. */
-#if defined(MADV_HUGEPAGE) && !defined(MADV_COLLAPSE)
-#define MADV_COLLAPSE	25
-#endif
-
 /* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
 #define MIN_HUGE		((size_t) 4 << 20)
-
-#ifdef MADV_HUGEPAGE
-/* Advise the system on the pages of large memory. */
-static void
-advise_pages(const void *memory, size_t size, int advice)
-{
-	uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
-	uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
-	uintptr_t	end = (uintptr_t) memory + size;
-
-	if (size >= MIN_HUGE)
-		(void) madvise((void *) start, end - start, advice);
-}
-#endif
 
 /*
  * Ask the system for huge pages.  Probes go to random places of a filter; with
@@ -46,27 +27,16 @@ void *
 pgbloom_prefer_huge_pages(void *memory, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	if (memory != NULL)
-		advise_pages(memory, size, MADV_HUGEPAGE);
+	uintptr_t	page_size = (uintptr_t) sysconf(_SC_PAGESIZE);
+	uintptr_t	start = TYPEALIGN_DOWN(page_size, memory);
+	uintptr_t	end = (uintptr_t) memory + size;
+
+	if (memory != NULL && size >= MIN_HUGE)
+		(void) madvise((void *) start, end - start, MADV_HUGEPAGE);
 #else
 	(void) size;
 #endif
 	return memory;
-}
-
-/*
- * Move memory that is in use into huge pages.  The system does so at once and
- * in place, in about the time of a copy, or not at all.
- */
-void
-pgbloom_move_to_huge_pages(const void *memory, size_t size)
-{
-#ifdef MADV_COLLAPSE
-	advise_pages(memory, size, MADV_COLLAPSE);
-#else
-	(void) memory;
-	(void) size;
-#endif
 }
 
 static void *

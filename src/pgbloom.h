@@ -50,7 +50,6 @@ BF_HIDE_BEGIN
 extern char *pgbloom_pretty_size(double bytes);
 extern BfEnv pgbloom_env(MemoryContext context);
 extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
-extern void pgbloom_move_to_huge_pages(const void *memory, size_t size);
 
 /* types.c */
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);

@@ -1,3 +1,4 @@
+# job|campaigns|3|4|1|one prize a user: a thousand campaigns, 16 clients that probe and add
 """Has this user taken part in this sale? A filter for each of a thousand campaigns, which 16 clients probe and add to."""
 import pgbench
 from lib import as_bytes, significant

@@ -1,3 +1,4 @@
+# job|citus|6|3|1|one filter of a table that Citus distributes: what is pushed down, what travels
 """One filter of a table that Citus distributes: which forms are pushed down, that the results are the same, and what
 travels. One server with all shards plans as many do."""
 import re

@@ -1,3 +1,4 @@
+# job|missing-ids|4|6|1|ids that do not exist: lookups that do not reach the table, while it is written
 """Requests for ids that do not exist must not reach the big table: lookups with the filter and without it, then with
 writers, merges and a rebuild at the same time."""
 import contextlib

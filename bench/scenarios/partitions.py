@@ -1,3 +1,4 @@
+# job|partitions|6|11|2|one key in 10,000 filters of 10,000 keys, and in the 100 million rows
 """Which of 10,000 partitions, days, files or tenants may hold this key? A filter of 10,000 keys for each."""
 import contextlib
 import statistics

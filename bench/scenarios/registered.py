@@ -1,3 +1,4 @@
+# job|registered|7|11|5|1, 10 and 100 million numbers at 1e-4 and 1e-7: sizes beside index and hash set, the rates
 """Is this phone number registered? Filters of 1, 10 and 100 million numbers at two rates, their sizes and what they
 answer for numbers that were never added."""
 from lib import as_bytes, significant

@@ -1,3 +1,4 @@
+# job|two-lists|20|45|1|which URLs are in both of two lists of 100 million, with 1 GB of memory
 """Which URLs are in both of two lists that do not fit into memory?"""
 from lib import as_bytes, settings_text, significant
 

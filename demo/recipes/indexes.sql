@@ -55,7 +55,7 @@ BEGIN
     ASSERT (SELECT bool_and(bloom_index_contains('seen', url)) FROM packages), 'all are known';
 END $$;
 
--- One prize a user; test/tap/020_index.pl runs it with concurrent requests.
+-- One prize a user; test/tap/014_index.pl runs it with concurrent requests.
 CREATE TABLE prizes (campaign int, who bigint);
 CREATE INDEX taken ON prizes USING bloomfilter ((campaign || ' ' || who)) WITH (fpp = 1e-6);
 CREATE FUNCTION take_part(campaign int, who bigint) RETURNS boolean LANGUAGE plpgsql AS $$

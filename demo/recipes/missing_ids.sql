@@ -1,5 +1,5 @@
 -- Requests for ids that do not exist do not read the large table: a filter has all ids, and an insert-only delta has
--- those inserted since. doc/COOKBOOK.md explains it; test/tap/012_swap.pl runs this file and then uses its tables in
+-- those inserted since. doc/COOKBOOK.md explains it; test/tap/003_concurrency.pl runs this file and then uses its tables in
 -- many sessions.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 

@@ -1,5 +1,5 @@
 -- One filter of a table distributed over several servers: each builds a filter of its part, and these are united.
--- doc/COOKBOOK.md explains it. Here a server is a schema; test/tap/013_fdw.pl has three servers. Run in demo/.
+-- doc/COOKBOOK.md explains it. Here a server is a schema; test/tap/010_fdw.pl has three servers. Run in demo/.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 CREATE TABLE packages (name text, section text, url text);
@@ -41,7 +41,7 @@ BEGIN
 END $$;
 
 -- A join with a table on another server that transfers only the rows that pass a filter. doc/COOKBOOK.md explains
--- it. Here both servers are the same one; test/tap/013_fdw.pl has three servers. Run in demo/.
+-- it. Here both servers are the same one; test/tap/010_fdw.pl has three servers. Run in demo/.
 RESET ALL;
 CREATE SCHEMA remote_join;
 SET search_path = remote_join, public;

@@ -12,10 +12,7 @@
  */
 #include "bits.h"
 
-/*
- * Bytes between two checks for interrupts: a few microseconds.  bf_bitmap_and
- * goes over them twice, the second time in the nearest cache.
- */
+/* Bytes between two checks for interrupts: a few microseconds. */
 #define CHUNK		((size_t) 1 << 14)
 
 static inline uint64_t
@@ -41,15 +38,18 @@ count_word(uint64_t x)
 #endif
 }
 
+/* x & y, or x | y: stored if to is not NULL.  Returns how many bits are set. */
 static inline uint64_t
-count_or_words(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
+combine_words(bool both, uint8_t *to, const uint8_t *x, const uint8_t *y,
+			  size_t size)
 {
 	uint64_t	count = 0;
 	size_t		i;
 
 	for (i = 0; i < size; i += 8)
 	{
-		uint64_t	word = load_word(x + i) | load_word(y + i);
+		uint64_t	word = both ? load_word(x + i) & load_word(y + i) :
+			load_word(x + i) | load_word(y + i);
 
 		if (to != NULL)
 			memcpy(to + i, &word, sizeof(word));
@@ -60,45 +60,26 @@ count_or_words(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
 
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("popcnt"))) static uint64_t
-count_or_by_popcnt(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
+combine_by_popcnt(bool both, uint8_t *to, const uint8_t *x, const uint8_t *y,
+				  size_t size)
 {
-	return to == NULL ? count_or_words(NULL, x, y, size) :
-		count_or_words(to, x, y, size);
+	/* A loop for each of them, without branches */
+	if (both)
+		return combine_words(true, to, x, y, size);
+	return to == NULL ? combine_words(false, NULL, x, y, size) :
+		combine_words(false, to, x, y, size);
 }
 #endif
 
-/* The number of bits set in x, y or both, which are stored if to is not NULL. */
 static uint64_t
-count_or_chunk(uint8_t *to, const uint8_t *x, const uint8_t *y, size_t size)
+combine_chunk(bool both, uint8_t *to, const uint8_t *x, const uint8_t *y,
+			  size_t size)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
 	if (__builtin_cpu_supports("popcnt"))
-		return count_or_by_popcnt(to, x, y, size);
+		return combine_by_popcnt(both, to, x, y, size);
 #endif
-	return count_or_words(to, x, y, size);
-}
-
-/*
- * OR as many bytes as the smallest block has.  GCC makes vector instructions
- * of this loop at -O2, too, because the number of iterations is known and the
- * two do not overlap.
- */
-static inline void
-or_64_bytes(uint8_t *restrict to, const uint8_t *restrict from)
-{
-	int			i;
-
-	for (i = 0; i < 64; i++)
-		to[i] |= from[i];
-}
-
-static inline void
-or_words(uint8_t *to, const uint8_t *from, size_t size)
-{
-	size_t		i;
-
-	for (i = 0; i < size; i += 64)
-		or_64_bytes(to + i, from + i);
+	return combine_words(both, to, x, y, size);
 }
 
 /* Check for interrupts and return the length of the next chunk. */
@@ -109,11 +90,28 @@ next_chunk(const BfInterrupts *interrupts, size_t left)
 	return left < CHUNK ? left : CHUNK;
 }
 
+static uint64_t
+combine(const BfInterrupts *interrupts, bool both, uint8_t *to,
+		const uint8_t *x, const uint8_t *y, size_t size)
+{
+	uint64_t	count = 0;
+	size_t		at,
+				n;
+
+	for (at = 0; at < size; at += n)
+	{
+		n = next_chunk(interrupts, size - at);
+		count += combine_chunk(both, to == NULL ? NULL : to + at, x + at,
+							   y + at, n);
+	}
+	return count;
+}
+
 /* The number of bits set in blocks of so many bytes, without checks. */
 uint64_t
 bf_blocks_bits_set(const uint8_t *blocks, size_t size)
 {
-	return count_or_chunk(NULL, blocks, blocks, size);
+	return combine_chunk(false, NULL, blocks, blocks, size);
 }
 
 /* The number of bits set. */
@@ -121,111 +119,39 @@ uint64_t
 bf_bitmap_count(const BfInterrupts *interrupts, const uint8_t *bits,
 				size_t size)
 {
-	return bf_bitmap_count_or(interrupts, bits, bits, size);
+	return combine(interrupts, false, NULL, bits, bits, size);
 }
 
-/* The number of bits set in x, y or both. */
+/*
+ * The bits that are set in x, y or both, stored if to is not NULL; returns how
+ * many these are.
+ */
 uint64_t
-bf_bitmap_count_or(const BfInterrupts *interrupts, const uint8_t *x,
-				   const uint8_t *y, size_t size)
+bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *x,
+			 const uint8_t *y, size_t size)
 {
-	uint64_t	count = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		count += count_or_chunk(NULL, x + at, y + at, n);
-	}
-	return count;
+	return combine(interrupts, false, to, x, y, size);
 }
 
-/* The number of bits set in at least one of n layers of equal geometry. */
-uint64_t
-bf_bitmap_count_union(const BfInterrupts *interrupts, const BfLayer *layers,
-					  int n)
-{
-	uint8_t		bits[BF_MAX_BLOCK_SIZE];
-	size_t		size = bf_geometry_size(&layers[0].geometry);
-	size_t		length = bf_blocks_size(&layers[0].geometry, 1);
-	size_t		unchecked = 0;
-	uint64_t	count = 0;
-	size_t		at;
-	int			i;
-
-	for (at = 0; at < size; at += length)
-	{
-		memcpy(bits, layers[0].bits + at, length);
-		for (i = 1; i < n; i++)
-		{
-			unchecked += length;
-			if (unchecked >= CHUNK)
-			{
-				bf_check_interrupts(interrupts);
-				unchecked = 0;
-			}
-			or_words(bits, layers[i].bits + at, length);
-		}
-		count += bf_blocks_bits_set(bits, length);
-	}
-	return count;
-}
-
-/* OR bits into others; returns how many of these are set then. */
-uint64_t
-bf_bitmap_or_and_count(const BfInterrupts *interrupts, uint8_t *to,
-					   const uint8_t *from, size_t size)
-{
-	uint64_t	count = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		count += count_or_chunk(to + at, to + at, from + at, n);
-	}
-	return count;
-}
-
-/* The same without counting them, which is faster. */
-void
-bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *from,
-			 size_t size)
-{
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		or_words(to + at, from + at, n);
-	}
-}
-
-/* The bits that are set in both of two layers; returns how many these are. */
+/* The bits that are set in both, likewise. */
 uint64_t
 bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *x,
 			  const uint8_t *y, size_t size)
 {
-	uint64_t	count = 0;
+	return combine(interrupts, true, to, x, y, size);
+}
+
+void
+bf_bitmap_clear(const BfInterrupts *interrupts, uint8_t *bits, size_t size)
+{
 	size_t		at,
-				n,
-				i;
+				n;
 
 	for (at = 0; at < size; at += n)
 	{
 		n = next_chunk(interrupts, size - at);
-		for (i = at; i < at + n; i += 8)
-		{
-			uint64_t	word = load_word(x + i) & load_word(y + i);
-
-			memcpy(to + i, &word, sizeof(word));
-		}
-		count += bf_blocks_bits_set(to + at, n);
+		memset(bits + at, 0, n);
 	}
-	return count;
 }
 
 void
@@ -259,6 +185,32 @@ bf_bitmap_compare(const BfInterrupts *interrupts, const uint8_t *x,
 	return order;
 }
 
+/* The number of bits set in at least one of n layers of equal geometry. */
+uint64_t
+bf_bitmap_count_union(const BfInterrupts *interrupts, const BfLayer *layers,
+					  int n)
+{
+	uint8_t		bits[BF_MAX_BLOCK_SIZE];
+	size_t		size = bf_geometry_size(&layers[0].geometry);
+	uint64_t	count = 0;
+	size_t		at;
+	int			i;
+
+	for (at = 0; at < size; at += sizeof(bits))
+	{
+		size_t		length = size - at < sizeof(bits) ? size - at :
+			sizeof(bits);
+
+		bf_check_interrupts(interrupts);
+		memcpy(bits, layers[0].bits + at, length);
+		for (i = 1; i < n; i++)
+			(void) combine_chunk(false, bits, bits, layers[i].bits + at,
+								 length);
+		count += bf_blocks_bits_set(bits, length);
+	}
+	return count;
+}
+
 /*
  * OR each run of factor blocks into one block of to, which may be from itself;
  * factor divides nblocks.
@@ -279,7 +231,7 @@ bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 		if (i % (CHUNK / block_size) == 0)
 			bf_check_interrupts(interrupts);
 		if (i % factor != 0)
-			or_words(to, from, block_size);
+			(void) combine_chunk(false, to, to, from, block_size);
 		else
 		{
 			to += i > 0 ? block_size : 0;

@@ -270,31 +270,31 @@ convert_to_dense(BfBuilder *b)
 static BfStatus
 sort_hashes(BfBuilder *b)
 {
+	const BfEnv *env = &b->env;
 	uint64_t   *pending;
 	size_t		npending = b->nhashes - b->nsorted;
 
 	if (npending == 0)
 		return BF_OK;
 	pending = b->hashes + b->nsorted;
-	bf_list_sort(&b->env.interrupts, pending, npending);
-	npending = bf_list_dedup(pending, npending);
-	b->nhashes = b->nsorted + (uint32_t) npending;
+	bf_list_sort(&env->interrupts, pending, npending);
 	if (b->nsorted > 0)
 	{
-		uint64_t   *copy = b->env.alloc(b->env.context,
-										npending * sizeof(uint64_t));
+		size_t		size = npending * sizeof(uint64_t);
+		uint64_t   *copy = env->alloc(env->context, size);
 
 		if (copy == NULL)
 			return BF_NO_MEMORY;
-		memcpy(copy, pending, npending * sizeof(uint64_t));
+		memcpy(copy, pending, size);
 		bf_list_merge(b->hashes, b->nsorted, copy, npending);
-		b->env.free(b->env.context, copy);
-		b->nhashes = (uint32_t) bf_list_dedup(b->hashes, b->nhashes);
-	}
-	b->nsorted = b->nhashes;
+		env->free(env->context, copy);
 
-	/* Not earlier: a long jump out of the merge would lose hashes. */
-	bf_check_interrupts(&b->env.interrupts);
+		/* For a long jump from here on: they are not distinct. */
+		b->nsorted = 0;
+	}
+	b->nhashes = (uint32_t) bf_list_dedup(&env->interrupts, b->hashes,
+										  b->nhashes);
+	b->nsorted = b->nhashes;
 	return BF_OK;
 }
 
@@ -450,7 +450,7 @@ bf_builder_add_list(BfBuilder *b, const uint8_t *list, uint32_t n)
 	return b->nlayers > 0 ? bf_builder_flush_hashes(b) : BF_OK;
 }
 
-/* Add a hash.  BF_NO_MEMORY, or BF_TOO_LARGE if the filter cannot grow. */
+/* Add a hash.  Fails without memory, or if the filter cannot grow. */
 BfStatus
 bf_builder_add(BfBuilder *b, uint64_t hash)
 {

@@ -16,14 +16,15 @@ BF_HIDE_BEGIN
 /* key_type.c */
 extern const char *bf_key_type_reason(const BfKeyType *key_type);
 
-/* list.c: ascending lists of distinct hashes, in memory */
+/* list.c: lists of hashes in memory */
 extern void bf_list_sort(const BfInterrupts *interrupts, uint64_t *list,
 						 size_t n);
-extern size_t bf_list_dedup(uint64_t *list, size_t n);
+extern size_t bf_list_dedup(const BfInterrupts *interrupts, uint64_t *list,
+							size_t n);
 extern void bf_list_merge(uint64_t *list, size_t n,
 						  const uint64_t *tail, size_t ntail);
 
-/* list.c: the same in an image, little-endian and at any address */
+/* list.c: ascending ones in an image, little-endian and at any address */
 extern bool bf_list_contains(const uint8_t *list, size_t n, uint64_t hash);
 extern bool bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
 									BfReadSlice read, void *context);

@@ -104,7 +104,7 @@ bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
 	memory = b->env.alloc(b->env.context, allocated);
 	if (memory == NULL)
 		return BF_NO_MEMORY;
-	memset(memory, 0, allocated);
+	bf_bitmap_clear(&b->env.interrupts, memory, allocated);
 
 	*layer = &b->layers[b->nlayers++];
 	(*layer)->geometry = *geometry;
@@ -260,7 +260,7 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 
 	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
 		return false;
-	both = bf_bitmap_count_or(interrupts, layer->bits, bits, SAMPLE);
+	both = bf_bitmap_or(interrupts, NULL, layer->bits, bits, SAMPLE);
 	return (double) both / (8 * SAMPLE) >
 		(double) layer->bits_full / m + 1.0 / 8 &&
 		both > bf_blocks_bits_set(layer->bits, SAMPLE) &&
@@ -270,19 +270,16 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 /*
  * The layer to OR another one of equal geometry into: that which it adds the
  * fewest bits to, if the result is not over full; NULL if there is none.
- * *total is set to the number of bits set in the result, or 0 if it was not
- * needed.
  */
 static BfLayer *
 find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
-		  uint64_t bits_set, uint64_t *total)
+		  uint64_t bits_set)
 {
 	BfLayer    *best = NULL;
 	uint64_t	best_added = 0;
 	int			nequal = 0;
 	int			i;
 
-	*total = 0;
 	for (i = 0; i < b->nlayers; i++)
 	{
 		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
@@ -307,8 +304,8 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 		if (!bf_geometry_equal(&layer->geometry, geometry) ||
 			seems_over_full(&b->env.interrupts, layer, bits))
 			continue;
-		set = bf_bitmap_count_or(&b->env.interrupts, layer->bits, bits,
-								 bf_geometry_size(geometry));
+		set = bf_bitmap_or(&b->env.interrupts, NULL, layer->bits, bits,
+						   bf_geometry_size(geometry));
 		added = set - layer->bits_set;
 
 		/* If one is a subset of the other, the result is no fuller. */
@@ -318,7 +315,6 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 		{
 			best = layer;
 			best_added = added;
-			*total = set;
 		}
 	}
 	return best;
@@ -332,21 +328,15 @@ BfStatus
 bf_builder_take_in_layer(BfBuilder *b, const BfGeometry *geometry,
 						 const uint8_t *bits, uint64_t bits_set)
 {
-	size_t		size = bf_geometry_size(geometry);
-	uint64_t	total;
-	BfLayer    *layer = find_room(b, geometry, bits, bits_set, &total);
+	BfLayer    *layer = find_room(b, geometry, bits, bits_set);
 	BfStatus	status = layer != NULL ? BF_OK :
 		bf_builder_append_layer(b, geometry, &layer);
 
-	if (status != BF_OK)
-		return status;
-	if (total > 0)
-		bf_bitmap_or(&b->env.interrupts, layer->bits, bits, size);
-	else
-		total = bf_bitmap_or_and_count(&b->env.interrupts, layer->bits, bits,
-									   size);
-	layer->bits_set = total;
-	return BF_OK;
+	if (status == BF_OK)
+		layer->bits_set = bf_bitmap_or(&b->env.interrupts, layer->bits,
+									   layer->bits, bits,
+									   bf_geometry_size(geometry));
+	return status;
 }
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */

@@ -116,7 +116,7 @@ bf_list_sort(const BfInterrupts *interrupts, uint64_t *list, size_t n)
 	size_t		i = 1;
 
 	while (i < n && list[i - 1] <= list[i])
-		i++;
+		bf_check_interrupts_at(interrupts, i++, 0);
 	if (i >= n)
 		return;
 	if (n > SHORT_LIST)
@@ -125,17 +125,23 @@ bf_list_sort(const BfInterrupts *interrupts, uint64_t *list, size_t n)
 		insertion_sort(list, n);
 }
 
-/* Drop the duplicates of a sorted list; returns how many hashes are left. */
+/*
+ * Drop the duplicates of a sorted list; returns how many hashes are left.  At
+ * any check for interrupts, each of them is still somewhere in the list.
+ */
 size_t
-bf_list_dedup(uint64_t *list, size_t n)
+bf_list_dedup(const BfInterrupts *interrupts, uint64_t *list, size_t n)
 {
 	size_t		ndistinct = 0;
 	size_t		i;
 
 	for (i = 0; i < n; i++)
 	{
-		if (ndistinct == 0 || list[ndistinct - 1] != list[i])
-			list[ndistinct++] = list[i];
+		uint64_t	hash = list[i];
+
+		bf_check_interrupts_at(interrupts, i, 0);
+		list[ndistinct] = hash;
+		ndistinct += i + 1 == n || list[i + 1] != hash;
 	}
 	return ndistinct;
 }
@@ -143,7 +149,8 @@ bf_list_dedup(uint64_t *list, size_t n)
 /*
  * Merge an ascending tail into an ascending list, which has room for both.
  * The two do not overlap.  The merge begins at the end and writes to the room
- * behind the list.
+ * behind the list, so it must not be interrupted: a part of the hashes is in
+ * the tail only.
  */
 void
 bf_list_merge(uint64_t *list, size_t n, const uint64_t *tail, size_t ntail)

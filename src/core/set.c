@@ -287,10 +287,10 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 	else
 	{
 		const BfGeometry *geometry = &x->layers[0].geometry;
-		uint64_t	bits_set = bf_bitmap_count_or(&env->interrupts,
-												  x->layers[0].bits,
-												  y->layers[0].bits,
-												  bf_geometry_size(geometry));
+		uint64_t	bits_set = bf_bitmap_or(&env->interrupts, NULL,
+											x->layers[0].bits,
+											y->layers[0].bits,
+											bf_geometry_size(geometry));
 
 		*n = max + bf_cardinality(y) -
 			bf_geometry_cardinality(geometry, bits_set);

@@ -38,7 +38,7 @@ bf_geometry_cardinality(const BfGeometry *geometry, uint64_t bits_set)
  * A key that is a false positive of earlier layers is not added to a successor
  * layer, so its estimate is divided by 1 - fpp of each of those.  They were
  * full when it was appended, so they have the rates that they are made for:
- * twice the rate of the layer, four times, and so on, because growth.c halves
+ * twice the rate of the layer, four times, and so on, because layers.c halves
  * the rate each time.
  */
 static double

@@ -137,7 +137,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 					 errmsg("Bloom filter would exceed the maximum of %d layers",
 							BF_MAX_LAYERS),
 					 errdetail("Filters are merged into one layer only while it keeps its rate."),
-					 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
+					 errhint("Build the filter with an \"expected\" large enough for all its keys, and filters to be merged with the same \"fpp\" and the same \"expected\".")));
 			break;
 		case BF_INCOMPLETE:
 			ereport(ERROR,

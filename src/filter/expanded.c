@@ -40,6 +40,9 @@
 #define LARGE_LAYER			((uint64) 1 << 21)	/* bits */
 #define MAX_PENDING			1024
 
+/* Keys times layers that a call adds in place, where it is not interrupted */
+#define MAX_IN_PLACE		((int64) 1 << 20)
+
 typedef struct PgBloomExpanded
 {
 	ExpandedObjectHeader header;
@@ -258,12 +261,14 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 	{
 		for (i = 0; i < n; i++)
 		{
+			CHECK_FOR_INTERRUPTS();
 			if (!bf_builder_contains(builder, hashes[i]))
 				nnew++;
 		}
 		if (nnew == 0)
 			return filter;
-		if (bf_builder_has_room(builder, nnew))
+		if ((int64) n * Max(builder->nlayers, 1) <= MAX_IN_PLACE &&
+			bf_builder_has_room(builder, nnew))
 		{
 			pgbloom_check(bf_builder_reserve(builder, nnew), &builder->params,
 						  NULL);
@@ -284,11 +289,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 
 	copy = expand_copy(filter);
 	builder = &copy->batch.builder;
-	pgbloom_check(bf_builder_set_key_type(builder, key_type),
-				  &builder->params, NULL);
-	for (i = 0; i < n; i++)
-		pgbloom_check(bf_builder_add(builder, hashes[i]), &builder->params,
-					  NULL);
+	pgbloom_add_to_copy(builder, key_type, hashes, n);
 
 	/* Sort and deduplicate hashes; convert to dense form if they are many. */
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);

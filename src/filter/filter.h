@@ -68,6 +68,8 @@ extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
 extern void pgbloom_merge(BfBuilder *builder, const BfView *view);
 extern void pgbloom_load(BfBuilder *builder, const BfView *view);
+extern void pgbloom_add_to_copy(BfBuilder *builder, const BfKeyType *key_type,
+								const uint64 *hashes, int n);
 extern struct varlena *pgbloom_result(BfBuilder *builder, bool compact);
 extern struct varlena *pgbloom_finish(BfBuilder *builder);
 extern struct varlena *pgbloom_empty(const BfParams *params);

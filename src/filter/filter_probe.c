@@ -13,13 +13,6 @@
 #include "access/detoast.h"
 
 /*
- * A probe of a filter that is far larger than the caches costs about as much
- * less in huge pages as moving so many bytes there.  It is moved when its
- * probes would have paid for that (ski rental, see stored.c).
- */
-#define MOVE_BYTES		256
-
-/*
  * View of an inline filter.  Memory at its address may hold another value in
  * the next call, but a view depends on nothing but address, size and header,
  * of which a copy follows the layers of the view.
@@ -28,7 +21,6 @@ struct PgBloomInlineCache
 {
 	Size		room;			/* allocated */
 	const uint8_t *image;		/* NULL: the view is not valid */
-	uint64		probes;			/* since the image was opened */
 	size_t		header_size;
 	uint8_t    *header;
 	BfView		view;
@@ -63,7 +55,6 @@ fill_inline_cache(FunctionCallInfo fcinfo, const struct varlena *value)
 	cache->header = (uint8_t *) cache + front;
 	memcpy(cache->header, image, header_size);
 	cache->image = image;
-	cache->probes = 0;
 	return cache;
 }
 
@@ -78,8 +69,6 @@ open_inline(FunctionCallInfo fcinfo, const struct varlena *value,
 		cache->view.size != VARSIZE_ANY_EXHDR(value) ||
 		memcmp(image, cache->header, cache->header_size) != 0)
 		cache = fill_inline_cache(fcinfo, value);
-	else if (++cache->probes == cache->view.size / MOVE_BYTES)
-		pgbloom_move_to_huge_pages(image, cache->view.size);
 	probe->view = &cache->view;
 }
 

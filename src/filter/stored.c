@@ -14,8 +14,9 @@
  * Each FmgrInfo has a cache of CACHE_ENTRIES filters in fn_extra, which evicts
  * the least recently used.  The key of an entry is the datum in the row: a
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
- * immutable, and its OID cannot be reused within a transaction unless the OID
- * counter wraps, so all entries are evicted when a transaction begins.
+ * immutable, but its OID may be reused once VACUUM has removed it.  It cannot
+ * while our oldest snapshot stays the same, or one as old, so all entries are
+ * evicted when that or the transaction is another one.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
  * long as no other stored filter is probed.  check_cache() has the invariants.
@@ -54,7 +55,7 @@ typedef struct CacheEntry
 	Size		size;			/* of the detoasted value */
 	BfView	   *view;			/* of the header or the whole value */
 	struct varlena *detoasted;	/* the whole value; NULL: slices are read */
-	uint64		cost;			/* of slices in earlier runs */
+	uint64		cost;			/* of the slices read of it */
 	uint64		last_used;		/* PgBloomStoredCache.clock; 0: unused */
 } CacheEntry;
 
@@ -62,10 +63,10 @@ struct PgBloomStoredCache
 {
 	CacheEntry *current;		/* probed last, or NULL */
 	LocalTransactionId lxid;	/* of all entries */
+	TransactionId xmin;			/* of the oldest snapshot, for all entries */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
 	uint64		clock;			/* number of times current was set */
-	uint64		run_cost;		/* of slices since then */
 	CacheEntry	entries[CACHE_ENTRIES];
 	uint32		slice[1 + BF_MAX_SLICE / 4];	/* the last one, a varlena */
 };
@@ -190,7 +191,7 @@ read_slice(void *context, size_t at, size_t length)
 	PgBloomProbe *probe = context;
 	struct varlena *slice = (struct varlena *) probe->cache->slice;
 
-	probe->cache->run_cost += SLICE_COST;
+	probe->cache->current->cost += SLICE_COST;
 	fetch_slice(probe, at, length, slice);
 	return (const uint8_t *) VARDATA(slice);
 }
@@ -225,16 +226,19 @@ static void
 read_header(PgBloomProbe *probe, CacheEntry *entry)
 {
 	size_t		size = entry->size - VARHDRSZ;
-	const uint8_t *header = read_slice(probe, 0, PGBLOOM_HEADER_SLICE);
+	struct varlena *slice = (struct varlena *) probe->cache->slice;
+	const uint8_t *header = (const uint8_t *) VARDATA(slice);
 	int			nlayers;
-	size_t		needed = Min(bf_peek_header(header, size, &nlayers), size);
+	size_t		needed;
 
+	fetch_slice(probe, 0, PGBLOOM_HEADER_SLICE, slice);
+	entry->cost = SLICE_COST;
+	needed = Min(bf_peek_header(header, size, &nlayers), size);
 	if (needed > PGBLOOM_HEADER_SLICE)
 	{
-		struct varlena *slice = palloc(VARHDRSZ + needed);
-
+		slice = palloc(VARHDRSZ + needed);
 		fetch_slice(probe, 0, needed, slice);
-		probe->cache->run_cost += needed / CHUNK_SIZE;
+		entry->cost += needed / CHUNK_SIZE;
 		header = (const uint8_t *) VARDATA(slice);
 	}
 	entry->view = make_view(header, size);
@@ -320,12 +324,13 @@ set_current(PgBloomProbe *probe)
 	CacheEntry *entry;
 	int			i;
 
-	/* A TOAST pointer of another transaction may be that of another value. */
-	if (cache->lxid != MY_LOCAL_TRANSACTION_ID)
+	/* A TOAST pointer may be that of another value by now. */
+	if (cache->lxid != MY_LOCAL_TRANSACTION_ID || cache->xmin != MyProc->xmin)
 	{
 		for (i = 0; i < CACHE_ENTRIES; i++)
 			evict_entry(cache, &cache->entries[i]);
 		cache->lxid = MY_LOCAL_TRANSACTION_ID;
+		cache->xmin = MyProc->xmin;
 		cache->limit = (Size) work_mem * 1024;
 	}
 
@@ -336,10 +341,11 @@ set_current(PgBloomProbe *probe)
 	/* A value larger than work_mem is not cached next to another filter. */
 	if (cache->total > cache->limit)
 		evict_entry(cache, cache->current);
-	if (cache->current != NULL)
-		cache->current->cost += cache->run_cost;
-	cache->run_cost = 0;
-	cache->current = NULL;
+
+	/* One that does not fit would be evicted before it is probed again. */
+	if (cache->current != NULL &&
+		cache->total + cache->current->size > cache->limit)
+		cache->current->cost = 0;
 
 	if (entry == NULL)
 		create_entry(probe);
@@ -371,9 +377,7 @@ pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
 
 /*
  * Detoast the current filter if that is cheaper than the slices read so far
- * and one for each of the next keys.  If it does not fit into work_mem next to
- * the others, only the slices of this run count: where many filters are probed
- * in turn, each would be evicted before it is probed again.
+ * and one for each of the next keys.
  */
 void
 pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
@@ -381,14 +385,12 @@ pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 	PgBloomStoredCache *cache = probe->cache;
 	CacheEntry *entry = cache->current;
 	uint64		whole = probe->view->size / CHUNK_SIZE + 1;
-	uint64		cost = cache->run_cost + (uint64) nkeys * SLICE_COST;
+	uint64		cost = entry->cost + (uint64) nkeys * SLICE_COST;
 	MemoryContext old;
 
 	/* No other filter was opened since this one. */
 	Assert(find_entry(cache, probe->stored) == entry);
 
-	if (cache->total + entry->size <= cache->limit)
-		cost += entry->cost;
 	if (cost > whole)
 	{
 		old = MemoryContextSwitchTo(entry->context);

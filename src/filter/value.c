@@ -10,6 +10,7 @@
 
 #include "access/htup_details.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 
 /* Raise an error unless a filter could be opened. */
 static void
@@ -78,6 +79,23 @@ pgbloom_load(BfBuilder *builder, const BfView *view)
 
 	bf_builder_init(builder, &env, &view->params);
 	pgbloom_merge(builder, view);
+}
+
+/* Add hashes of keys of one key type to a copy, which an error abandons. */
+void
+pgbloom_add_to_copy(BfBuilder *builder, const BfKeyType *key_type,
+					const uint64 *hashes, int n)
+{
+	int			i;
+
+	pgbloom_check(bf_builder_set_key_type(builder, key_type),
+				  &builder->params, NULL);
+	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pgbloom_check(bf_builder_add(builder, hashes[i]), &builder->params,
+					  NULL);
+	}
 }
 
 /*

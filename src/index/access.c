@@ -8,7 +8,6 @@
 #include "index/index.h"
 
 #include "access/amapi.h"
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/relation.h"
@@ -20,8 +19,6 @@
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -43,7 +40,7 @@ bfi_key_info(Relation index, MemoryContext context)
 	PgBloomKeyInfo *info;
 
 	info = pgbloom_make_key_info(bfi_key_sql_type(index),
-								 index->rd_indcollation[0], context, false);
+								 index->rd_indcollation[0], context);
 	MemoryContextSwitchTo(old_context);
 	return info;
 }
@@ -112,71 +109,6 @@ standby_snapshot_sees_build(Relation index)
 		!XidInMVCCSnapshot(validated, snapshot);
 }
 
-/*
- * Indexes that this session has opened by OID.  A plan names an index so, and
- * nothing makes it a new plan if REINDEX CONCURRENTLY replaces the index after
- * the transaction has begun.
- */
-static List *known_indexes = NIL;
-
-void
-bfi_remember(Oid oid)
-{
-	static Oid	last = InvalidOid;
-	MemoryContext old_context;
-
-	if (oid == last)
-		return;
-	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	known_indexes = list_append_unique_oid(known_indexes, oid);
-	MemoryContextSwitchTo(old_context);
-	last = oid;
-}
-
-/*
- * Does the snapshot see an index of this OID?  Parallel workers do not know
- * what the session has opened.
- */
-static bool
-snapshot_sees_index(Oid oid)
-{
-	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found;
-
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(oid));
-	scan = systable_beginscan(pg_class, ClassOidIndexId, true,
-							  GetActiveSnapshot(), 1, &key);
-	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple) &&
-		((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_INDEX;
-	systable_endscan(scan);
-	table_close(pg_class, AccessShareLock);
-	return found;
-}
-
-/* Raise an error unless this was an index, which has been replaced. */
-static void
-check_was_index(Oid oid)
-{
-	char	   *name = get_rel_name(oid);
-
-	if (name != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
-						name),
-				 errhint("Name an index that was created USING bloomfilter, not its table.")));
-	if (!(IsParallelWorker() ? snapshot_sees_index(oid) :
-		  list_member_oid(known_indexes, oid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("index with OID %u does not exist", oid)));
-}
-
 /* Raise an error if the pages of an index cannot be read here. */
 static void
 check_is_readable(Relation index)
@@ -200,67 +132,80 @@ check_is_readable(Relation index)
 }
 
 /*
- * Lock the table of an index and the index; NULL if it is not there.
- *
- * DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY on the primary do not wait
- * for locks of a standby.  What they have done to the index must be known, also
- * if the lock on it is held already.
+ * Is the open index complete?  If so, read its meta page; else it must not be
+ * used.  Serializable transactions read all of the index.
  */
-static Relation
-lock_index(Oid oid)
+static void
+begin_reading(BfiIndex *index)
 {
-	Oid			table;
+	Relation	relation = index->relation;
 
-	if (RecoveryInProgress())
-		AcceptInvalidationMessages();
-	table = IndexGetRelation(oid, true);
-	if (!OidIsValid(table))
-		return NULL;
-	LockRelationOid(table, AccessShareLock);
-	return try_relation_open(oid, AccessShareLock);
-}
-
-/*
- * Open an index of which the user may read the table, or has passed the check
- * for the partitioned one.  If it is not complete, it may lack rows, and the
- * meta data must not be used.  The relation is NULL if the index has been
- * replaced.
- *
- * The lock on the table is held until the end of the transaction, as that of a
- * query is.  DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY wait for it, so
- * that an index on which the transaction relies does not go away.
- *
- * Serializable transactions read all of the index.
- */
-void
-bfi_open(BfiIndex *index, Oid oid, bool is_partition)
-{
-	index->partitioned = false;
 	index->complete = false;
-	index->relation = lock_index(oid);
-	if (index->relation == NULL || index->relation->rd_indam == NULL ||
-		index->relation->rd_indam->ambuild != bfi_build)
-	{
-		check_was_index(oid);
+	index->partitioned = relation != NULL &&
+		relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
+	if (relation == NULL)
 		return;
-	}
-	if (!is_partition)
-		bfi_check_privileges(index->relation, false);
-	index->partitioned =
-		index->relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
-	check_is_readable(index->relation);
-	if (!index->relation->rd_index->indisvalid ||
-		!index->relation->rd_index->indisready ||
-		!index->relation->rd_index->indislive)
+	check_is_readable(relation);
+	if (!relation->rd_index->indisvalid || !relation->rd_index->indisready ||
+		!relation->rd_index->indislive)
 		return;
 	if (!index->partitioned)
 	{
-		PredicateLockRelation(index->relation, GetActiveSnapshot());
-		bfi_read_meta(index->relation, &index->meta);
+		PredicateLockRelation(relation, GetActiveSnapshot());
+		bfi_read_meta(relation, &index->meta);
 	}
 	index->complete = index->partitioned ||
 		(snapshot_is_from(index->meta.complete_from) &&
-		 standby_snapshot_sees_build(index->relation));
+		 standby_snapshot_sees_build(relation));
+}
+
+/*
+ * Open an index that a user names, if he may read its table.  The relation is
+ * NULL if there is none of this OID: a plan may have that of an index that has
+ * been replaced since.
+ *
+ * The lock on the table is held until the end of the transaction, as that of a
+ * query is.  DROP INDEX CONCURRENTLY and REINDEX CONCURRENTLY wait for it, so
+ * that an index on which the transaction relies does not go away.  On the
+ * primary of a standby they do not wait.
+ *
+ * What others have done to the index must be known, also if the locks are held
+ * already: a query learns of new children and partitions, which do not wait for
+ * these locks, and of privileges that are gone.
+ */
+void
+bfi_open(BfiIndex *index, Oid oid)
+{
+	Oid			table;
+
+	AcceptInvalidationMessages();
+	index->relation = NULL;
+	table = IndexGetRelation(oid, true);
+	if (OidIsValid(table))
+	{
+		LockRelationOid(table, AccessShareLock);
+		index->relation = try_relation_open(oid, AccessShareLock);
+	}
+	if (index->relation == NULL ? get_rel_name(oid) != NULL :
+		index->relation->rd_indam == NULL ||
+		index->relation->rd_indam->ambuild != bfi_build)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
+						get_rel_name(oid)),
+				 errhint("Name an index that was created USING bloomfilter, not its table.")));
+	if (index->relation != NULL)
+		bfi_check_privileges(index->relation, false);
+	begin_reading(index);
+}
+
+/* Open the index of a partition.  The relation is NULL if it has none. */
+void
+bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
+{
+	index->relation = OidIsValid(partition->index) ?
+		try_relation_open(partition->index, AccessShareLock) : NULL;
+	begin_reading(index);
 }
 
 void
@@ -270,14 +215,10 @@ bfi_close(BfiIndex *index)
 		relation_close(index->relation, AccessShareLock);
 }
 
-/*
- * Open an index that must be complete, or a partition of one for which this
- * has been checked.
- */
+/* Raise an error unless an index can tell about itself. */
 void
-bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition)
+bfi_check_complete(const BfiIndex *index, Oid oid)
 {
-	bfi_open(index, oid, is_partition);
 	if (index->relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -343,76 +284,4 @@ bfi_check_has_all_rows(Relation index)
 						   get_rel_name(linitial_oid(children))),
 				 errhint("Look up keys in the indexes of the children, and keep no rows in the parent.")));
 	table_close(table, NoLock);
-}
-
-/*
- * The index, or the indexes of the partitions of a partitioned one, if the user
- * may read them.
- */
-List *
-bfi_index_parts(Oid oid)
-{
-	BfiIndex	index;
-	List	   *parts;
-
-	bfi_open_complete(&index, oid, false);
-	parts = index.partitioned ? bfi_partitions(&index) : list_make1_oid(oid);
-	bfi_close(&index);
-	return parts;
-}
-
-static int
-compare_oid_cells(const void *a, const void *b)
-{
-	return list_oid_cmp(a, b);
-}
-
-/*
- * The indexes that belong to a partitioned index, or this itself, of tables
- * that are locked.  Not of others: a partition that is being detached is none
- * for queries, and to lock its index before its table might be a deadlock.
- */
-List *
-bfi_indexes_of(Oid index, const List *tables)
-{
-	List	   *locked = list_copy(tables);
-	List	   *indexes = NIL;
-	ListCell   *cell;
-
-	list_sort(locked, list_oid_cmp);
-	foreach(cell, find_all_inheritors(index, NoLock, NULL))
-	{
-		ListCell	table;
-
-		lfirst_oid(&table) = IndexGetRelation(lfirst_oid(cell), true);
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_INDEX &&
-			bsearch(&table, list_head(locked), list_length(locked),
-					sizeof(ListCell), compare_oid_cells) != NULL)
-			indexes = lappend_oid(indexes, lfirst_oid(cell));
-	}
-	list_free(locked);
-	return indexes;
-}
-
-/* The indexes of the partitions of a partitioned index. */
-List *
-bfi_partitions(const BfiIndex *index)
-{
-	List	   *tables = find_all_inheritors(index->relation->rd_index->indrelid,
-											 AccessShareLock, NULL);
-	ListCell   *cell;
-
-	/* Foreign tables have no indexes, so nothing tells what is in them. */
-	foreach(cell, tables)
-	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot look up keys in index \"%s\"",
-							RelationGetRelationName(index->relation)),
-					 errdetail("Partition \"%s\" is a foreign table, which has no index.",
-							   get_rel_name(lfirst_oid(cell))),
-					 errhint("Look up keys in the indexes of the other partitions.")));
-	}
-	return bfi_indexes_of(RelationGetRelid(index->relation), tables);
 }

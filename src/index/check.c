@@ -194,7 +194,7 @@ check_rows(BfiIndex *index, Relation table)
  * this function.
  */
 static void
-check_one_index(Oid oid)
+check_one_index(const BfiPartition *partition)
 {
 	BfiIndex	index;
 	Relation	table;
@@ -202,8 +202,9 @@ check_one_index(Oid oid)
 	int			security;
 	int			nest_level;
 
-	bfi_open_complete(&index, oid, true);
-	table = table_open(index.relation->rd_index->indrelid, NoLock);
+	bfi_open_partition(&index, partition);
+	bfi_check_complete(&index, partition->index);
+	table = table_open(partition->table, NoLock);
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(table->rd_rel->relowner,
 						   security | SECURITY_RESTRICTED_OPERATION);
@@ -225,16 +226,17 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "check of a Bloom filter index",
 												  ALLOCSET_DEFAULT_SIZES);
-	List	   *parts;
-	ListCell   *part;
+	BfiPartition *partitions;
+	int			n;
+	int			i;
 
 	bfi_flush();
-	parts = bfi_index_parts(PG_GETARG_OID(0));
-	foreach(part, parts)
+	partitions = bfi_complete_partitions(PG_GETARG_OID(0), &n);
+	for (i = 0; i < n; i++)
 	{
 		MemoryContext old_context = MemoryContextSwitchTo(context);
 
-		check_one_index(lfirst_oid(part));
+		check_one_index(&partitions[i]);
 		MemoryContextSwitchTo(old_context);
 		MemoryContextReset(context);
 	}

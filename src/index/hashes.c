@@ -284,30 +284,27 @@ add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
  *
  * Many keys fill the first pages of a layer before they come to the last ones,
  * which would look like room for keys beyond the share of the first.  So they
- * are all written before anybody measures that.
+ * are all written before anybody measures that, or appends a layer.
  */
 void
 bfi_add(Relation index, uint64 *hashes, int n)
 {
 	while (n > 0)
 	{
+		bool		is_measured = n > MAX_UNMEASURED;
 		BfiMeta		meta;
 
 		CHECK_FOR_INTERRUPTS();
+		if (is_measured)
+			LockPage(index, BFI_META_BLOCK, ShareLock);
 		bfi_read_meta(index, &meta);
 		if (meta.nlayers > 1)
 			n = remove_contained(index, &meta, hashes, n);
 		if (meta.nlayers > 0)
-		{
-			bool		is_measured = n > MAX_UNMEASURED;
-
-			if (is_measured)
-				LockPage(index, BFI_META_BLOCK, ShareLock);
 			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], 0, hashes,
 							 n);
-			if (is_measured)
-				UnlockPage(index, BFI_META_BLOCK, ShareLock);
-		}
+		if (is_measured)
+			UnlockPage(index, BFI_META_BLOCK, ShareLock);
 		if (n > 0)
 			n = add_beyond_share(index, meta.nlayers, hashes, n);
 	}

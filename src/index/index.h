@@ -129,10 +129,17 @@ struct PgBloomIndexCache
 typedef struct BfiIndex
 {
 	Relation	relation;
-	bool		partitioned;	/* then meta is not set */
+	bool		partitioned;
 	bool		complete;		/* else it may lack rows */
-	BfiMeta		meta;
+	BfiMeta		meta;			/* if it is complete and not partitioned */
 } BfiIndex;
+
+/* A partition, which is no partitioned table itself. */
+typedef struct BfiPartition
+{
+	Oid			table;
+	Oid			index;			/* invalid if there is none */
+} BfiPartition;
 
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
@@ -204,14 +211,17 @@ extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
-extern void bfi_remember(Oid oid);
-extern void bfi_open(BfiIndex *index, Oid oid, bool is_partition);
+extern void bfi_open(BfiIndex *index, Oid oid);
+extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
-extern void bfi_open_complete(BfiIndex *index, Oid oid, bool is_partition);
-extern List *bfi_index_parts(Oid oid);
+extern void bfi_check_complete(const BfiIndex *index, Oid oid);
 extern void bfi_check_has_all_rows(Relation index);
-extern List *bfi_indexes_of(Oid index, const List *tables);
-extern List *bfi_partitions(const BfiIndex *index);
+
+/* partitions.c */
+extern BfiPartition *bfi_partitions(Relation index, int *n);
+extern void bfi_check_partitions(Relation index,
+								 const BfiPartition *partitions, int n);
+extern BfiPartition *bfi_complete_partitions(Oid oid, int *n);
 
 /* security.c */
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);

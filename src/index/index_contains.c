@@ -11,8 +11,6 @@
  */
 #include "index/index.h"
 
-#include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
 #include "funcapi.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
@@ -162,10 +160,9 @@ open_for_keys(FunctionCallInfo fcinfo, BfiIndex *index, PgBloomKeyInfo *given,
 {
 	const PgBloomKeyInfo *info;
 
-	bfi_open(index, PG_GETARG_OID(0), false);
+	bfi_open(index, PG_GETARG_OID(0));
 	if (index->relation == NULL)
 		return NULL;
-	bfi_remember(PG_GETARG_OID(0));
 	bfi_check_has_all_rows(index->relation);
 	info = key_info_of(fcinfo, index, given);
 	check_given_type(fcinfo, index->relation, given, info, is_array);
@@ -192,6 +189,23 @@ look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
 	return look_up(fcinfo, index, &params, state);
 }
 
+/*
+ * Look into the index of a partition.  Returns true also if it may lack rows,
+ * or is not there.
+ */
+static bool
+look_into_partition(FunctionCallInfo fcinfo, const BfiPartition *partition,
+					const PgBloomKeyInfo *info, LookUp look_up, void *state)
+{
+	BfiIndex	index;
+	bool		result;
+
+	bfi_open_partition(&index, partition);
+	result = look_into_one(fcinfo, &index, info, look_up, state);
+	bfi_close(&index);
+	return result;
+}
+
 /* Look into an index, or into those of partitions until one returns true. */
 static bool
 look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
@@ -201,7 +215,6 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given,
 											   look_up == contains_keys);
 	bool		done = false;
-	ListCell   *cell;
 
 	if (info == NULL)
 		return true;
@@ -209,16 +222,15 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		done = look_into_one(fcinfo, &index, info, look_up, state);
 	else
 	{
-		foreach(cell, bfi_partitions(&index))
-		{
-			BfiIndex	partition;
+		int			n;
+		BfiPartition *partitions = bfi_partitions(index.relation, &n);
+		int			i;
 
-			bfi_open(&partition, lfirst_oid(cell), true);
-			done = look_into_one(fcinfo, &partition, info, look_up, state);
-			bfi_close(&partition);
-			if (done)
-				break;
-		}
+		bfi_check_partitions(index.relation, partitions, n);
+		for (i = 0; i < n && !done; i++)
+			done = look_into_partition(fcinfo, &partitions[i], info, look_up,
+									   state);
+		pfree(partitions);
 	}
 	bfi_close(&index);
 	return done;
@@ -259,8 +271,9 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 	PgBloomKeyInfo *given = pgbloom_key_info(fcinfo, 1);
 	BfiIndex	index;
 	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given, false);
-	List	   *tables;
-	ListCell   *cell;
+	BfiPartition *partitions;
+	int			n;
+	int			i;
 
 	if (info == NULL)
 		ereport(ERROR,
@@ -268,28 +281,17 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 				 errmsg("index with OID %u does not exist", PG_GETARG_OID(0))));
 	bfi_check_privileges(index.relation, true);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	tables = find_all_inheritors(index.relation->rd_index->indrelid,
-								 AccessShareLock, NULL);
-	foreach(cell, bfi_indexes_of(RelationGetRelid(index.relation), tables))
+	partitions = bfi_partitions(index.relation, &n);
+	for (i = 0; i < n; i++)
 	{
-		BfiIndex	partition;
-
-		bfi_open(&partition, lfirst_oid(cell), true);
-		if (!look_into_one(fcinfo, &partition, info, contains_key, given))
-			tables = list_delete_oid(tables,
-									 partition.relation->rd_index->indrelid);
-		bfi_close(&partition);
-	}
-	bfi_close(&index);
-
-	foreach(cell, tables)
-	{
-		Datum		table = ObjectIdGetDatum(lfirst_oid(cell));
+		Datum		table = ObjectIdGetDatum(partitions[i].table);
 		bool		isnull = false;
 
-		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+		if (look_into_partition(fcinfo, &partitions[i], info, contains_key,
+								given))
 			tuplestore_putvalues(result->setResult, result->setDesc, &table,
 								 &isnull);
 	}
+	bfi_close(&index);
 	return (Datum) 0;
 }

@@ -70,14 +70,15 @@ add_rates(double a, double b)
 }
 
 static void
-add_index_info(Totals *totals, Oid oid)
+add_index_info(Totals *totals, const BfiPartition *partition)
 {
 	BfiIndex	index;
 	BfView		view;
 	double		keys;
 	int			i;
 
-	bfi_open_complete(&index, oid, true);
+	bfi_open_partition(&index, partition);
+	bfi_check_complete(&index, partition->index);
 	totals->nparts++;
 	totals->key_info = bfi_key_info(index.relation, CurrentMemoryContext);
 	set_view(&index, totals->key_info, &view);
@@ -144,10 +145,12 @@ Datum
 bloom_index_info(PG_FUNCTION_ARGS)
 {
 	Totals		totals = {.sized = true};
-	ListCell   *part;
+	int			n;
+	BfiPartition *partitions = bfi_complete_partitions(PG_GETARG_OID(0), &n);
+	int			i;
 
-	foreach(part, bfi_index_parts(PG_GETARG_OID(0)))
-		add_index_info(&totals, lfirst_oid(part));
+	for (i = 0; i < n; i++)
+		add_index_info(&totals, &partitions[i]);
 	return make_info(fcinfo, &totals);
 }
 
@@ -197,17 +200,6 @@ filter_size(const BfiIndex *index, const BfView *view)
 	return bf_header_size(&view->params, view->nlayers) + (size_t) (bits / 8);
 }
 
-/* An index without a layer is an empty filter. */
-static struct varlena *
-empty_filter(const BfView *view)
-{
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
-	BfBuilder	builder;
-
-	bf_builder_init(&builder, &env, &view->params);
-	return pgbloom_result(&builder, false);
-}
-
 Datum
 bloom_index_filter(PG_FUNCTION_ARGS)
 {
@@ -221,7 +213,8 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	int			i;
 
 	bfi_flush();
-	bfi_open_complete(&index, PG_GETARG_OID(0), false);
+	bfi_open(&index, PG_GETARG_OID(0));
+	bfi_check_complete(&index, PG_GETARG_OID(0));
 	if (index.partitioned)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -232,12 +225,6 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	info = bfi_key_info(index.relation, CurrentMemoryContext);
 	bfi_check_key_type(index.relation, &index.meta, info);
 	set_view(&index, info, &view);
-	if (view.nlayers == 0)
-	{
-		bfi_close(&index);
-		PG_RETURN_POINTER(empty_filter(&view));
-	}
-
 	size = filter_size(&index, &view);
 	result = palloc(VARHDRSZ + size);
 	SET_VARSIZE(result, VARHDRSZ + size);

@@ -12,45 +12,24 @@
  * those of PostgreSQL.
  *
  * Whether the filter of each assumption is there is seen when filters are
- * added to the finished plan.  Otherwise the assumption is dropped, and the
- * statement is planned once more.  Of the first plan and one of which all
- * assumptions hold, the cheaper one is taken.
+ * added to the finished plan.  If so, the cheaper plan of both is taken, and
+ * otherwise the first one.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
-#include <math.h>
-
-#include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
-#include "parser/parsetree.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /* If a larger share of a relation is read, a second plan is not worthwhile. */
 #define MAX_SHARE	0.7
-
-/* The share that is assumed of any relation for tests. */
-#define FORCED_SHARE	0.5
-
-/* Columns with this correlation to the order of the rows are in one order. */
-#define ORDERED		0.9
-
-/* Of so many keys, a filter knows each, and not only the range. */
-#define MAX_LISTED	100
-
-/* How often a statement is planned again, at most. */
-#define MAX_ATTEMPTS	3
 
 /* One relation is filtered by the keys of another one. */
 typedef struct Assumption
@@ -69,186 +48,10 @@ typedef struct Planning
 	Query	   *parse;			/* NULL if nothing can be assumed */
 	bool		assuming;		/* the second time */
 	List	   *assumptions;	/* or what could be assumed, the first time */
-	Bitmapset  *denied;			/* relations without the filter assumed */
 	Assumption *joining;		/* while its two relations are joined */
 } Planning;
 
 static Planning *current = NULL;
-
-/* Are the values of a column in the order of the table's rows? */
-static bool
-is_ordered(PlannerInfo *root, Index relid, AttrNumber column)
-{
-	RangeTblEntry *rte = planner_rt_fetch(relid, root);
-	HeapTuple	tuple;
-	AttStatsSlot slot;
-	bool		result = false;
-
-	if (rte->rtekind != RTE_RELATION || rte->inh)
-		return false;
-	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
-							Int16GetDatum(column), BoolGetDatum(false));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
-						 ATTSTATSSLOT_NUMBERS))
-	{
-		result = fabs(slot.numbers[0]) >= ORDERED;
-		free_attstatsslot(&slot);
-	}
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* The column of a relation that an expression is, or 0. */
-static AttrNumber
-column_of(Node *expr, const RelOptInfo *rel)
-{
-	Var		   *var = (Var *) pgbloom_join_strip_relabel((Expr *) expr);
-
-	return IsA(var, Var) && (Index) var->varno == rel->relid ? var->varattno : 0;
-}
-
-/*
- * How much of the range of the filtered column lies between the smallest and
- * the largest key of the other relation?  Only those of its conditions count
- * that leave keys next to each other: on the key itself, or on a column in the
- * same order, such as the year of a day.
- */
-static double
-share_of_range(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *by,
-			   AttrNumber key)
-{
-	bool		ordered = key > 0 && is_ordered(root, by->relid, key);
-	List	   *conditions = NIL;
-	double		left;
-	ListCell   *lc;
-
-	foreach(lc, by->baserestrictinfo)
-	{
-		RestrictInfo *condition = lfirst(lc);
-		Bitmapset  *columns = NULL;
-		int			column;
-
-		pull_varattnos((Node *) condition->clause, by->relid, &columns);
-		if (!bms_get_singleton_member(columns, &column))
-			continue;
-		column += FirstLowInvalidHeapAttributeNumber;
-		if (column == key ||
-			(ordered && column > 0 && is_ordered(root, by->relid, column)))
-			conditions = lappend(conditions, condition);
-	}
-	if (conditions == NIL || key <= 0)
-		return 1;
-	left = clauselist_selectivity(root, conditions, by->relid, JOIN_INNER,
-								  NULL);
-	return left / Max(left, pgbloom_join_share_in_range(root, clause, by));
-}
-
-/* Has the relation a BRIN index on this column, or on any if it is 0? */
-static bool
-has_brin(const RelOptInfo *rel, AttrNumber column)
-{
-	ListCell   *lc;
-
-	foreach(lc, rel->indexlist)
-	{
-		IndexOptInfo *index = lfirst(lc);
-		int			i;
-
-		for (i = 0; i < index->nkeycolumns && index->relam == BRIN_AM_OID; i++)
-		{
-			if (index->indpred == NIL &&
-				(column == 0 || index->indexkeys[i] == column))
-				return true;
-		}
-	}
-	return false;
-}
-
-static bool
-is_partition_key(const RelOptInfo *rel, Node *key, Oid operator)
-{
-	return rel->part_scheme != NULL && rel->nparts > 0 &&
-		rel->partexprs != NULL && list_member(rel->partexprs[0], key) &&
-		op_in_opfamily(operator, rel->part_scheme->partopfamily[0]);
-}
-
-/* How much of a relation is read with a filter by this clause? */
-static double
-share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
-				RelOptInfo *by)
-{
-	OpExpr	   *op = (OpExpr *) clause->clause;
-	bool		is_left = bms_is_member(filtered->relid, clause->left_relids);
-	int			live;
-	bool		in_order;
-	double		parts;
-	Node	   *key,
-			   *other;
-
-	if (!clause->can_join || !OidIsValid(clause->hashjoinoperator) ||
-		!clause->is_pushed_down)
-		return 1;
-	key = list_nth(op->args, is_left ? 0 : 1);
-	other = list_nth(op->args, is_left ? 1 : 0);
-
-	/* what lies between the first and the last of some keys */
-	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
-		has_brin(filtered, column_of(key, filtered)) &&
-		is_ordered(root, filtered->relid, column_of(key, filtered)))
-		return share_of_range(root, clause, by, column_of(other, by)) *
-			Max(by->rows - 1, 0.1) / (by->rows + 1);
-	if (!is_partition_key(filtered, key, op->opno))
-		return 1;
-	live = bms_num_members(filtered->live_parts);
-	in_order = filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE;
-	parts = !in_order ? live :
-		Min(live, 1 + filtered->nparts *
-			share_of_range(root, clause, by, column_of(other, by)));
-	if (by->rows <= MAX_LISTED)
-		parts *= 1 - pow(1 - 1 / Max(parts, 1), by->rows);
-	else if (!in_order)
-		return 1;
-	return Max(parts, 1) / Max(live, 1);
-}
-
-/* What can be assumed of two relations, or NULL. */
-static Assumption *
-consider_pair(PlannerInfo *root, RelOptInfo *filtered, RelOptInfo *by)
-{
-	Path	   *scan = filtered->cheapest_total_path;
-	Assumption *result;
-	double		share = 1;
-	bool		force = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
-	List	   *clauses;
-	ListCell   *lc;
-
-	if (filtered == by || filtered->relid == 0 || by->relid == 0 ||
-		scan->param_info != NULL || IsA(scan, GatherPath) ||
-		IsA(scan, GatherMergePath) ||
-		by->cheapest_total_path->param_info != NULL ||
-		bms_is_member(filtered->relid, current->denied) ||
-		(!force && filtered->part_scheme == NULL && !has_brin(filtered, 0)))
-		return NULL;
-	clauses = pgbloom_join_clauses(root, filtered, by);
-	foreach(lc, clauses)
-	{
-		share = share_by_clause(root, lfirst(lc), filtered, by);
-		if (share <= MAX_SHARE)
-			break;
-	}
-	if (force && clauses != NIL)
-		share = Min(share, FORCED_SHARE);
-	if (share > MAX_SHARE)
-		return NULL;
-	result = palloc0(sizeof(Assumption));
-	result->filtered = filtered;
-	result->by = by;
-	result->share = share;
-	result->saved = (1 - share) * (scan->total_cost - scan->startup_cost);
-	return result;
-}
 
 /*
  * Is the order of their join with others free?  Not if one of them is on the
@@ -269,32 +72,66 @@ is_free(PlannerInfo *root, const RelOptInfo *x, const RelOptInfo *y)
 	return true;
 }
 
-/* The assumption that saves most, of relations that are not in others. */
-static Assumption *
-find_assumption(PlannerInfo *root, List *relations, Relids used)
+/* Is this a scan of a base relation that is worth planning again? */
+static bool
+is_worth_filtering(const RelOptInfo *rel)
 {
-	Assumption *best = NULL;
+	Path	   *scan = rel->cheapest_total_path;
+
+	return rel->relid != 0 && scan->param_info == NULL &&
+		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+		 scan->total_cost >= pgbloom_join_planning_cost);
+}
+
+static int
+compare_saved(const ListCell *a, const ListCell *b)
+{
+	Cost		x = ((Assumption *) lfirst(a))->saved;
+	Cost		y = ((Assumption *) lfirst(b))->saved;
+
+	return (x < y) - (x > y);
+}
+
+/* All that can be assumed of two relations, what saves most first. */
+static List *
+find_assumptions(PlannerInfo *root, List *relations)
+{
+	List	   *result = NIL;
 	ListCell   *x,
 			   *y;
 
 	foreach(x, relations)
 	{
+		RelOptInfo *filtered = lfirst(x);
+		Path	   *scan = filtered->cheapest_total_path;
+
+		if (!is_worth_filtering(filtered))
+			continue;
 		foreach(y, relations)
 		{
-			RelOptInfo *filtered = lfirst(x);
 			RelOptInfo *by = lfirst(y);
 			Assumption *assumption;
+			double		share;
 
-			if (bms_overlap(filtered->relids, used) ||
-				bms_overlap(by->relids, used))
+			if (by == filtered || by->relid == 0 ||
+				by->cheapest_total_path->param_info != NULL ||
+				!is_free(root, filtered, by))
 				continue;
-			assumption = consider_pair(root, filtered, by);
-			if (assumption != NULL && is_free(root, filtered, by) &&
-				(best == NULL || assumption->saved > best->saved))
-				best = assumption;
+			share = pgbloom_join_share_read(root, filtered, by);
+			if (share > MAX_SHARE)
+				continue;
+			assumption = palloc0(sizeof(Assumption));
+			assumption->filtered = filtered;
+			assumption->by = by;
+			assumption->share = share;
+			assumption->saved = (1 - share) *
+				(scan->total_cost - scan->startup_cost);
+			result = lappend(result, assumption);
 		}
 	}
-	return best;
+	list_sort(result, compare_saved);
+	return result;
 }
 
 /*
@@ -389,20 +226,24 @@ List *
 pgbloom_join_assume(PlannerInfo *root, List *relations)
 {
 	Relids		used = NULL;
-	Assumption *assumption;
+	ListCell   *lc;
 
 	if (current == NULL || current->parse != root->parse ||
 		root->parent_root != NULL || root->hasLateralRTEs ||
 		!enable_hashjoin || enable_partitionwise_join)
 		return relations;
-	while ((assumption = find_assumption(root, relations, used)) != NULL)
+	foreach(lc, find_assumptions(root, relations))
 	{
-		RelOptInfo *joined = NULL;
+		Assumption *assumption = lfirst(lc);
+		Relids		both = bms_union(assumption->filtered->relids,
+									 assumption->by->relids);
 
-		used = bms_add_members(used, assumption->filtered->relids);
+		if (bms_overlap(both, used))
+			continue;
 		if (current->assuming)
 		{
-			joined = join_as_assumed(root, assumption);
+			RelOptInfo *joined = join_as_assumed(root, assumption);
+
 			if (joined == NULL)
 				continue;
 			relations = list_delete_ptr(list_copy(relations),
@@ -410,7 +251,7 @@ pgbloom_join_assume(PlannerInfo *root, List *relations)
 			relations = list_delete_ptr(relations, assumption->by);
 			relations = lappend(relations, joined);
 		}
-		used = bms_add_members(used, assumption->by->relids);
+		used = bms_add_members(used, both);
 		current->assumptions = lappend(current->assumptions, assumption);
 	}
 	root->initial_rels = relations;
@@ -456,13 +297,12 @@ topmost_parent(PlannedStmt *stmt, Index relid)
  * outermost query have the same numbers in the plan.
  */
 void
-pgbloom_join_note_filter(PlannedStmt *stmt, bool hides_rows, HashJoin *join,
-						 Scan *scan)
+pgbloom_join_note_filter(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
+						 HashJoin *join, Scan *scan)
 {
 	ListCell   *lc;
 
-	if (current == NULL ||
-		contain_volatile_functions((Node *) scan->plan.qual) ||
+	if (current == NULL || pgbloom_is_volatile(nodes, &scan->plan) ||
 		scan->plan.async_capable)
 		return;
 	foreach(lc, current->assumptions)
@@ -470,54 +310,47 @@ pgbloom_join_note_filter(PlannedStmt *stmt, bool hides_rows, HashJoin *join,
 		Assumption *assumption = lfirst(lc);
 
 		if (!assumption->fulfilled &&
-			scans(innerPlan(join), assumption->by->relid) &&
+			(assumption->filtered->part_scheme != NULL ||
+			 !(scan->plan.parallel_aware || nodes->hides_rows)) &&
 			topmost_parent(stmt, scan->scanrelid) ==
 			assumption->filtered->relid)
-			assumption->fulfilled = assumption->filtered->part_scheme != NULL ||
-				!(scan->plan.parallel_aware || hides_rows);
+			assumption->fulfilled = scans(innerPlan(join),
+										  assumption->by->relid);
 	}
-}
-
-/* Is there a table that a filter could leave partly unread? */
-static bool
-has_candidate(Query *query)
-{
-	ListCell   *lc;
-
-	foreach(lc, query->cteList)
-	{
-		Node	   *cte = ((CommonTableExpr *) lfirst(lc))->ctequery;
-
-		if (has_candidate(castNode(Query, cte)))
-			return true;
-	}
-	foreach(lc, query->rtable)
-	{
-		RangeTblEntry *rte = lfirst(lc);
-		Relation	table;
-		bool		found;
-
-		if (rte->rtekind == RTE_SUBQUERY && has_candidate(rte->subquery))
-			return true;
-		if (rte->rtekind != RTE_RELATION)
-			continue;
-		if (rte->relkind == RELKIND_PARTITIONED_TABLE)
-			return true;
-		if (rte->relkind != RELKIND_RELATION)
-			continue;
-		table = table_open(rte->relid, NoLock);
-		found = pgbloom_join_has_brin(table);
-		table_close(table, NoLock);
-		if (found)
-			return true;
-	}
-	return false;
 }
 
 /*
- * Can filters be assumed?  A cursor wants its first rows soon, and another plan
- * may call a volatile function more or less often.
+ * Is this a table that a filter could leave partly unread, or has the query one,
+ * perhaps in a subquery that is going to be pulled up?
  */
+static bool
+has_candidate_walker(Node *node, void *context)
+{
+	RangeTblEntry *rte = (RangeTblEntry *) node;
+	Relation	table;
+	bool		found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_candidate_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	if (!IsA(node, RangeTblEntry))
+		return expression_tree_walker(node, has_candidate_walker, context);
+	/* The target of INSERT is not read. */
+	if (rte->rtekind != RTE_RELATION || rte->rellockmode != AccessShareLock)
+		return false;
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return true;
+	if (rte->relkind != RELKIND_RELATION)
+		return false;
+	table = table_open(rte->relid, NoLock);
+	found = pgbloom_join_has_brin(table);
+	table_close(table, NoLock);
+	return found;
+}
+
+/* Can filters be assumed?  A cursor wants its first rows soon. */
 static bool
 may_assume(Query *parse, int cursor_options)
 {
@@ -527,8 +360,8 @@ may_assume(Query *parse, int cursor_options)
 		 parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE || has_candidate(parse)) &&
-		!contain_volatile_functions((Node *) parse);
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+		 has_candidate_walker((Node *) parse, NULL));
 }
 
 /*
@@ -554,14 +387,11 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 	return stmt;
 }
 
-/*
- * The filtered relations of which the plan has no filter as assumed.  What the
- * others save is added up.
- */
-static Bitmapset *
-unfulfilled(const Planning *planning, Cost *saved)
+/* Are all assumptions fulfilled?  What those that are save is added up. */
+static bool
+all_fulfilled(const Planning *planning, Cost *saved)
 {
-	Bitmapset  *result = NULL;
+	bool		result = true;
 	ListCell   *lc;
 
 	*saved = 0;
@@ -571,8 +401,7 @@ unfulfilled(const Planning *planning, Cost *saved)
 
 		if (assumption->fulfilled)
 			*saved += assumption->saved;
-		else
-			result = bms_add_member(result, assumption->filtered->relid);
+		result &= assumption->fulfilled;
 	}
 	return result;
 }
@@ -580,36 +409,31 @@ unfulfilled(const Planning *planning, Cost *saved)
 /*
  * Plan a statement, and once more if there is something to assume that the
  * first plan does not have.  The planner changes the Query, and so may its
- * hooks, so each plan is made of a copy.
+ * hooks, so the second plan is made of a copy.  It may call a volatile function
+ * more or less often.
  */
 PlannedStmt *
 pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 {
 	bool		force = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
-	Query	   *original = may_assume(parse, cursor_options) ?
+	Query	   *copy = may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
-	Planning	planning = {.parse = original != NULL ? parse : NULL};
+	Planning	planning = {.parse = copy != NULL ? parse : NULL};
 	PlannedStmt *first = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	PlannedStmt *second;
 	Cost		saved;
-	Bitmapset  *missing = unfulfilled(&planning, &saved);
-	Cost		cost = first->planTree->total_cost - saved;
-	int			i;
+	Cost		cost;
 
-	if (!force && cost < pgbloom_join_planning_cost)
+	if (all_fulfilled(&planning, &saved))
 		return first;
+	cost = first->planTree->total_cost - saved;
+	if ((!force && cost < pgbloom_join_planning_cost) ||
+		contain_volatile_functions((Node *) copy))
+		return first;
+	parse = planning.parse = copy;
 	planning.assuming = true;
-	for (i = 0; i < MAX_ATTEMPTS && !bms_is_empty(missing); i++)
-	{
-		PlannedStmt *second;
-
-		parse = planning.parse = copyObject(original);
-		planning.assumptions = NIL;
-		second = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-		missing = unfulfilled(&planning, &saved);
-		if (bms_is_empty(missing) && planning.assumptions != NIL &&
-			(force || second->planTree->total_cost < cost))
-			return second;
-		planning.denied = bms_add_members(planning.denied, missing);
-	}
-	return first;
+	planning.assumptions = NIL;
+	second = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	return all_fulfilled(&planning, &saved) && planning.assumptions != NIL &&
+		(force || second->planTree->total_cost < cost) ? second : first;
 }

@@ -24,8 +24,10 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -131,7 +133,8 @@ scan_index(Relation index, ScanKey keys, Snapshot snapshot,
 /*
  * Reduce the blocks from *first to *last to those that may have rows whose
  * value of a column is within the range.  Returns false if there is no index
- * that tells.
+ * that tells.  The scan alone locks no index, and so does not wait for one that
+ * is locked, as by REINDEX.
  */
 static bool
 column_blocks(Relation table, AttrNumber column,
@@ -144,13 +147,17 @@ column_blocks(Relation table, AttrNumber column,
 
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		AttrNumber	index_column = !is_usable(index) ? 0 :
-			find_index_column(index, column, range);
+		Relation	index;
+		AttrNumber	index_column;
 		ScanKeyData keys[2];
 		BlockNumber first_here,
 					last_here;
 
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			continue;
+		index = index_open(lfirst_oid(lc), NoLock);
+		index_column = !is_usable(index) ? 0 :
+			find_index_column(index, column, range);
 		if (index_column > 0 &&
 			pgbloom_join_range_scan_keys(range, index_column, keys))
 		{
@@ -167,12 +174,17 @@ column_blocks(Relation table, AttrNumber column,
 
 /*
  * The same for the keys of a filter, in terms of the table, or NULL for one
- * that is not among its columns.
+ * that is not among its columns.  A scan of an index leaves some memory, and it
+ * may be repeated many times in a query.
  */
 bool
 pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
 						 List *keys, BlockNumber *first, BlockNumber *last)
 {
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "join filter blocks",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
 	bool		found = false;
 	int			i;
 
@@ -186,5 +198,7 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
 								   filter->ranges[i],
 								   scan->ps.state->es_snapshot, first, last);
 	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 	return found;
 }

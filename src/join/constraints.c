@@ -176,16 +176,17 @@ hash_partition_agrees(const Const *parent, const PgBloomJoinRange *range)
 
 /* Is it certain that a hash partition has none of the keys? */
 static bool
-hash_partition_refuted(Node *constraint, Expr *key,
+hash_partition_refuted(FuncExpr *call, Expr *key,
 					   const PgBloomJoinRange *range)
 {
-	FuncExpr   *call = (FuncExpr *) constraint;
-	List	   *values = pgbloom_join_range_consts(range);
+	List	   *values;
 	ListCell   *lc;
 
 	if (!IsA(call, FuncExpr) || call->funcid != F_SATISFIES_HASH_PARTITION ||
-		list_length(call->args) != 4 || !equal(lfourth(call->args), key) ||
-		values == NIL ||
+		list_length(call->args) != 4 || !equal(lfourth(call->args), key))
+		return false;
+	values = pgbloom_join_range_consts(range);
+	if (values == NIL ||
 		exprType((Node *) key) != exprType(linitial(values)) ||
 		!hash_partition_agrees(linitial(call->args), range))
 		return false;
@@ -203,25 +204,6 @@ hash_partition_refuted(Node *constraint, Expr *key,
 	return true;
 }
 
-/* Do the constraints contradict that a key is in this list? */
-static bool
-list_refuted(List *constraints, Expr *key, const PgBloomJoinRange *range)
-{
-	Expr	   *listed = pgbloom_join_range_list(range, key);
-	ListCell   *lc;
-
-	if (listed == NULL)
-		return false;
-	if (predicate_refuted_by(constraints, list_make1(listed), false))
-		return true;
-	foreach(lc, constraints)
-	{
-		if (hash_partition_refuted(lfirst(lc), key, range))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Do the constraints of the relation contradict all keys of the filter?  keys
  * are those of the relation, or NULL for one that is not among its columns.
@@ -232,30 +214,30 @@ pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 {
 	List	   *constraints = relation_constraints(relation, snapshot);
 	List	   *bounds = NIL;
+	List	   *lists = NIL;
+	ListCell   *lc;
 	int			i;
 
 	for (i = 0; i < filter->nkeys; i++)
 	{
 		const PgBloomJoinRange *range = filter->ranges[i];
 		Expr	   *key = list_nth(keys, i);
+		Expr	   *list;
 
 		if (pgbloom_join_range_is_empty(range))
 			return true;
-		if (key != NULL)
-			bounds = list_concat(bounds,
-								 pgbloom_join_range_bounds(range, key));
+		if (key == NULL)
+			continue;
+		foreach(lc, constraints)
+		{
+			if (hash_partition_refuted(lfirst(lc), key, range))
+				return true;
+		}
+		bounds = list_concat(bounds, pgbloom_join_range_bounds(range, key));
+		list = pgbloom_join_range_list(range, key);
+		if (list != NULL)
+			lists = lappend(lists, list);
 	}
-	if (bounds == NIL)
-		return false;
-	if (predicate_refuted_by(constraints, bounds, false))
-		return true;
-	for (i = 0; i < filter->nkeys; i++)
-	{
-		Expr	   *key = list_nth(keys, i);
-
-		if (key != NULL &&
-			list_refuted(constraints, key, filter->ranges[i]))
-			return true;
-	}
-	return false;
+	return predicate_refuted_by(constraints, bounds, false) ||
+		predicate_refuted_by(constraints, lists, false);
 }

@@ -40,7 +40,6 @@ typedef struct Side
 	Node	   *expr;
 	Oid			type;
 	Oid			less;			/* operator of the type */
-	bool		has_mcv;		/* most common values */
 	bool		has_range;
 	Datum		smallest;
 	Datum		largest;
@@ -85,24 +84,32 @@ extend_side(Side *side, const AttStatsSlot *slot, bool sorted)
 static void
 read_range(Side *side, Oid collation)
 {
-	HeapTuple	statistics = side->var.statsTuple;
+	static const int kinds[] = {STATISTIC_KIND_MCV, STATISTIC_KIND_HISTOGRAM};
+	AttStatsSlot slot;
+	int			i;
+
+	for (i = 0; i < (int) lengthof(kinds); i++)
+	{
+		bool		sorted = kinds[i] == STATISTIC_KIND_HISTOGRAM;
+
+		if (!get_attstatsslot(&slot, side->var.statsTuple, kinds[i],
+							  sorted ? side->less : InvalidOid,
+							  ATTSTATSSLOT_VALUES))
+			continue;
+		if (slot.stacoll == collation)
+			extend_side(side, &slot, sorted);
+		free_attstatsslot(&slot);
+	}
+}
+
+/* Has the column most common values?  PostgreSQL compares those of both. */
+static bool
+has_common_values(const Side *side)
+{
 	AttStatsSlot slot;
 
-	side->has_mcv = get_attstatsslot(&slot, statistics, STATISTIC_KIND_MCV,
-									 InvalidOid, ATTSTATSSLOT_VALUES);
-	if (side->has_mcv)
-	{
-		if (slot.stacoll == collation)
-			extend_side(side, &slot, false);
-		free_attstatsslot(&slot);
-	}
-	if (get_attstatsslot(&slot, statistics, STATISTIC_KIND_HISTOGRAM,
-						 side->less, ATTSTATSSLOT_VALUES))
-	{
-		if (slot.stacoll == collation)
-			extend_side(side, &slot, true);
-		free_attstatsslot(&slot);
-	}
+	return get_attstatsslot(&slot, side->var.statsTuple, STATISTIC_KIND_MCV,
+							InvalidOid, 0);
 }
 
 /*
@@ -196,25 +203,24 @@ share_of_rows(const Side *side)
 }
 
 /*
- * Find which share of the rows of each side is in the range of the other one.
- * Returns false if it is not known.
+ * Find which share of the rows of each side of an equality is in the range of
+ * the other one.  Returns false if it is not known.  The sides are released by
+ * the caller in any case.
  */
 static bool
-find_shares(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
+find_shares(PlannerInfo *root, RestrictInfo *rinfo, Side *left, Side *right,
+			bool compare_common)
 {
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Oid			family = linitial_oid(rinfo->mergeopfamilies);
+	Oid			collation = op->inputcollid;
 	Oid			left_type;
 	Oid			right_type;
-	Oid			collation = op->inputcollid;
-	bool		has_left;
-	bool		has_right;
 
 	op_input_types(op->opno, &left_type, &right_type);
-
-	/* Both are filled in, as both are released. */
-	has_left = examine_side(root, left, linitial(op->args), left_type, family);
-	has_right = examine_side(root, right, lsecond(op->args), right_type,
-							 family);
-	if (!has_left || !has_right)
+	if (!examine_side(root, left, linitial(op->args), left_type, family) ||
+		!examine_side(root, right, lsecond(op->args), right_type, family) ||
+		(compare_common && has_common_values(left) && has_common_values(right)))
 		return false;
 	read_range(left, collation);
 	read_range(right, collation);
@@ -223,21 +229,7 @@ find_shares(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
 		share_in_range(root, right, left, family, collation);
 }
 
-/*
- * How many times as many rows as PostgreSQL estimates has the equality?  If
- * both sides have most common values, PostgreSQL compares these.
- */
-static double
-correction(PlannerInfo *root, OpExpr *op, Oid family, Side *left, Side *right)
-{
-	if (!find_shares(root, op, family, left, right) ||
-		(left->has_mcv && right->has_mcv))
-		return 1;
-	return Max(left->ndistinct, right->ndistinct) /
-		Max(left->ndistinct * left->share, right->ndistinct * right->share) *
-		share_of_rows(left) * share_of_rows(right);
-}
-
+/* The clauses of outer joins have a selectivity of their own. */
 static bool
 is_column_equality(RestrictInfo *rinfo)
 {
@@ -260,8 +252,7 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
 
 	if (!is_column_equality(rinfo))
 		return 1;
-	if (find_shares(root, (OpExpr *) rinfo->clause,
-					linitial_oid(rinfo->mergeopfamilies), &left, &right))
+	if (find_shares(root, rinfo, &left, &right, false))
 		share = left.var.rel == rel ? left.share : right.share;
 	ReleaseVariableStats(left.var);
 	ReleaseVariableStats(right.var);
@@ -269,46 +260,44 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
 }
 
 /*
- * Correct the selectivity of a clause of two relations by this factor, or if it
- * is 0, by one that is looked up.  Returns the factor.
+ * How many times as many rows as PostgreSQL estimates has the equality?  If
+ * both sides have most common values, PostgreSQL compares these.
  */
 static double
+correction(PlannerInfo *root, RestrictInfo *rinfo)
+{
+	Side		left = {0};
+	Side		right = {0};
+	double		factor = 1;
+
+	if (find_shares(root, rinfo, &left, &right, true))
+		factor = Max(left.ndistinct, right.ndistinct) /
+			Max(left.ndistinct * left.share, right.ndistinct * right.share) *
+			share_of_rows(&left) * share_of_rows(&right);
+	ReleaseVariableStats(left.var);
+	ReleaseVariableStats(right.var);
+	return factor;
+}
+
+/*
+ * Correct the selectivity of a clause.  Without a join, it would be estimated
+ * as a condition of one relation.
+ */
+static void
 correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 			   RelOptInfo *b, double factor)
 {
-	SpecialJoinInfo *join;
-	Side		left = {0};
-	Side		right = {0};
+	SpecialJoinInfo *join = makeNode(SpecialJoinInfo);
 
-	/* The clauses of outer joins have a selectivity of their own. */
-	if (!is_column_equality(rinfo))
-		return 1;
-	if (factor == 0)
-	{
-		factor = correction(root, (OpExpr *) rinfo->clause,
-							linitial_oid(rinfo->mergeopfamilies), &left,
-							&right);
-		ReleaseVariableStats(left.var);
-		ReleaseVariableStats(right.var);
-	}
-	if (factor <= LEAST_FACTOR)
-		return factor;
-
-	/* Without a join, it would be estimated as a condition of one relation. */
-	join = makeNode(SpecialJoinInfo);
 	join->min_lefthand = join->syn_lefthand = a->relids;
 	join->min_righthand = join->syn_righthand = b->relids;
 	join->jointype = JOIN_INNER;
 	clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, join);
 	if (rinfo->norm_selec >= 0 && rinfo->norm_selec <= 1)
 		rinfo->norm_selec = Min(1, rinfo->norm_selec * factor);
-	return factor;
 }
 
-/*
- * The clauses of two relations.  PostgreSQL may keep a clause for each order of
- * the sides of an implied equality.
- */
+/* The clauses of two relations, of implied equalities in one order of sides. */
 List *
 pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
@@ -321,16 +310,7 @@ pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		if (bms_equal(((RestrictInfo *) lfirst(lc))->clause_relids, both))
 			clauses = lappend(clauses, lfirst(lc));
 	}
-	if (have_relevant_eclass_joinclause(root, a, b))
-	{
-		clauses = list_concat_unique_ptr(clauses,
-										 PGBLOOM_IMPLIED_EQUALITIES(root, both,
-																	a, b));
-		clauses = list_concat_unique_ptr(clauses,
-										 PGBLOOM_IMPLIED_EQUALITIES(root, both,
-																	b, a));
-	}
-	return clauses;
+	return list_concat(clauses, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b));
 }
 
 /* Is the relation without conditions? */
@@ -340,11 +320,32 @@ is_whole(const RelOptInfo *rel)
 	return rel->rows + 1 > rel->tuples;
 }
 
+/* A foreign key would be estimated instead of the clause that it implies. */
+static void
+forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
+				   RelOptInfo *b)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->fkey_list)
+	{
+		ForeignKeyOptInfo *key = lfirst(lc);
+
+		if (key->nkeys == 1 && key->eclass[0] == rinfo->parent_ec &&
+			((key->con_relid == a->relid && key->ref_relid == b->relid) ||
+			 (key->con_relid == b->relid && key->ref_relid == a->relid)))
+			root->fkey_list = foreach_delete_current(root->fkey_list, lc);
+	}
+}
+
+/*
+ * Correct the clauses of two relations.  PostgreSQL may keep one for each order
+ * of the sides of an implied equality.
+ */
 static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
-	RestrictInfo *previous = NULL;
-	double		factor = 0;
+	Relids		both = bms_union(a->relids, b->relids);
 	ListCell   *lc;
 
 	if (is_whole(a) && is_whole(b))
@@ -352,13 +353,22 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 	foreach(lc, pgbloom_join_clauses(root, a, b))
 	{
 		RestrictInfo *rinfo = lfirst(lc);
+		double		factor;
+		ListCell   *other;
 
-		/* the same equality, with its sides exchanged */
-		if (previous == NULL || rinfo->parent_ec == NULL ||
-			rinfo->parent_ec != previous->parent_ec)
-			factor = 0;
-		factor = correct_clause(root, rinfo, a, b, factor);
-		previous = rinfo;
+		if (!is_column_equality(rinfo) ||
+			(factor = correction(root, rinfo)) <= LEAST_FACTOR)
+			continue;
+		correct_clause(root, rinfo, a, b, factor);
+		forget_foreign_key(root, rinfo, a, b);
+		if (rinfo->parent_ec == NULL)
+			continue;
+		foreach(other, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
+		{
+			if (lfirst(other) != rinfo &&
+				((RestrictInfo *) lfirst(other))->parent_ec == rinfo->parent_ec)
+				correct_clause(root, lfirst(other), a, b, factor);
+		}
 	}
 }
 

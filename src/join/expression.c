@@ -40,6 +40,8 @@ is_not_leakproof(Oid function, void *context)
  * PostgreSQL's contain_leaked_vars() is about something else: it passes
  * functions without columns among their arguments, and expressions whose
  * errors tell nothing, such as ARRAY[] of arrays with different dimensions.
+ * Parameters may be results of a subplan that is executed for them, or fields
+ * of a record of PL/pgSQL that is not assigned.
  */
 static bool
 may_fail_walker(Node *node, void *context)
@@ -69,9 +71,6 @@ may_fail_walker(Node *node, void *context)
 			if (check_functions_in_node(node, is_not_leakproof, context))
 				return true;
 			break;
-		case T_Param:
-			/* Others may be results of a subplan that is executed for them. */
-			return ((Param *) node)->paramkind != PARAM_EXTERN;
 		case T_ArrayExpr:
 			if (((ArrayExpr *) node)->multidims)
 				return true;

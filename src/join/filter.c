@@ -139,10 +139,12 @@ pgbloom_join_reset(PgBloomJoinFilter *filter)
 void
 pgbloom_join_want_ranges(PgBloomJoinFilter *filter)
 {
+	MemoryContext caller;
 	int			i;
 
 	if (filter->range_context != NULL)
 		return;
+	caller = MemoryContextSwitchTo(filter->query);
 	filter->range_context = AllocSetContextCreate(filter->query,
 												  "join filter ranges",
 												  ALLOCSET_SMALL_SIZES);
@@ -150,6 +152,7 @@ pgbloom_join_want_ranges(PgBloomJoinFilter *filter)
 		filter->ranges[i] = pgbloom_join_make_range(filter->operators[i],
 													filter->inner[i].collation,
 													filter->types[i]);
+	MemoryContextSwitchTo(caller);
 }
 
 /* The place of a range of a process in shared memory. */
@@ -157,13 +160,14 @@ static void *
 shared_range(PgBloomJoinFilter *filter, int process, int key)
 {
 	return filter->shared_ranges +
-		(process * filter->nkeys + key) * pgbloom_join_shared_range_size();
+		(process * filter->nkeys + key) * PGBLOOM_SHARED_RANGE_SIZE;
 }
 
 /*
  * Have the ranges all keys of the inner side?  In a Parallel Hash, no process
  * reads the outer side before all have read the inner side; the first call
- * then adds what the others have found.
+ * then adds what the others have found.  There they never have all if the leader
+ * wants none, because the others do not collect any.
  */
 bool
 pgbloom_join_is_complete(PgBloomJoinFilter *filter)
@@ -171,6 +175,8 @@ pgbloom_join_is_complete(PgBloomJoinFilter *filter)
 	int			process,
 				i;
 
+	if (filter->shared_bits != NULL && filter->shared_ranges == NULL)
+		return false;
 	if (filter->shared_ranges == NULL || filter->merged == filter->generation)
 		return filter->complete;
 	for (process = 0; process < filter->nprocesses; process++)

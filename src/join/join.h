@@ -31,6 +31,9 @@
 /* A filter of more key columns than this takes the first ones. */
 #define PGBLOOM_MAX_JOIN_KEYS	8
 
+/* Memory for the range of one key that a process shares with others. */
+#define PGBLOOM_SHARED_RANGE_SIZE	8192
+
 /* Values of bloomfilter.join_filters. */
 typedef enum PgBloomJoinMode
 {
@@ -218,17 +221,9 @@ extern double pgbloom_join_share_in_range(PlannerInfo *root,
 										  RelOptInfo *rel);
 extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
 
-/* assume.c */
-extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
-extern void pgbloom_join_note_filter(PlannedStmt *stmt, bool hides_rows,
-									 HashJoin *join, Scan *scan);
-extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
-											   PGBLOOM_PLANNER_PARAMETERS);
-extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
-										  RelOptInfo *joinrel,
-										  RelOptInfo *outer, RelOptInfo *inner,
-										  JoinType type,
-										  JoinPathExtraData *extra);
+/* share.c */
+extern double pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
+									  RelOptInfo *by);
 
 /* reason.c */
 
@@ -272,9 +267,6 @@ extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
 /* probe_function.c */
 extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
-/* explain_option.c */
-extern void pgbloom_join_install_explain(void);
-
 /* nodes.c */
 typedef struct PgBloomJoinNodes
 {
@@ -293,6 +285,19 @@ extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_plan_may_fail(Plan *plan);
+
+/* assume.c */
+extern void pgbloom_join_note_filter(PlannedStmt *stmt,
+									 const PgBloomJoinNodes *nodes,
+									 HashJoin *join, Scan *scan);
+extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
+extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
+											   PGBLOOM_PLANNER_PARAMETERS);
+extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
+										  RelOptInfo *joinrel,
+										  RelOptInfo *outer, RelOptInfo *inner,
+										  JoinType type,
+										  JoinPathExtraData *extra);
 
 /* expression.c */
 extern bool pgbloom_join_may_fail(Expr *key);
@@ -387,7 +392,6 @@ extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
 										 AttrNumber column,
 										 struct ScanKeyData *keys);
-extern Size pgbloom_join_shared_range_size(void);
 extern void pgbloom_join_write_range(const PgBloomJoinRange *range,
 									 void *place);
 extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
@@ -436,6 +440,7 @@ extern void pgbloom_join_initialize_worker(CustomScanState *node,
 extern void pgbloom_join_shutdown(CustomScanState *node);
 
 /* explain.c */
+extern void pgbloom_join_install_explain(void);
 extern void pgbloom_join_explain(CustomScanState *node, List *ancestors,
 								 ExplainState *es);
 

@@ -142,7 +142,8 @@ is_volatile(Plan *plan)
 
 /*
  * Could an error come from the rows of this plan?  Not from scans of tables
- * whose expressions cannot fail; other nodes are not looked at.
+ * whose expressions cannot fail; other nodes are not looked at.  What an index
+ * scan orders its rows by is in its target list.
  */
 bool
 pgbloom_plan_may_fail(Plan *plan)
@@ -153,14 +154,11 @@ pgbloom_plan_may_fail(Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_IndexScan:
-			expressions = list_make3(expressions,
-									 ((IndexScan *) plan)->indexqual,
-									 ((IndexScan *) plan)->indexorderby);
+			expressions = lappend(expressions, ((IndexScan *) plan)->indexqual);
 			break;
 		case T_IndexOnlyScan:
-			expressions = list_make3(expressions,
-									 ((IndexOnlyScan *) plan)->indexqual,
-									 ((IndexOnlyScan *) plan)->indexorderby);
+			expressions = lappend(expressions,
+								  ((IndexOnlyScan *) plan)->indexqual);
 			break;
 		case T_BitmapIndexScan:
 			expressions = ((BitmapIndexScan *) plan)->indexqual;
@@ -205,46 +203,38 @@ examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
 	return result;
 }
 
-/*
- * Has the statement a view with a security barrier?  What is below the barrier
- * is not known, because the plan may have no node for it, and it may be in
- * subplans.
- */
 static bool
-has_barrier(PlannedStmt *stmt)
+has_row_security(Oid table)
 {
-	ListCell   *lc;
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	bool		result;
 
-	foreach(lc, stmt->rtable)
-	{
-		if (((RangeTblEntry *) lfirst(lc))->security_barrier)
-			return true;
-	}
-	return false;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /*
- * Has one of its tables row-level security?  Conditions of a parent hide rows
- * of its partitions.  PlannedStmt.dependsOnRole does not tell it.
+ * Note whether the statement has views with a security barrier, or tables with
+ * row-level security.  What is below a barrier is not known, because the plan
+ * may have no node for it, and it may be in subplans.  Conditions of a parent
+ * hide rows of its partitions.  PlannedStmt.dependsOnRole does not tell it.
  */
-static bool
-has_row_security(PlannedStmt *stmt)
+static void
+examine_relations(PgBloomJoinNodes *nodes, PlannedStmt *stmt)
 {
-	bool		result = false;
 	ListCell   *lc;
 
 	foreach(lc, stmt->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
-		HeapTuple	tuple = rte->rtekind != RTE_RELATION ? NULL :
-			SearchSysCache1(RELOID, ObjectIdGetDatum(rte->relid));
 
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		result |= ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity;
-		ReleaseSysCache(tuple);
+		nodes->barrier |= rte->security_barrier;
+		nodes->hides_rows |= rte->security_barrier ||
+			(rte->rtekind == RTE_RELATION && has_row_security(rte->relid));
 	}
-	return result;
 }
 
 /*
@@ -263,8 +253,7 @@ pgbloom_examine_nodes(PlannedStmt *stmt)
 		if (lfirst(lc) != NULL)
 			nodes->volatile_subplans |= examine_plan(nodes, lfirst(lc));
 	}
-	nodes->barrier = has_barrier(stmt);
-	nodes->hides_rows = nodes->barrier || has_row_security(stmt);
+	examine_relations(nodes, stmt);
 	return nodes;
 }
 

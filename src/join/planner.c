@@ -229,6 +229,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
 	List	   *filters = NIL;
+	List	   *properties;
 	double		most_passed = 0;
 	double		most_keys = INT_MAX;
 	bool		grouped = false;
@@ -241,8 +242,8 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 										 target->key_numbers);
 
 		add_consumer(planning, join, linitial_int(filter), target);
-		pgbloom_join_note_filter(planning->stmt, planning->nodes->hides_rows,
-								 join, (Scan *) target->scan);
+		pgbloom_join_note_filter(planning->stmt, planning->nodes, join,
+								 (Scan *) target->scan);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
@@ -260,18 +261,15 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	plan->initPlan = NIL;
 	scan->custom_scan_tlist = pass_on(child, OUTER_VAR);
 	scan->custom_exprs = copyObject(hash->hashkeys);
-	scan->custom_private = list_make4(list_copy(join->hashoperators),
+	properties = list_make5_int(hash->plan.parallel_aware,
+								(int) (most_passed * 100), (int) most_keys,
+								grouped,
+								is_inner_side_harmless(planning, join));
+	properties = lappend_int(properties, planning->nodes->hides_rows);
+	scan->custom_private = list_make5(list_copy(join->hashoperators),
 									  list_copy(join->hashcollations),
-									  list_make5_int(hash->plan.parallel_aware,
-													 (int) (most_passed * 100),
-													 (int) most_keys,
-													 grouped,
-													 is_inner_side_harmless(planning, join)),
-									  filters);
-	scan->custom_private = lappend(scan->custom_private,
-								   list_make1_oid(planning->function));
-	lthird(scan->custom_private) = lappend_int(lthird(scan->custom_private),
-											   planning->nodes->hides_rows);
+									  properties, filters,
+									  list_make1_oid(planning->function));
 	scan->methods = &pgbloom_join_scan_methods;
 	outerPlan(hash) = plan;
 }

@@ -19,14 +19,13 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "pgbloom.h"
-#include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-/* The most keys that are listed; predtest.c proves no more than so many. */
+/* The most keys that are listed. */
 #define MAX_LISTED		100
 
 /* A key of more bytes is not remembered, and so no key is. */
@@ -34,9 +33,6 @@
 
 /* The value of nlisted if only the smallest and the largest are known. */
 #define ONLY_ENDS		-1
-
-/* Memory for the range of one key that a process shares with others. */
-#define SHARED_SIZE		8192
 
 struct PgBloomJoinRange
 {
@@ -47,7 +43,6 @@ struct PgBloomJoinRange
 	Oid			type;			/* of the inner keys */
 	int16		len;
 	bool		byval;
-	char		align;
 	SortSupportData order;
 	bool		unknown;		/* a key is not remembered */
 	int			nlisted;
@@ -69,7 +64,8 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 /*
  * Find the btree operators that agree with the join's equality.  The order of
  * a type whose components have none cannot be used, nor that of a user's
- * function, which may fail.
+ * function, which may fail.  Without a collation that it needs, it would fail at
+ * once, but the join only with the first key.
  */
 static void
 find_order(Range *range)
@@ -78,6 +74,8 @@ find_order(Range *range)
 	ListCell   *lc;
 
 	if (!OidIsValid(entry->cmp_proc) || type_is_rowtype(range->type) ||
+		(type_is_collatable(range->type) &&
+		 !OidIsValid(range->order.ssup_collation)) ||
 		pgbloom_join_hash_may_fail(range->equality, range->type))
 		return;
 	foreach(lc, get_mergejoin_opfamilies(range->equality))
@@ -108,7 +106,7 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 	op_input_types(equality, &range->left, &range->right);
 	range->order.ssup_collation = collation;
 	range->type = type;
-	get_typlenbyvalalign(type, &range->len, &range->byval, &range->align);
+	get_typlenbyval(type, &range->len, &range->byval);
 	range->unknown = true;
 	find_order(range);
 	return range;
@@ -263,16 +261,15 @@ make_key_const(const Range *range, Datum key)
 
 /* outer key OPERATOR key */
 static Expr *
-make_key_bound(const Range *range, Expr *outer, Oid operator, Datum key)
+make_key_clause(const Range *range, Expr *outer, Oid operator, Datum key)
 {
-	OpExpr	   *clause;
+	Expr	   *value = (Expr *) make_key_const(range, key);
+	Expr	   *clause = make_opclause(operator, BOOLOID, false, outer, value,
+									   InvalidOid,
+									   range->order.ssup_collation);
 
-	clause = (OpExpr *) make_opclause(operator, BOOLOID, false, outer,
-									  (Expr *) make_key_const(range, key),
-									  InvalidOid,
-									  range->order.ssup_collation);
-	set_opfuncid(clause);
-	return (Expr *) clause;
+	set_opfuncid((OpExpr *) clause);
+	return clause;
 }
 
 static Datum
@@ -290,36 +287,26 @@ pgbloom_join_range_bounds(const Range *range, Expr *outer)
 {
 	if (range->unknown || range->nlisted == 0)
 		return NIL;
-	return list_make2(make_key_bound(range, outer, range->bounds[0],
-									 range->keys[0]),
-					  make_key_bound(range, outer, range->bounds[1],
-									 last_key(range)));
+	return list_make2(make_key_clause(range, outer, range->bounds[0],
+									  range->keys[0]),
+					  make_key_clause(range, outer, range->bounds[1],
+									  last_key(range)));
 }
 
-/* The same as outer key = ANY (list), or NULL if the keys are not listed. */
+/* The same as outer key = one OR another, or NULL if they are not listed. */
 Expr *
 pgbloom_join_range_list(const Range *range, Expr *outer)
 {
-	Oid			array_type = get_array_type(range->type);
-	ScalarArrayOpExpr *clause;
-	ArrayType  *array;
+	List	   *clauses = NIL;
+	int			i;
 
-	if (range->unknown || range->nlisted <= 0 || !OidIsValid(array_type))
+	if (range->unknown || range->nlisted <= 0)
 		return NULL;
-	array = construct_array(unconstify(PgBloomJoinRange *, range)->keys, range->nlisted,
-							range->type, range->len, range->byval,
-							range->align);
-	clause = makeNode(ScalarArrayOpExpr);
-	clause->opno = range->equality;
-	clause->useOr = true;
-	clause->inputcollid = range->order.ssup_collation;
-	clause->args = list_make2(outer,
-							  makeConst(array_type, -1,
-										range->order.ssup_collation, -1,
-										PointerGetDatum(array), false, false));
-	clause->location = -1;
-	set_sa_opfuncid(clause);
-	return (Expr *) clause;
+	for (i = 0; i < range->nlisted; i++)
+		clauses = lappend(clauses, make_key_clause(range, outer,
+												   range->equality,
+												   range->keys[i]));
+	return make_orclause(clauses);
 }
 
 /* The listed keys as constants, or NIL if the keys are not listed. */
@@ -384,12 +371,6 @@ typedef struct SharedRange
 	int			nlisted;
 } SharedRange;
 
-Size
-pgbloom_join_shared_range_size(void)
-{
-	return SHARED_SIZE;
-}
-
 /* Write a range for other processes, without the list if that is too long. */
 void
 pgbloom_join_write_range(const Range *range, void *place)
@@ -407,11 +388,11 @@ pgbloom_join_write_range(const Range *range, void *place)
 	for (i = 0; i < n; i++)
 		size += datumEstimateSpace(range->keys[i], false, range->byval,
 								   range->len);
-	if (size > SHARED_SIZE)
+	if (size > PGBLOOM_SHARED_RANGE_SIZE)
 		shared->nlisted = ONLY_ENDS;
 	for (i = 0; i < n; i++)
 	{
-		if (size <= SHARED_SIZE || i == 0 || i == n - 1)
+		if (size <= PGBLOOM_SHARED_RANGE_SIZE || i == 0 || i == n - 1)
 			datumSerialize(range->keys[i], false, range->byval, range->len,
 						   &to);
 	}
@@ -432,9 +413,10 @@ pgbloom_join_read_range(Range *range, void *place, MemoryContext context)
 	for (i = 0; i < n; i++)
 	{
 		bool		isnull;
+		Datum		key = datumRestore(&from, &isnull);
 
-		pgbloom_join_add_to_range(range, datumRestore(&from, &isnull),
-								  context);
+		pgbloom_join_add_to_range(range, key, context);
+		release_key(range, key);
 	}
 	if (shared->nlisted == ONLY_ENDS && range->nlisted > 0)
 		drop_list(range);

@@ -31,6 +31,16 @@ typedef union SharedCounts
 	char		padding[PG_CACHE_LINE_SIZE];
 } SharedCounts;
 
+/*
+ * What the leader has for a filter.  Workers may see other scans that can be
+ * skipped, since they look for indexes later, and limit no blocks.
+ */
+typedef struct SharedFilter
+{
+	bool		has_ranges;
+	int			nscans;
+} SharedFilter;
+
 struct PgBloomJoinShared
 {
 	int			nprocesses;
@@ -41,17 +51,24 @@ struct PgBloomJoinShared
 	Size		ranges_at;		/* offset of the ranges, filter by filter */
 	Size		skipped_at;		/* offset of a bool for each scan */
 	Size		size;			/* of all */
+	SharedFilter filters[FLEXIBLE_ARRAY_MEMBER];
 };
 typedef struct PgBloomJoinShared Shared;
 
 /* The memory for the ranges of a filter in all processes of a Parallel Hash. */
 static Size
-ranges_size(PgBloomJoinBuild *build, PgBloomJoinFilter *filter, int nprocesses)
+ranges_size(const Shared *shared, int i, const PgBloomJoinFilter *filter)
 {
-	if (!build->shared_hash || filter->ranges[0] == NULL)
+	if (!shared->filters[i].has_ranges)
 		return 0;
-	return mul_size(pgbloom_join_shared_range_size(),
-					mul_size(filter->nkeys, nprocesses));
+	return mul_size(PGBLOOM_SHARED_RANGE_SIZE,
+					mul_size(filter->nkeys, shared->nprocesses));
+}
+
+static Size
+header_size(const PgBloomJoinBuild *build)
+{
+	return offsetof(Shared, filters) + sizeof(SharedFilter) * build->nfilters;
 }
 
 /* Fill in the sizes of what a plan with so many processes needs. */
@@ -61,10 +78,16 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 	Size		bits_size = 0;
 	int			i;
 
-	memset(shared, 0, sizeof(*shared));
+	memset(shared, 0, header_size(build));
 	shared->nprocesses = nprocesses;
 	shared->nfilters = build->nfilters;
-	shared->counts_at = CACHELINEALIGN(sizeof(Shared));
+	for (i = 0; i < build->nfilters; i++)
+	{
+		shared->filters[i].has_ranges = build->shared_hash &&
+			build->filters[i].ranges[0] != NULL;
+		shared->filters[i].nscans = build->filters[i].nscans;
+	}
+	shared->counts_at = CACHELINEALIGN(header_size(build));
 	shared->bits_at = shared->counts_at +
 		mul_size(mul_size(nprocesses, build->nfilters), sizeof(SharedCounts));
 	if (build->shared_hash && build->nfilters > 0)
@@ -81,11 +104,11 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 	shared->skipped_at = shared->ranges_at;
 	for (i = 0; i < build->nfilters; i++)
 		shared->skipped_at = add_size(shared->skipped_at,
-									  ranges_size(build, &build->filters[i],
-												  nprocesses));
+									  ranges_size(shared, i,
+												  &build->filters[i]));
 	shared->size = shared->skipped_at;
 	for (i = 0; i < build->nfilters; i++)
-		shared->size = add_size(shared->size, build->filters[i].nscans);
+		shared->size = add_size(shared->size, shared->filters[i].nscans);
 }
 
 /* The counts of one filter in one process. */
@@ -126,15 +149,18 @@ attach(PgBloomJoinBuild *build, Shared *shared, int process)
 			filter->shared_bits = (uint8 *)
 				CACHELINEALIGN((char *) shared + shared->bits_at) +
 				bf_geometry_size(&shared->geometry) * i;
-			if (filter->ranges[0] != NULL)
+			if (shared->filters[i].has_ranges)
+			{
+				pgbloom_join_want_ranges(filter);
 				filter->shared_ranges = ranges;
+			}
 		}
 		filter->nprocesses = shared->nprocesses;
 		filter->process = process;
-		if (filter->nscans > 0)
+		if (filter->nscans > 0 && filter->nscans == shared->filters[i].nscans)
 			filter->skipped = (bool *) skipped;
-		ranges += ranges_size(build, filter, shared->nprocesses);
-		skipped += filter->nscans;
+		ranges += ranges_size(shared, i, filter);
+		skipped += shared->filters[i].nscans;
 		pgbloom_join_reset(filter);
 	}
 }
@@ -142,10 +168,11 @@ attach(PgBloomJoinBuild *build, Shared *shared, int process)
 Size
 pgbloom_join_estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 {
-	Shared		shared;
+	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
+	Shared	   *shared = palloc(header_size(build));
 
-	plan_shared((PgBloomJoinBuild *) node, pcxt->nworkers + 1, &shared);
-	return shared.size;
+	plan_shared(build, pcxt->nworkers + 1, shared);
+	return shared->size;
 }
 
 void

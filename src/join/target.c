@@ -112,8 +112,9 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (contain_volatile_functions((Node *) scan->targetlist) ||
-		(keys->reduced && pgbloom_has_volatile(search->nodes, scan)))
+	if (pgbloom_has_volatile(search->nodes, scan) &&
+		(keys->reduced ||
+		 contain_volatile_functions((Node *) scan->targetlist)))
 		return no_target(search, PGBLOOM_REASON_VOLATILE);
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);

@@ -79,7 +79,7 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 				 errhint("Cast the key to bloom_key, or hash it as in bloom_agg_hash(bloom_hash(key), 0.01, 1000000).") : 0));
 	fn_cache->key_info = pgbloom_make_key_info(type,
 											   get_key_collation(fcinfo),
-											   fn_cache->context, false);
+											   fn_cache->context);
 	return fn_cache->key_info;
 }
 
@@ -106,24 +106,14 @@ pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 	return lookup_once(fcinfo, get_base_element_type(array));
 }
 
-/* Copy a key type, but not the memory of a name that it does not have. */
-static inline void
-copy_key_type(BfKeyType *to, const BfKeyType *from)
-{
-	if (from->namelen == 0)
-		memcpy(to, from, offsetof(BfKeyType, name) + 1);
-	else
-		*to = *from;
-}
-
 /*
  * Hash a key for a filter with these parameters.  Sets *key_type, unless it is
- * NULL, to the key type that the filter has with this key.  Raises an error if
- * the key is not of the filter's key type.
+ * NULL, to the key type that the filter has with this key, which is valid until
+ * the next call.  Raises an error if the key is not of the filter's key type.
  */
 uint64
 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key, const BfParams *params,
-				 BfKeyType *key_type)
+				 const BfKeyType **key_type)
 {
 	if (info->untyped)
 		info = pgbloom_resolve_untyped(info, &params->key_type);
@@ -131,7 +121,7 @@ pgbloom_key_hash(PgBloomKeyInfo *info, Datum key, const BfParams *params,
 		!bf_key_type_equal(&info->key_type, &params->key_type))
 		pgbloom_key_type_mismatch(&params->key_type, &info->key_type);
 	if (key_type != NULL)
-		copy_key_type(key_type, &info->key_type);
+		*key_type = &info->key_type;
 	if (info->from_text)
 		key = pgbloom_read_untyped(info, key);
 	return pgbloom_hash_value(info, key, params->seed);

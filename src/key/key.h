@@ -102,7 +102,8 @@ extern PgBloomKeyInfo *pgbloom_lookup_key_info(FunctionCallInfo fcinfo,
 extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 											int argno);
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
-							   const BfParams *params, BfKeyType *key_type);
+							   const BfParams *params,
+							   const BfKeyType **key_type);
 extern uint64 pgbloom_unpadded_hash(const PgBloomKeyInfo *info, Datum key,
 									const BfParams *params, uint64 hash);
 
@@ -123,8 +124,7 @@ extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 
 /* key_type.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
-											 MemoryContext context,
-											 bool noerror);
+											 MemoryContext context);
 extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
 											 const BfKeyType *key_type);
 extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);

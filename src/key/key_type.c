@@ -42,42 +42,66 @@
 StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
 				 "a database can have an encoding that the format lacks");
 
-/*
- * Check that a collation is deterministic, so that equal strings have equal
- * bytes.  This and the following checks raise an error, or return false with
- * noerror.
- */
-static bool
-check_collation(Oid collation, bool noerror)
+/* Why a type cannot be a key: what ereport() reports. */
+typedef struct Rejection
 {
-	if (OidIsValid(collation) && get_collation_isdeterministic(collation))
-		return true;
-	if (noerror)
-		return false;
-	if (!OidIsValid(collation))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDETERMINATE_COLLATION),
-				 errmsg("could not determine which collation to use for string hashing"),
-				 errhint("Use the COLLATE clause to set the collation explicitly.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("Bloom filters do not support nondeterministic collations"),
-			 errdetail("Strings that are equal under collation \"%s\" may differ in their bytes.",
-					   get_collation_name(collation)),
-			 errhint("Apply a deterministic collation to the key, for example COLLATE \"C\".")));
+	int			sqlerrcode;
+	const char *message;
+	const char *detail;			/* or NULL */
+	const char *hint;
+} Rejection;
+
+/* The functions that check a type return this if it cannot be a key. */
+static bool
+set_rejection(Rejection *rejection, int sqlerrcode, const char *message,
+			  const char *detail, const char *hint)
+{
+	rejection->sqlerrcode = sqlerrcode;
+	rejection->message = message;
+	rejection->detail = detail;
+	rejection->hint = hint;
 	return false;
 }
 
-/* Why a type cannot be the key of a Bloom filter, in an error. */
-static void
-reject_type(Oid key_type, const char *detail, const char *hint)
+static bool
+reject_type(Rejection *rejection, Oid type, const char *detail,
+			const char *hint)
+{
+	return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
+						 psprintf("type %s cannot be the key of a Bloom filter",
+								  format_type_be(type)), detail, hint);
+}
+
+pg_noreturn static void
+raise_rejection(const Rejection *rejection)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("type %s cannot be the key of a Bloom filter",
-					format_type_be(key_type)),
-			 detail != NULL ? errdetail_internal("%s", detail) : 0,
-			 errhint("%s", hint)));
+			(errcode(rejection->sqlerrcode),
+			 errmsg_internal("%s", rejection->message),
+			 rejection->detail != NULL ?
+			 errdetail_internal("%s", rejection->detail) : 0,
+			 errhint("%s", rejection->hint)));
+}
+
+/*
+ * Check that a collation is deterministic, so that equal strings have equal
+ * bytes.
+ */
+static bool
+check_collation(Oid collation, Rejection *rejection)
+{
+	if (!OidIsValid(collation))
+		return set_rejection(rejection, ERRCODE_INDETERMINATE_COLLATION,
+							 "could not determine which collation to use for string hashing",
+							 NULL,
+							 "Use the COLLATE clause to set the collation explicitly.");
+	if (!get_collation_isdeterministic(collation))
+		return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
+							 "Bloom filters do not support nondeterministic collations",
+							 psprintf("Strings that are equal under collation \"%s\" may differ in their bytes.",
+									  get_collation_name(collation)),
+							 "Apply a deterministic collation to the key, for example COLLATE \"C\".");
+	return true;
 }
 
 /*
@@ -170,57 +194,50 @@ is_user_range(Oid type)
 /*
  * Check the type of a key, or of the elements of one: reject types whose
  * hashes do not survive a dump, and types that a name does not identify.
- * Raises an error, or returns false with noerror.
  */
 static bool
-check_opclass_type(Oid key_type, Oid type, bool noerror)
+check_opclass_type(Oid key_type, Oid type, Rejection *rejection)
 {
-	const char *detail = NULL;
-	const char *hint = "Cast the key to text.";
-	Oid			namesake = InvalidOid;
+	Oid			namesake;
 
 	if (hashes_by_oid(type))
-		detail = psprintf("Values of type %s hash by object identifiers, which do not survive dump and restore.",
-						  format_type_be(type));
-	else if (type_is_rowtype(type) || type == RECORDARRAYOID)
-	{
-		detail = "A filter records the name of a type, but not its attributes, which may change.";
-		hint = "Use an array of the columns, as in ARRAY[a, b], or one text of them, as in a || ' ' || b.";
-	}
-	else if (is_user_range(type))
-	{
-		detail = "A filter records the name of a type, but not its subtype.";
-		hint = "Use an array of the bounds, as in ARRAY[lower(key), upper(key)], or cast the key to text.";
-	}
-	else if (pgbloom_type_is(type, PGBLOOM_FILTER))
-		hint = "To combine filters, use bloom_union_agg for a column of them, bloom_union for two.";
-	else
-	{
-		if (type >= FirstNormalObjectId)
-			namesake = find_namesake(type, type_name(type));
-		if (!OidIsValid(namesake))
-			return true;
-		detail = psprintf("Filters record the name of a type without its schema, and there are types %s and %s.",
-						  format_type_be_qualified(type),
-						  format_type_be_qualified(namesake));
-		hint = "Rename one of the types, or cast the key to text.";
-	}
-	if (!noerror)
-		reject_type(key_type, detail, hint);
-	return false;
+		return reject_type(rejection, key_type,
+						   psprintf("Values of type %s hash by object identifiers, which do not survive dump and restore.",
+									format_type_be(type)),
+						   "Cast the key to text.");
+	if (type_is_rowtype(type) || type == RECORDARRAYOID)
+		return reject_type(rejection, key_type,
+						   "A filter records the name of a type, but not its attributes, which may change.",
+						   "Use an array of the columns, as in ARRAY[a, b], or one text of them, as in a || ' ' || b.");
+	if (is_user_range(type))
+		return reject_type(rejection, key_type,
+						   "A filter records the name of a type, but not its subtype.",
+						   "Use an array of the bounds, as in ARRAY[lower(key), upper(key)], or cast the key to text.");
+	if (pgbloom_type_is(type, PGBLOOM_FILTER))
+		return reject_type(rejection, key_type, NULL,
+						   "To combine filters, use bloom_union_agg for a column of them, bloom_union for two.");
+	namesake = type < FirstNormalObjectId ? InvalidOid :
+		find_namesake(type, type_name(type));
+	if (OidIsValid(namesake))
+		return reject_type(rejection, key_type,
+						   psprintf("Filters record the name of a type without its schema, and there are types %s and %s.",
+									format_type_be_qualified(type),
+									format_type_be_qualified(namesake)),
+						   "Rename one of the types, or cast the key to text.");
+	return true;
 }
 
 /*
- * Set the name of a key type, given in the encoding of the database.  Raises
- * an error if the name cannot be recorded, or returns false with noerror.
+ * Set the name of a key type, given in the encoding of the database, if it can
+ * be recorded.
  */
 static bool
-set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
+set_key_type_name(BfKeyType *key_type, const char *name, Rejection *rejection)
 {
 	char	   *utf8 = pgbloom_convert(name, strlen(name),
 									   GetDatabaseEncoding(), PG_UTF8);
 	size_t		length = utf8 == NULL ? 0 : strlen(utf8);
-	char	   *detail = NULL;
+	const char *detail;
 
 	if (utf8 == NULL)
 		detail = psprintf("The name of the type cannot be converted from encoding %s to UTF8.",
@@ -230,20 +247,18 @@ set_key_type_name(BfKeyType *key_type, const char *name, bool noerror)
 						  length, BF_MAX_KEY_TYPE_NAME);
 	else if (!bf_valid_key_type_name(utf8, length))
 		detail = "The name of the type contains control characters.";
-	if (detail != NULL && !noerror)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						name),
-				 errdetail_internal("%s", detail),
-				 length > BF_MAX_KEY_TYPE_NAME ?
-				 errhint("Cast the key to text.") :
-				 errhint("Rename the type, or cast the key to text.")));
-	if (detail != NULL)
-		return false;
-	memcpy(key_type->name, utf8, length + 1);
-	key_type->namelen = (uint8_t) length;
-	return true;
+	else
+	{
+		memcpy(key_type->name, utf8, length + 1);
+		key_type->namelen = (uint8_t) length;
+		return true;
+	}
+	return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
+						 psprintf("keys of type \"%s\" cannot be recorded in a Bloom filter",
+								  name),
+						 detail,
+						 length > BF_MAX_KEY_TYPE_NAME ? "Cast the key to text." :
+						 "Rename the type, or cast the key to text.");
 }
 
 /*
@@ -308,7 +323,7 @@ database_locale(void)
  */
 static bool
 set_opclass_name(BfKeyType *key_type, const char *type_name,
-				 bool array, bool by_locale, bool noerror)
+				 bool array, bool by_locale, Rejection *rejection)
 {
 	StringInfoData name;
 
@@ -323,15 +338,7 @@ set_opclass_name(BfKeyType *key_type, const char *type_name,
 		appendStringInfoString(&name, "[]");
 	if (by_locale)
 		appendStringInfo(&name, "@%s", database_locale());
-	return set_key_type_name(key_type, name.data, noerror);
-}
-
-/* Set the key type of an enum, whose labels are hashed as text. */
-static bool
-enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
-{
-	key_type->code = BF_KEY_ENUM;
-	return set_key_type_name(key_type, type_name(type), noerror);
+	return set_key_type_name(key_type, name.data, rejection);
 }
 
 /*
@@ -339,7 +346,7 @@ enum_key_type(BfKeyType *key_type, Oid type, bool noerror)
  * type that is not PostgreSQL's own may hash by the locale of the database.
  */
 static bool
-opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
+opclass_key_type(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 {
 	BfKeyType  *key_type = &info->key_type;
 	Oid			element = element_type(type);
@@ -349,10 +356,10 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
 	/* The elements of an array may be of a domain over arrays. */
 	while (OidIsValid(element_type(part)))
 		part = getBaseType(element_type(part));
-	if (!check_opclass_type(type, part, noerror))
+	if (!check_opclass_type(type, part, rejection))
 		return false;
 	collatable = type_is_collatable(part);
-	if (collatable && !check_collation(info->collation, noerror))
+	if (collatable && !check_collation(info->collation, rejection))
 		return false;
 
 	key_type->code = BF_KEY_OPCLASS;
@@ -367,7 +374,7 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool noerror)
 									  getBaseType(element) : type),
 							OidIsValid(element),
 							collatable && part >= FirstNormalObjectId,
-							noerror);
+							rejection);
 }
 
 /*
@@ -386,66 +393,68 @@ pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 
 /* Hash values by the function of the type's default hash operator class. */
 static bool
-set_opclass_hash(PgBloomKeyInfo *info, Oid type, bool noerror)
+set_opclass_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 {
-	TypeCacheEntry *entry;
+	Oid			function;
 
-	if (!opclass_key_type(info, type, noerror))
+	if (!opclass_key_type(info, type, rejection))
 		return false;
-	entry = lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC);
-	if (!OidIsValid(entry->hash_extended_proc))
-	{
-		if (noerror)
-			return false;
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(type)),
-				 errdetail("It has no default hash operator class with an extended hash function."),
-				 errhint("Cast the key to a type that has one, for example text.")));
-	}
-	fmgr_info_cxt(entry->hash_extended_proc, &info->extended_hash,
-				  info->context);
+	function = opclass_hash_function(type);
+	if (!OidIsValid(function))
+		return reject_type(rejection, type,
+						   "It has no default hash operator class with an extended hash function.",
+						   "Cast the key to a type that has one, for example text.");
+	fmgr_info_cxt(function, &info->extended_hash, info->context);
 	return true;
+}
+
+/* Find out how to hash values of a base type, unless it cannot be a key. */
+static bool
+set_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
+{
+	info->hash = pgbloom_canonical_hash(type, &info->key_type);
+	if (info->hash != NULL)
+		return !type_is_collatable(type) ||
+			check_collation(info->collation, rejection);
+
+	info->array_text = pgbloom_type_is(type, PGBLOOM_KEYS);
+	if (info->array_text || pgbloom_type_is(type, PGBLOOM_KEY))
+	{
+		info->key_type.code = BF_KEY_TEXT;
+		info->untyped = true;
+		return true;
+	}
+	if (get_typtype(type) == TYPTYPE_ENUM)
+	{
+		info->hash = pgbloom_hash_enum;
+		info->key_type.code = BF_KEY_ENUM;
+		return set_key_type_name(&info->key_type, type_name(type), rejection);
+	}
+	return set_opclass_hash(info, type, rejection);
+}
+
+static PgBloomKeyInfo *
+alloc_key_info(Oid collation, MemoryContext context)
+{
+	PgBloomKeyInfo *info = MemoryContextAllocZero(context, sizeof(*info));
+
+	info->collation = collation;
+	info->context = context;
+	return info;
 }
 
 /*
  * Find out how to hash values of a type, in a memory context.  Raises an error
- * for a type that cannot be a key, or returns NULL with noerror.
+ * for a type that cannot be a key.
  */
 PgBloomKeyInfo *
-pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context,
-					  bool noerror)
+pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context)
 {
-	PgBloomKeyInfo *info = MemoryContextAllocZero(context, sizeof(*info));
-	Oid			base = getBaseType(type);
+	PgBloomKeyInfo *info = alloc_key_info(collation, context);
+	Rejection	rejection;
 
-	info->collation = collation;
-	info->context = context;
-
-	info->hash = pgbloom_canonical_hash(base, &info->key_type);
-	if (info->hash != NULL)
-	{
-		if (type_is_collatable(base) &&
-			!check_collation(collation, noerror))
-			return NULL;
-		return info;
-	}
-
-	info->array_text = pgbloom_type_is(base, PGBLOOM_KEYS);
-	if (info->array_text || pgbloom_type_is(base, PGBLOOM_KEY))
-	{
-		info->key_type.code = BF_KEY_TEXT;
-		info->untyped = true;
-	}
-	else if (get_typtype(base) == TYPTYPE_ENUM)
-	{
-		info->hash = pgbloom_hash_enum;
-		if (!enum_key_type(&info->key_type, base, noerror))
-			return NULL;
-	}
-	else if (!set_opclass_hash(info, base, noerror))
-		return NULL;
+	if (!set_hash(info, getBaseType(type), &rejection))
+		raise_rejection(&rejection);
 	return info;
 }
 
@@ -456,10 +465,10 @@ pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context,
 PgBloomKeyInfo *
 pgbloom_find_key_info(Oid type, Oid collation, const BfKeyType *key_type)
 {
-	PgBloomKeyInfo *info = pgbloom_make_key_info(type, collation,
-												 CurrentMemoryContext, true);
+	PgBloomKeyInfo *info = alloc_key_info(collation, CurrentMemoryContext);
+	Rejection	rejection;
 
-	if (info == NULL ||
+	if (!set_hash(info, getBaseType(type), &rejection) ||
 		(key_type->code != BF_KEY_NONE &&
 		 !bf_key_type_equal(&info->key_type, key_type)))
 		return NULL;
@@ -471,18 +480,19 @@ void
 pgbloom_key_type_of(Oid type, BfKeyType *key_type)
 {
 	PgBloomKeyInfo *info;
+	Rejection	rejection;
 
 	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type with OID %u does not exist", type)));
 	info = pgbloom_make_key_info(type, get_typcollation(type),
-								 CurrentMemoryContext, false);
+								 CurrentMemoryContext);
 	if (info->untyped)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("type %s cannot be the key of a Bloom filter",
-						format_type_be(type)),
-				 errhint("Name the type that the keys have, for example text.")));
+	{
+		(void) reject_type(&rejection, type, NULL,
+						   "Name the type that the keys have, for example text.");
+		raise_rejection(&rejection);
+	}
 	*key_type = info->key_type;
 }

@@ -114,7 +114,7 @@ make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 	result = pgbloom_make_key_info(type,
 								   type_is_collatable(type) ?
 								   untyped->collation : InvalidOid,
-								   untyped->context, false);
+								   untyped->context);
 	if (type != TEXTOID)
 		pgbloom_set_input(result, type);
 	return result;

@@ -83,26 +83,22 @@ add_to_target(AddTarget *target, const BfKeyType *key_type,
 {
 	BfBuilder	builder;
 	int			first = 0;
-	int			i;
 
 	if (target->writable != (Datum) 0)
 		return pgbloom_add_hashes(target->writable, key_type, hashes, n);
 	if (bf_key_type_equal(&target->params->key_type, key_type))
 	{
 		while (first < n && bf_contains(&target->view, hashes[first]))
+		{
+			CHECK_FOR_INTERRUPTS();
 			first++;
+		}
 		if (first == n)
 			return PointerGetDatum(target->image);
 	}
 
 	pgbloom_load(&builder, &target->view);
-	bf_builder_set_key_type(&builder, key_type);
-	for (i = first; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		pgbloom_check(bf_builder_add(&builder, hashes[i]), &builder.params,
-					  NULL);
-	}
+	pgbloom_add_to_copy(&builder, key_type, hashes + first, n - first);
 	return PointerGetDatum(pgbloom_finish(&builder));
 }
 
@@ -110,7 +106,7 @@ Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
 	AddTarget	target;
-	BfKeyType	key_type;
+	const BfKeyType *key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
@@ -118,7 +114,7 @@ bloom_add(PG_FUNCTION_ARGS)
 	open_target(fcinfo, &target);
 	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
 							target.params, &key_type);
-	return add_to_target(&target, &key_type, &hash, 1);
+	return add_to_target(&target, key_type, &hash, 1);
 }
 
 /*
@@ -129,7 +125,7 @@ Datum
 bloom_try_add(PG_FUNCTION_ARGS)
 {
 	AddTarget	target;
-	BfKeyType	key_type;
+	const BfKeyType *key_type;
 	PgBloomKeyInfo *key_info;
 	uint64		hash;
 	uint64		unpadded;
@@ -151,7 +147,7 @@ bloom_try_add(PG_FUNCTION_ARGS)
 								&key_type);
 		unpadded = pgbloom_unpadded_hash(key_info, PG_GETARG_DATUM(1),
 										 target.params, hash);
-		values[0] = add_to_target(&target, &key_type, &hash, 1);
+		values[0] = add_to_target(&target, key_type, &hash, 1);
 		values[1] = BoolGetDatum(!bf_contains(&target.view, hash) &&
 								 !bf_contains(&target.view, unpadded));
 	}
@@ -186,7 +182,7 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	AddTarget	target;
 	PgBloomKeyInfo *key_info;
 	PgBloomKeyArray keys;
-	BfKeyType	key_type;
+	const BfKeyType *key_type;
 	uint64	   *hashes;
 	int			i;
 
@@ -205,5 +201,5 @@ bloom_add_all(PG_FUNCTION_ARGS)
 		hashes[i] = pgbloom_key_hash(key_info, keys.values[i], target.params,
 									 &key_type);
 	}
-	return add_to_target(&target, &key_type, hashes, keys.nkeys);
+	return add_to_target(&target, key_type, hashes, keys.nkeys);
 }

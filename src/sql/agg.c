@@ -203,28 +203,21 @@ make_state_from(FunctionCallInfo fcinfo, const BfView *view,
 }
 
 /*
- * Open a state that is an image, such as the initial one of a user-defined
- * aggregate.  The type internal does not tell whose state it is.
+ * A state that may be changed, made from one that is an image, such as the
+ * initial one of a user-defined aggregate.  The type internal does not tell
+ * whose state it is.
  */
-static void
-open_state(Datum state, BfView *view)
-{
-	struct varlena *image = PG_DETOAST_DATUM_PACKED(state);
-
-	if (bf_open((const uint8_t *) VARDATA_ANY(image),
-				VARSIZE_ANY_EXHDR(image), view) != BF_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("not the state of a Bloom filter aggregate")));
-}
-
-/* A state that may be changed, made from one that is an image. */
 static pg_noinline Datum
 load_state(FunctionCallInfo fcinfo, bool compact_at_end)
 {
+	struct varlena *image = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0));
 	BfView		view;
 
-	open_state(PG_GETARG_DATUM(0), &view);
+	if (bf_open((const uint8_t *) VARDATA_ANY(image),
+				VARSIZE_ANY_EXHDR(image), &view) != BF_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("not the state of a Bloom filter aggregate")));
 	return make_state_from(fcinfo, &view, compact_at_end);
 }
 
@@ -275,33 +268,20 @@ take_cache_from_state(FunctionCallInfo fcinfo, PgBloomBatch *batch)
 	fcinfo->flinfo->fn_extra = batch->fn_cache;
 }
 
-/* Hash the first key, and record its type. */
-static uint64
-hash_first_key(FunctionCallInfo fcinfo, BfBuilder *builder)
-{
-	BfKeyType	key_type;
-	uint64		hash;
-
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&builder->params, &key_type);
-	bf_builder_set_key_type(builder, &key_type);
-	return hash;
-}
-
 /* Add the key of this row, unless it is NULL. */
 static void
 add_key(FunctionCallInfo fcinfo, PgBloomBatch *batch)
 {
 	BfBuilder  *builder = &batch->builder;
+	const BfKeyType *key_type;
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
 		return;
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &key_type);
 	if (builder->params.key_type.code == BF_KEY_NONE)
-		hash = hash_first_key(fcinfo, builder);
-	else
-		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
-								PG_GETARG_DATUM(1), &builder->params, NULL);
+		bf_builder_set_key_type(builder, key_type);
 	pgbloom_batch_add(batch, hash);
 }
 
@@ -405,22 +385,18 @@ bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
 }
 
 /*
- * The builder of the state, of which an image is loaded into *copy.  The state
- * is not changed, because window frames finish it repeatedly, and it may be
- * serialized repeatedly: by aggregates that share it, or when a plan is
- * rescanned and its hash table is still valid.
+ * The builder of the state.  It must not change what the state contains,
+ * because window frames finish a state repeatedly, and it may be serialized
+ * repeatedly: by aggregates that share it, or when a plan is rescanned and its
+ * hash table is still valid.
  */
 static BfBuilder *
-get_state_builder(FunctionCallInfo fcinfo, BfBuilder *copy)
+get_state_builder(FunctionCallInfo fcinfo)
 {
 	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
-	BfView		view;
 
-	if (builder != NULL)
-		return builder;
-	open_state(PG_GETARG_DATUM(0), &view);
-	pgbloom_load(copy, &view);
-	return copy;
+	return builder != NULL ? builder :
+		pgbloom_expanded(load_state(fcinfo, false));
 }
 
 /*
@@ -450,10 +426,8 @@ write_state_in_place(BfBuilder *builder)
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
-	BfBuilder	copy;
-
 	(void) get_agg_context(fcinfo);
-	PG_RETURN_BLOOM_P(write_state_in_place(get_state_builder(fcinfo, &copy)));
+	PG_RETURN_BLOOM_P(write_state_in_place(get_state_builder(fcinfo)));
 }
 
 /*
@@ -482,12 +456,11 @@ static Bloom *
 make_agg_result(FunctionCallInfo fcinfo, bool compact)
 {
 	BfBuilder  *builder;
-	BfBuilder	copy;
 
 	(void) get_agg_context(fcinfo);
 	if (PG_ARGISNULL(0))
 		return NULL;
-	builder = get_state_builder(fcinfo, &copy);
+	builder = get_state_builder(fcinfo);
 	bf_builder_end_keep(builder);
 	compact = compact && builder->params.expected == 0;
 	if (!compact &&

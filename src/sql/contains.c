@@ -69,7 +69,7 @@ bloom_contains_hash(PG_FUNCTION_ARGS)
 
 /*
  * Open the filter and hash the keys, sorted or else in the order in which it is
- * best to look them up.
+ * best to look them up.  Keys of one hash stay in the order of the array.
  */
 static PgBloomHashedKey *
 open_lookup(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys,
@@ -120,30 +120,44 @@ bloom_contains_all(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Does the filter contain each of the keys?  With once, a key that has the hash
+ * of one before it in the array counts as contained.
+ */
+static bool *
+contains_each(FunctionCallInfo fcinfo, PgBloomKeyArray *keys, bool once)
+{
+	PgBloomProbe probe;
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, keys, once);
+	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
+	bool	   *results = palloc(keys->nkeys);
+	bool		found = false;
+	int			i;
+
+	for (i = 0; i < keys->nkeys; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
+			found = pgbloom_probe_contains_key(&probe, key_info,
+											   keys->values[hashed[i].index],
+											   hashed[i].hash);
+		else if (once)
+			found = true;
+		results[hashed[i].index] = found;
+	}
+	pgbloom_probe_close(&probe);
+	return results;
+}
+
+/*
  * bloom_contains for each element of an array.
  */
 Datum
 bloom_contains_each(PG_FUNCTION_ARGS)
 {
-	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys, false);
-	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
-	bool	   *results = palloc(keys.nkeys);
-	bool		found = false;
-	int			i;
+	bool	   *contained = contains_each(fcinfo, &keys, false);
 
-	for (i = 0; i < keys.nkeys; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
-			found = pgbloom_probe_contains_key(&probe, key_info,
-											   keys.values[hashed[i].index],
-											   hashed[i].hash);
-		results[hashed[i].index] = found;
-	}
-	pgbloom_probe_close(&probe);
-	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&keys, results));
+	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&keys, contained));
 }
 
 /*
@@ -172,35 +186,16 @@ reject_vector(Oid type)
 Datum
 bloom_new_keys(PG_FUNCTION_ARGS)
 {
-	PgBloomProbe probe;
 	PgBloomKeyArray keys;
-	PgBloomHashedKey *hashed;
-	PgBloomKeyInfo *key_info;
-	bool	   *is_new;
+	bool	   *contained;
 	int			nnew = 0;
 	int			i;
 
 	reject_vector(get_fn_expr_argtype(fcinfo->flinfo, 1));
-
-	/* Sorting brings equal hashes together, in the order of the array. */
-	hashed = open_lookup(fcinfo, &probe, &keys, true);
-	key_info = pgbloom_element_info(fcinfo, 1);
-	is_new = palloc0(keys.nkeys);
+	contained = contains_each(fcinfo, &keys, true);
 	for (i = 0; i < keys.nkeys; i++)
 	{
-		int			index = hashed[i].index;
-
-		CHECK_FOR_INTERRUPTS();
-		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
-			is_new[index] = !pgbloom_probe_contains_key(&probe, key_info,
-														keys.values[index],
-														hashed[i].hash);
-	}
-	pgbloom_probe_close(&probe);
-
-	for (i = 0; i < keys.nkeys; i++)
-	{
-		if (is_new[i])
+		if (!contained[i])
 			keys.values[nnew++] = keys.values[i];
 	}
 	PG_RETURN_ARRAYTYPE_P(construct_array(keys.values, nnew, keys.type,

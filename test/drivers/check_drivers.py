@@ -37,6 +37,7 @@ from bloomfilter_reader import Filter  # noqa: E402
 from harness import ServerError, Tap, psql, rows  # noqa: E402
 
 CASES = os.path.join(HERE, 'cases')
+PYTHON_DRIVERS = os.path.join(HERE, 'python_drivers.py')
 PAGE = os.path.join(HERE, os.pardir, os.pardir, 'doc', 'DRIVERS.md')
 SETUP = """
 DROP TABLE IF EXISTS driver_text, driver_bigint, driver_numeric, driver_float,
@@ -112,11 +113,11 @@ def libpq(build):
 
 
 def psycopg2(build):
-    return [python_with('psycopg2'), os.path.join(HERE, 'psycopg2_driver.py')]
+    return [python_with('psycopg2'), PYTHON_DRIVERS, 'psycopg2']
 
 
 def psycopg3(build):
-    return [python_with('psycopg'), os.path.join(HERE, 'psycopg_driver.py')]
+    return [python_with('psycopg'), PYTHON_DRIVERS, 'psycopg3']
 
 
 def jdbc(build):
@@ -143,7 +144,7 @@ def node(build):
 
 
 def psql_driver(build):
-    return [sys.executable, os.path.join(HERE, 'psql_driver.py')]
+    return [sys.executable, PYTHON_DRIVERS, 'psql']
 
 
 def page():

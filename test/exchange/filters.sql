@@ -182,6 +182,11 @@ CREATE UNIQUE INDEX ON stored (key_type);
 CREATE VIEW known AS
 	SELECT k FROM "keys: text"
 		WHERE k <@ (SELECT f FROM filters WHERE key_type = 'text' AND form = 'dense');
+-- Of several layers; pg_upgrade keeps them, restoring a dump builds one layer.
+CREATE TABLE indexed (k int);
+CREATE INDEX indexed_k ON indexed USING bloomfilter (k) WITH (fpp = 0.001);
+INSERT INTO indexed SELECT generate_series(1, 1000);
+INSERT INTO indexed SELECT generate_series(1001, 30000);
 
 -- What has to be the same in another database.
 CREATE FUNCTION fingerprint() RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -202,6 +207,11 @@ BEGIN
 		FROM places WHERE id = -1;
 	DELETE FROM places WHERE id = -1;
 	RETURN QUERY SELECT count(*)::text FROM known;
+	RETURN QUERY SELECT concat_ws('|', bloom_index_check('indexed_k'),
+								  count(*) FILTER (WHERE k <= 30000 AND NOT answer),
+								  count(*) FILTER (WHERE k > 30000 AND answer) < 100)
+		FROM (SELECT k, bloom_index_contains('indexed_k', k) AS answer
+			FROM generate_series(1, 60000) k) x;
 	RETURN QUERY SELECT md5(string_agg(s::text, ';' ORDER BY rate, n))
 		FROM sizes s;
 END $$;

@@ -174,35 +174,70 @@ cancel_itself('text input', 'bloom_cardinality(t::bloom)', 'f');
 cancel_itself('neither', 'octet_length(t) + bloom_cardinality(f)', 't');
 
 #
-# Sorting takes most of the time of bloom_new_keys on a large array.  A request
-# that comes in the middle does not wait for its end.  Times vary on a busy
-# machine, so one attempt of five is enough.
+# A request that comes in the middle does not wait for the end.  Times vary on a
+# busy machine, so one attempt of five is enough.
 #
+sub cancel_in_the_middle
+{
+	my ($what, $query) = @_;
+	my ($share, $err) = (1, '');
+
+	foreach my $attempt (1 .. 5)
+	{
+		my $start = time;
+		$session->query($query);
+		my $whole = time - $start;
+
+		$session->query(sprintf 'SET statement_timeout = %d', 500 * $whole);
+		$start = time;
+		(undef, $err) = $session->query($query);
+		$share = (time - $start) / $whole;
+		$session->query('RESET statement_timeout');
+		note sprintf '%s: cancelled after %.2f of %.2f s', $what,
+		  $share * $whole, $whole;
+		last if $share < 0.7;
+	}
+	like($err, qr/ERROR:  57014/, "$what: cancelled with 57014");
+	cmp_ok($share, '<', 0.7, "$what: cancelled in the middle");
+	return;
+}
+
+# Sorting takes most of the time of bloom_new_keys on a large array.
 $session->query(
 	'CREATE TABLE large AS SELECT array_agg(i) AS keys FROM generate_series(1, 5000000) i'
 );
-my $sort = 'SELECT cardinality(bloom_new_keys(bloom_empty(), keys)) FROM large';
-
-my ($share, $sort_err) = (1, '');
-foreach my $attempt (1 .. 5)
-{
-	my $start = time;
-	$session->query($sort);
-	my $whole = time - $start;
-
-	$session->query(sprintf 'SET statement_timeout = %d', 500 * $whole);
-	$start = time;
-	(undef, $sort_err) = $session->query($sort);
-	$share = (time - $start) / $whole;
-	$session->query('RESET statement_timeout');
-	note sprintf 'sorting: cancelled after %.2f of %.2f s', $share * $whole,
-	  $whole;
-	last if $share < 0.7;
-}
-like($sort_err, qr/ERROR:  57014/, 'sorting: cancelled with 57014');
-cmp_ok($share, '<', 0.7, 'sorting: cancelled in the middle');
+cancel_in_the_middle('sorting',
+	'SELECT cardinality(bloom_new_keys(bloom_empty(), keys)) FROM large');
 $session->query('DROP TABLE large');
 check_session('sorting', $before);
+
+# Looking for keys that are in the first of many layers, and for keys that the
+# last one has room for, takes most of the time of adding them.
+$session->query(
+	q{
+CREATE TABLE many_layers AS
+SELECT bloom_union_agg(f) AS f FROM (
+	SELECT bloom_agg(i * 100 + k, 0.01 + i * 1e-6, 40) AS f
+	  FROM generate_series(1, 1000) i, generate_series(1, 20) k GROUP BY i
+	UNION ALL
+	SELECT bloom_agg(-i, 0.01, 100000) FROM generate_series(1, 20000) i) s});
+is( ($session->query('SELECT (bloom_info(f)).layers FROM many_layers'))[0],
+	'1001', 'a filter of many layers');
+foreach my $keys ('array_fill(100001, ARRAY[20000])',
+	'ARRAY(SELECT generate_series(1000001, 1020000))')
+{
+	cancel_in_the_middle(
+		"adding $keys", qq{
+DO \$\$
+DECLARE
+	f bloom;
+BEGIN
+	SELECT t.f INTO f FROM many_layers t;
+	f := bloom_add_all(f, $keys);
+END \$\$});
+}
+$session->query('DROP TABLE many_layers');
+check_session('adding', $before);
 
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();

@@ -1,4 +1,4 @@
-/* The made-up next version of the extension, for 018_extension_upgrade.pl */
+/* The made-up next version of the extension, for 012_upgrade.pl */
 
 \echo Use "ALTER EXTENSION bloomfilter UPDATE" to load this file. \quit
 

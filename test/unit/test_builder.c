@@ -3,7 +3,7 @@
  * test_builder.c
  *	  Filters under construction: canonical content, growth, limits.
  *
- * test_union.c has what concerns several filters.
+ * test_set.c has what concerns several filters.
  *
  *-------------------------------------------------------------------------
  */

@@ -193,6 +193,9 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 	if (builders[which].probed)
 		bf_builder_expect_probes(&b);
 	add_keys(&b, 0, builders[which].nkeys, 1);
+
+	/* Duplicates, so that a list has some to drop. */
+	add_keys(&b, 0, builders[which].nkeys / 8, 1);
 	bf_builder_end_keep(&b);
 
 	if (setjmp(arena.end) == 0)

@@ -122,7 +122,7 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
 		  "%zu items of order %d", n, (int) order);
 
-	cache = bf_list_dedup(list, n);
+	cache = bf_list_dedup(&no_interrupts, list, n);
 	distinct = n == 0 ? 0 : reference_dedup(expected, n);
 	CHECK(cache == distinct &&
 		  memcmp(list, expected, distinct * sizeof(uint64_t)) == 0,
@@ -217,7 +217,46 @@ test_sort_polls(void)
 	/* What is sorted already is left alone. */
 	sorted.polls = 0;
 	bf_list_sort(&interrupts, list, n);
-	CHECK(sorted.polls == 0, "%ld polls", sorted.polls);
+	CHECK(sorted.polls == (long) (n / 4096), "%ld polls", sorted.polls);
+	free(list);
+}
+
+static void
+poll_dedup(void *context)
+{
+	Sorted	   *sorted = context;
+	uint64_t   *copy = exactly(sorted->n * sizeof(uint64_t));
+
+	sorted->polls++;
+	memcpy(copy, sorted->list, sorted->n * sizeof(uint64_t));
+	qsort(copy, sorted->n, sizeof(uint64_t), compare);
+	CHECK(sum_of(copy, reference_dedup(copy, sorted->n)) == sorted->sum,
+		  "poll %ld: a hash is missing", sorted->polls);
+	free(copy);
+}
+
+/* The same for duplicates that are dropped: each hash is once or more. */
+static void
+test_dedup_polls(void)
+{
+	size_t		n = 20000;
+	uint64_t   *list = exactly(n * sizeof(uint64_t));
+	Sorted		sorted = {0};
+	BfInterrupts interrupts;
+	size_t		i;
+
+	for (i = 0; i < n; i++)
+	{
+		list[i] = i % 4 < 3 ? i : i - 1;
+		if (i % 4 < 3)
+			sorted.sum += i * i;
+	}
+	sorted.list = list;
+	sorted.n = n;
+	interrupts.check = poll_dedup;
+	interrupts.context = &sorted;
+	CHECK(bf_list_dedup(&interrupts, list, n) == n / 4 * 3, "duplicates");
+	CHECK(sorted.polls == (long) (n / 4096) + 1, "%ld polls", sorted.polls);
 	free(list);
 }
 
@@ -347,6 +386,8 @@ main(void)
 			test_sort);
 	tap_run("sorting long lists", test_sort_large);
 	tap_run("a sort that is left loses no hash", test_sort_polls);
+	tap_run("dropping duplicates that is left loses no hash",
+			test_dedup_polls);
 	tap_run("merging", test_merge);
 	tap_run("searching, with the neighbours of each item", test_search);
 	return tap_done();

@@ -827,12 +827,13 @@ test_joined_params(void)
 	TestEnv		env;
 	BfBuilder	b;
 	Image		other;
-	uint64_t	max_keys = bf_max_keys(1e-9);
+	double		fpp = 1e-9;		/* literals may have a greater precision */
+	uint64_t	max_keys = bf_max_keys(fpp);
 
 	image_build(&other, 0.5, 1000000000, 0, 20, 1, false);
-	start(&b, &env, 1e-9, 1000);
+	start(&b, &env, fpp, 1000);
 	CHECK(bf_builder_merge(&b, &other.view) == BF_OK &&
-		  b.params.expected == max_keys && b.params.fpp == 1e-9,
+		  b.params.expected == max_keys && b.params.fpp == fpp,
 		  "expected %llu", (unsigned long long) b.params.expected);
 	bf_builder_keep_hashes(&b);
 	CHECK(bf_builder_merge(&b, &other.view) == BF_OK && b.keeps_hashes,

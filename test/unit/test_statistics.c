@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * test_statistics.c
- *	  Questions to an image, and adding to it in place.
+ *	  Questions to an image, and adding to it in place: what filters, also of
+ *	  many layers, tell about themselves.
+ *
+ * A told rate is compared with the one that is measured with keys that were
+ * never added; a told number of keys with the number that was added.  The
+ * content of a small filter varies, so both are means over several filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -278,6 +283,328 @@ test_validate_expected(void)
 	image_free(&image);
 }
 
+/* Keys that are never added. */
+#define ABSENT		UINT64_C(1) << 40
+
+static bool
+is_near(double told, double measured, double tolerance)
+{
+	return fabs(told - measured) <= tolerance * measured;
+}
+
+/*
+ * Unions of many filters, of equal and of different sizes and rates: all keys
+ * are found, the rate is as told, the number of keys nearly so.
+ */
+static void
+test_many(void)
+{
+	static const struct
+	{
+		const char *name;
+		int			nfilters;
+		uint64_t	expected;	/* of the first one */
+		uint64_t	step;		/* more of each following */
+		double		fpp;
+		double		next_fpp;	/* of every other one */
+	}			cases[] = {
+		{"33 of 40 keys", 33, 0, 0, 0.01, 0.01},
+		{"33 of 1000 keys", 33, 1000, 0, 0.001, 0.001},
+		{"60 of 40 to 640 keys", 60, 40, 10, 0.01, 0.01},
+		{"40 of 500 to 4400 keys", 40, 500, 100, 1e-3, 1e-3},
+		{"50 of two rates", 50, 300, 20, 0.01, 1e-4}
+	};
+	size_t		c;
+
+	for (c = 0; c < LENGTH(cases); c++)
+	{
+		TestEnv		env;
+		BfBuilder	b;
+		Image		image;
+		uint64_t	total = 0;
+		double		told,
+					measured;
+		int			i;
+
+		start(&b, &env, cases[c].fpp, 0);
+		for (i = 0; i < cases[c].nfilters; i++)
+		{
+			uint64_t	n = cases[c].expected > 0 ?
+				cases[c].expected + (uint64_t) i * cases[c].step : 40;
+			Image		next;
+			BfStatus	status;
+
+			image_build(&next, i % 2 ? cases[c].next_fpp : cases[c].fpp,
+						cases[c].expected > 0 ? n : 0, 0, n, 50 + (uint64_t) i,
+						cases[c].expected == 0);
+			CHECK(next.view.nlayers == 1, "%s: not dense", cases[c].name);
+			status = bf_builder_merge(&b, &next.view);
+			CHECK(status == BF_OK, "%s: status %d", cases[c].name,
+				  (int) status);
+			image_free(&next);
+			total += n;
+		}
+		if (image_write(&image, &b, false))
+		{
+			CHECK(image.view.nlayers == cases[c].nfilters, "%s: %d layers",
+				  cases[c].name, image.view.nlayers);
+			for (i = 0; i < cases[c].nfilters; i++)
+				image_has(&image, 0, cases[c].expected > 0 ?
+						  cases[c].expected + (uint64_t) i * cases[c].step :
+						  40, 50 + (uint64_t) i);
+			told = bf_current_fpp(&image.view);
+			measured = (double) count_hits(&image.view, ABSENT, 200000, 9) /
+				200000;
+			CHECK(is_near(told, measured, 0.05), "%s: rate told %g, "
+				  "measured %g", cases[c].name, told, measured);
+			CHECK(is_near(bf_cardinality(&image.view), (double) total, 0.05),
+				  "%s: %g keys told, %llu added", cases[c].name,
+				  bf_cardinality(&image.view), (unsigned long long) total);
+			image_free(&image);
+		}
+		finish(&b, &env);
+	}
+}
+
+/* A filter has as many layers as there can be, and no more. */
+static void
+test_layer_limit(void)
+{
+	TestEnv		env;
+	BfBuilder	b;
+	Image		image,
+				next;
+	double		told,
+				measured;
+	int			i;
+
+	start(&b, &env, 0.001, 0);
+	for (i = 0; i < BF_MAX_LAYERS; i++)
+	{
+		image_build(&next, 0.001, 100, 0, 100, (uint64_t) i, false);
+		CHECK(bf_builder_merge(&b, &next.view) == BF_OK, "filter %d", i);
+		image_free(&next);
+	}
+	CHECK(b.nlayers == BF_MAX_LAYERS, "%d layers", b.nlayers);
+	if (image_write(&image, &b, false))
+	{
+		for (i = 0; i < BF_MAX_LAYERS; i++)
+			image_has(&image, 0, 100, (uint64_t) i);
+		told = bf_current_fpp(&image.view);
+		measured = (double) count_hits(&image.view, ABSENT, 100000, 5000) /
+			100000;
+		CHECK(is_near(told, measured, 0.05), "rate told %g, measured %g", told,
+			  measured);
+		image_free(&image);
+	}
+
+	/* What is in it needs no layer. */
+	image_build(&next, 0.001, 100, 0, 100, 7, false);
+	CHECK(bf_builder_merge(&b, &next.view) == BF_OK &&
+		  b.nlayers == BF_MAX_LAYERS, "the same filter again");
+	image_free(&next);
+	image_build(&next, 0.001, 100, 0, 100, BF_MAX_LAYERS, false);
+	CHECK(bf_builder_merge(&b, &next.view) == BF_TOO_MANY_LAYERS,
+		  "one layer more");
+	image_free(&next);
+	finish(&b, &env);
+}
+
+/* Large layers are ORed as small ones are, though not all of each is read. */
+static void
+test_large_layers(void)
+{
+	static const struct
+	{
+		uint64_t	first;
+		uint64_t	n;
+		int			nlayers;	/* of the union with keys 0 to 39,999 */
+	}			others[] = {
+		{0, 40000, 1}, {100, 30000, 1}, {39000, 1000, 1}, {40000, 40000, 2},
+		{20000, 40000, 2}
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(others); i++)
+	{
+		Image		x,
+					y,
+					both;
+		TestEnv		env;
+		BfBuilder	b;
+
+		image_build(&x, 0.01, 40000, 0, 40000, 1, false);
+		image_build(&y, 0.01, 40000, others[i].first, others[i].n, 1, false);
+		env_init(&env, SIZE_MAX);
+		CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "no union");
+		if (image_write(&both, &b, false))
+		{
+			CHECK(both.view.nlayers == others[i].nlayers, "%d layers of %zu",
+				  both.view.nlayers, i);
+			image_free(&both);
+		}
+		finish(&b, &env);
+		image_free(&x);
+		image_free(&y);
+	}
+}
+
+/*
+ * Filters that grew, from very small ones on and at large rates, too, tell
+ * rate and number of keys within 5 %.
+ */
+static void
+test_told_by_growth(void)
+{
+	static const double rates[] = {0.5, 0.3, 0.1, 0.01};
+	static const uint64_t expected[] = {1, 10, 1000, 10000};
+	static const int times[] = {2, 5, 30};
+	size_t		r,
+				e,
+				t;
+
+	for (r = 0; r < LENGTH(rates); r++)
+	{
+		for (e = 0; e < LENGTH(expected); e++)
+		{
+			for (t = 0; t < LENGTH(times); t++)
+			{
+				/* One block holds hundreds of keys. */
+				uint64_t	n = (expected[e] < 1000 ? 500 : expected[e]) *
+					(uint64_t) times[t];
+				int			nfilters = n > 100000 ? 2 : n > 20000 ? 10 :
+					quick() ? 30 : 100;
+				uint64_t	probes = n > 20000 ? 100000 : 20000;
+				double		told = 0;
+				double		keys = 0;
+				uint64_t	hits = 0;
+				int			i;
+
+				if (quick() && n > 20000)
+					continue;
+				for (i = 0; i < nfilters; i++)
+				{
+					Image		image;
+
+					image_build(&image, rates[r], expected[e], 0, n,
+								(uint64_t) i + 1000 * r, false);
+					CHECK(image.view.nlayers > 1, "%d layers",
+						  image.view.nlayers);
+					told += bf_current_fpp(&image.view);
+					keys += bf_cardinality(&image.view);
+					hits += count_hits(&image.view, ABSENT, probes,
+									   (uint64_t) i);
+					image_free(&image);
+				}
+				CHECK(is_near(told / nfilters, (double) hits /
+							  (double) probes / nfilters, 0.05),
+					  "fpp %g, %llu expected, %llu keys: told %g, "
+					  "measured %g", rates[r],
+					  (unsigned long long) expected[e],
+					  (unsigned long long) n, told / nfilters,
+					  (double) hits / (double) probes / nfilters);
+				CHECK(is_near(keys / nfilters, (double) n, 0.05),
+					  "fpp %g, %llu expected: %g keys told, %llu added",
+					  rates[r], (unsigned long long) expected[e],
+					  keys / nfilters, (unsigned long long) n);
+			}
+		}
+	}
+}
+
+/*
+ * Two filters with rates related by a power of two are no growth of one
+ * another.
+ */
+static void
+test_told_by_union(void)
+{
+	Image		x,
+				y,
+				both;
+	TestEnv		env;
+	BfBuilder	b;
+
+	image_build(&x, 0.5, 10000, 0, 10000, 1, false);
+	image_build(&y, 0.25, 10000, 0, 10000, 2, false);
+	env_init(&env, SIZE_MAX);
+	CHECK(bf_union(&b, &env.env, &x.view, &y.view) == BF_OK, "no union");
+	if (image_write(&both, &b, false))
+	{
+		CHECK(is_near(bf_cardinality(&both.view), 20000, 0.03),
+			  "%g keys told of 20000", bf_cardinality(&both.view));
+		CHECK(is_near(bf_current_fpp(&both.view),
+					  (double) count_hits(&both.view, ABSENT, 200000, 3) /
+					  200000, 0.03),
+			  "rate told %g", bf_current_fpp(&both.view));
+		image_free(&both);
+	}
+	finish(&b, &env);
+	image_free(&x);
+	image_free(&y);
+}
+
+/*
+ * The union with a filter of default parameters is the other filter,
+ * whatever its parameters.
+ */
+static void
+test_neutral(void)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		uint64_t	n;
+	}			others[] = {
+		{0.5, 0, 0}, {1e-6, 1000, 0}, {0.1, 0, 50}, {0.001, 1000, 900},
+		{0.3, 10, 5000}
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(others); i++)
+	{
+		BfParams	params = params_of(BF_FPP_DEFAULT, 0);
+		TestEnv		env;
+		BfBuilder	b;
+		Image		neutral,
+					other,
+					both;
+		int			order;
+
+		params.seed = 0;
+		params.key_type.code = BF_KEY_NONE;
+		env_init(&env, SIZE_MAX);
+		bf_builder_init(&b, &env.env, &params);
+		image_write(&neutral, &b, false);
+		finish(&b, &env);
+		CHECK(bf_is_neutral(&neutral.view), "is not neutral");
+
+		image_build(&other, others[i].fpp, others[i].expected, 0, others[i].n,
+					1, false);
+		CHECK(!bf_is_neutral(&other.view), "filter %zu is neutral", i);
+		for (order = 0; order < 2; order++)
+		{
+			BfStatus	status;
+
+			env_init(&env, SIZE_MAX);
+			status = bf_union(&b, &env.env,
+							  order ? &other.view : &neutral.view,
+							  order ? &neutral.view : &other.view);
+			CHECK(status == BF_OK, "filter %zu: status %d", i, (int) status);
+			if (image_write(&both, &b, false))
+			{
+				CHECK(image_equal(&both, &other),
+					  "filter %zu changed in a union", i);
+				image_free(&both);
+			}
+			finish(&b, &env);
+		}
+		image_free(&neutral);
+		image_free(&other);
+	}
+}
+
 int
 main(void)
 {
@@ -291,5 +618,11 @@ main(void)
 	tap_run("a filter that expects many keys grows by steps",
 			test_expects_many);
 	tap_run("no image expects more keys than fit", test_validate_expected);
+	tap_run("unions of many filters", test_many);
+	tap_run("1,024 layers and no more", test_layer_limit);
+	tap_run("large layers are ORed", test_large_layers);
+	tap_run("grown filters tell rate and keys", test_told_by_growth);
+	tap_run("unions of related rates tell their keys", test_told_by_union);
+	tap_run("a filter of default parameters is neutral", test_neutral);
 	return tap_done();
 }

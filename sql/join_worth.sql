@@ -1,0 +1,286 @@
+--
+-- JOIN_WORTH
+-- What a query reads and computes with join filters is no more than without,
+-- counted in rows, calls and errors; and why a hash join has none.
+--
+LOAD 'bloomfilter';
+CREATE SCHEMA join_cost;
+SET search_path = join_cost, public;
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET join_collapse_limit = 1;
+SET jit = off;
+
+-- The rows that the scans of a table read in an execution of the query.
+CREATE FUNCTION rows_read(query text, alias text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+	RETURN sum((node ->> 'Actual Rows')::numeric + COALESCE((node ->> 'Rows Removed by Filter')::numeric, 0))
+	  FROM jsonb_path_query(plan, 'strict $.** ? (exists(@.Alias))') node WHERE node ->> 'Alias' = alias;
+END $$;
+
+-- The rows that a scan returns, and the number of filters in the plan.
+CREATE FUNCTION rows_passed(query text, alias text, mode text DEFAULT 'force', OUT filters bigint, OUT passed bigint) LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+	filters := (SELECT count(*) FROM jsonb_path_query(plan, 'strict $.**."Bloom Filters"[*]'));
+	passed := (SELECT sum((node ->> 'Actual Rows')::numeric)
+	             FROM jsonb_path_query(plan, 'strict $.** ? (exists(@.Alias))') node WHERE node ->> 'Alias' = alias);
+END $$;
+
+--
+-- A scan does not read on where the query would have stopped: a hash join in
+-- between reads one row of its outer side, and ends if its inner side is empty.
+--
+CREATE TABLE fact WITH (autovacuum_enabled = off) AS
+SELECT i AS id, i % 1000 AS k, i % 50 AS g, 0 AS pad FROM generate_series(1, 20000) AS i;
+CREATE TABLE dim WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(900, 910) AS i;
+CREATE TABLE emptied WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(1, 1000) AS i;
+ANALYZE fact, dim, emptied;
+DELETE FROM emptied;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+-- with another condition, which the expression interpreter evaluates, and which fails for the tenth row
+SELECT mode, rows_read('SELECT * FROM (fact JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k WHERE 1 / (10 - fact.id) < 5', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+-- two joins, of which the second one is empty: its first outer row is the first match of the first one
+CREATE TABLE half WITH (autovacuum_enabled = off) AS SELECT i AS g FROM generate_series(25, 49) AS i;
+ANALYZE half;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g = half.g JOIN emptied ON fact.g = emptied.k) JOIN dim ON fact.k = dim.k', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k LIMIT 5', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+SELECT rows_passed('SELECT * FROM (fact JOIN half ON fact.g + 25 = half.g) JOIN dim ON fact.k = dim.k', 'fact');
+-- a scan that is hashed below the outer side has fewer rows, and another one is read on for a match
+CREATE TABLE tagged WITH (autovacuum_enabled = off) AS SELECT i AS g, i AS tag FROM generate_series(25, 49) AS i;
+CREATE TABLE tags AS SELECT 49 AS tag;
+ANALYZE tagged, tags;
+SELECT mode, rows_read('SELECT * FROM (fact JOIN tagged ON fact.g = tagged.g JOIN emptied ON fact.g = emptied.k) JOIN tags USING (tag)', 'fact', mode)
+  FROM unnest(ARRAY['off', 'force']) AS mode;
+-- rows that have no end
+SET statement_timeout = '1min';
+SET bloomfilter.join_filters = force;
+SELECT * FROM (
+	WITH RECURSIVE endless AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM endless) SELECT * FROM endless) AS e
+  JOIN emptied ON e.n % 50 = emptied.k JOIN dim ON e.n = dim.k - 10000;
+RESET bloomfilter.join_filters;
+RESET statement_timeout;
+-- Below aggregates there is no filter then: the row that is let through would be a part of a group.
+SET bloomfilter.join_filters = force;
+SELECT count(*), sum(r) FROM (
+	SELECT f.k, 10 / (count(*) - 1) AS r FROM (SELECT id % 10000 AS k, g + 25 AS g FROM fact OFFSET 0) AS f JOIN half USING (g) GROUP BY f.k) AS f
+  JOIN dim USING (k);
+RESET bloomfilter.join_filters;
+-- The grouping has read its input when the join fetches the first outer row, before there is a filter.
+CREATE TABLE many_groups WITH (autovacuum_enabled = off) AS SELECT i % 10000 AS k FROM generate_series(1, 20000) AS i;
+CREATE TABLE wide_dim WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 1000) AS pad FROM generate_series(1, 10000) AS i;
+ANALYZE many_groups, wide_dim;
+SELECT mode, rows_passed('SELECT * FROM (SELECT k, count(*) FROM many_groups GROUP BY k) AS f JOIN wide_dim USING (k) WHERE left(pad, 2) = ''x''', 'many_groups', mode)
+  FROM unnest(ARRAY['on', 'force']) AS mode;
+-- 19 can aggregate before the join
+DO $$ BEGIN PERFORM set_config(name, 'off', false) FROM pg_settings WHERE name = 'enable_eager_aggregate'; END $$;
+SELECT rows_passed('SELECT sum(n) FROM (SELECT fact.k, count(*) AS n FROM fact JOIN half USING (g) GROUP BY fact.k) AS f JOIN dim USING (k)', 'fact');
+-- a left join does not end
+SELECT rows_passed('SELECT sum(n) FROM (SELECT fact.k, count(*) AS n FROM fact LEFT JOIN half USING (g) GROUP BY fact.k) AS f JOIN dim USING (k)', 'fact');
+
+--
+-- CTEs and scalar subqueries are executed once: their joins have filters as
+-- those of the query, also below nodes that keep rows.
+--
+SELECT rows_passed('WITH c AS MATERIALIZED (SELECT s.k FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k))
+  SELECT count(*) FROM c AS a JOIN c AS b USING (k)', 'fact');
+SELECT rows_passed('SELECT (SELECT count(*) FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k)) FROM generate_series(1, 3)', 'fact');
+-- with an inner side that could change from one execution to the next
+SELECT rows_passed('SELECT (SELECT count(*) FROM fact JOIN (SELECT * FROM dim LIMIT 5) AS d USING (k)) FROM generate_series(1, 3)', 'fact');
+-- in a subquery of a subquery, and in one that is executed for each row
+SELECT rows_passed('SELECT (WITH c AS MATERIALIZED (SELECT s.k FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k))
+  SELECT count(*) FROM c WHERE c.k > i) FROM generate_series(1, 3) AS i', 'fact');
+SELECT rows_passed('SELECT (SELECT count(*) FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k) WHERE s.g > i) FROM generate_series(1, 3) AS i', 'fact');
+SELECT rows_passed('SELECT i > ALL (SELECT s.k + 1 FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k)) FROM generate_series(1, 3) AS i', 'fact');
+
+--
+-- The cost of a key: a filter evaluates it once more for each row that passes,
+-- and for each row that a node in between drops.
+--
+CREATE SEQUENCE calls;
+CREATE FUNCTION slow(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM nextval(''join_cost.calls''); RETURN i; END';
+CREATE FUNCTION count_calls(query text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM setval('join_cost.calls', 1);
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE query;
+	RETURN nextval('join_cost.calls') - 2;
+END $$;
+CREATE TABLE most WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(1, 500) AS i;
+ANALYZE most;
+-- Half of the rows match; a filter would evaluate the key again for each of them.
+SELECT mode, count_calls('SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k', mode) FROM unnest(ARRAY['off', 'on']) AS mode;
+-- Few rows match.
+SELECT mode, count_calls('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', mode)
+  FROM unnest(ARRAY['off', 'on']) AS mode;
+SELECT rows_passed('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', 'fact', 'on');
+-- The planner expects few rows to match, but half of them do: the filter is sampled.
+SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
+  FROM (SELECT 'SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k WHERE most.k + 0 <> 0 AND most.k + 1 < 1000 AND most.k % 1000 < 900 AND most.k + 3 < 1000'
+		AS query) AS query;
+-- five conditions on one key
+SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
+  FROM (SELECT 'SELECT count(*) FROM fact WHERE ' || string_agg(format('EXISTS (SELECT FROM most m WHERE m.k = slow(fact.k) AND m.k + %s > 0)', n), ' AND ') AS query
+		  FROM generate_series(1, 5) AS n) AS query;
+-- an anti-join in between that leaves few rows
+CREATE TABLE seen WITH (autovacuum_enabled = off) AS SELECT i AS id FROM generate_series(1, 19800) AS i;
+ANALYZE seen;
+SELECT mode, count_calls('SELECT count(*) FROM (SELECT * FROM fact WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = fact.id)) AS f JOIN dim ON slow(f.k) = dim.k', mode)
+  FROM unnest(ARRAY['off', 'on']) AS mode;
+
+-- So do values that are out of line or compressed, and functions of values of variable length.
+CREATE TABLE texts (id int, k text, j jsonb) WITH (autovacuum_enabled = off);
+ALTER TABLE texts ALTER k SET STORAGE EXTERNAL;
+INSERT INTO texts SELECT i, repeat('k' || i % 1000, 1500), jsonb_build_object('k', i % 1000) FROM generate_series(1, 12000) AS i;
+CREATE TABLE text_keys WITH (autovacuum_enabled = off) AS SELECT repeat('k' || i, 1500) AS k, i::text AS j FROM generate_series(1, 300) AS i;
+ANALYZE texts, text_keys;
+SELECT rows_passed('SELECT count(*) FROM (SELECT * FROM texts WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = texts.id)) AS t JOIN text_keys USING (k)', 'texts', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys USING (k)', 't', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys k ON t.j ->> ''k'' = k.j', 't', 'on');
+SELECT rows_passed('SELECT count(*) FROM texts t JOIN (SELECT * FROM text_keys LIMIT 5) k ON t.j ->> ''k'' = k.j', 't', 'on');
+
+--
+-- Where the planner expects all rows to match, there is no filter, also if
+-- nothing unique says that they match only once.
+--
+SELECT rows_passed('SELECT count(*) FROM fact a JOIN fact b ON a.k = b.k AND b.id <= 2000', 'a', 'on');
+SELECT rows_passed('SELECT count(*) FROM (SELECT id, count(*) FROM fact GROUP BY id) AS a JOIN fact AS b USING (id)', 'fact', 'on');
+SELECT rows_passed('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 20) AS b USING (k)', 'fact', 'on');
+
+-- nor if the inner side turns out to have so many rows that all match: below
+-- grouping, where there is no sampling
+CREATE TABLE every WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(0, 999) AS i;
+ANALYZE every;
+SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 980', 'fact', 'on');
+SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 500', 'fact', 'on');
+
+SET client_min_messages = warning;
+DROP SCHEMA join_cost CASCADE;
+RESET ALL;
+
+--
+-- Why a hash join has none
+--
+CREATE SCHEMA join_reasons;
+SET search_path = join_reasons, public;
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET join_collapse_limit = 1;
+SET jit = off;
+SET bloomfilter.join_filters = on;
+
+-- Plans a query, and shows the messages.
+CREATE PROCEDURE why(query text) LANGUAGE plpgsql AS $$
+BEGIN
+  SET LOCAL client_min_messages = debug1;
+  EXECUTE 'EXPLAIN ' || query;
+  SET LOCAL client_min_messages = notice;
+END $$;
+
+CREATE TABLE fact WITH (autovacuum_enabled = off) AS SELECT i AS id, i % 1000 AS k, i % 50 AS g, 0 AS pad FROM generate_series(1, 20000) i;
+CREATE TABLE dim WITH (autovacuum_enabled = off) AS SELECT i AS k, i % 2 AS g FROM generate_series(1, 20) i;
+ANALYZE fact, dim;
+
+-- A filter
+CALL why('SELECT FROM fact JOIN dim USING (k)');
+-- The statement
+CALL why('UPDATE fact SET g = 0 FROM dim WHERE fact.k = dim.k');
+CALL why('SELECT FROM fact JOIN dim USING (k) FOR UPDATE');
+CALL why('WITH deleted AS (DELETE FROM dim) SELECT FROM fact JOIN dim USING (k)');
+-- The type of the join
+CALL why('SELECT FROM fact LEFT JOIN dim USING (k)');
+CALL why('SELECT FROM fact FULL JOIN dim USING (k)');
+-- Executed repeatedly
+CALL why('SELECT (SELECT count(*) FROM fact JOIN dim ON fact.k = dim.k AND dim.g > outside.g) FROM dim AS outside');
+-- Volatile functions
+CALL why('WITH random AS MATERIALIZED (SELECT random() AS r) SELECT FROM fact JOIN dim USING (k) WHERE id > (SELECT r FROM random)');
+CALL why('SELECT FROM (SELECT k, random() FROM fact OFFSET 0) AS fact JOIN dim USING (k)');
+-- Keys
+CALL why('SELECT FROM fact JOIN dim ON fact.k = (SELECT dim.k)');
+CALL why('SELECT FROM (SELECT count(*) AS k FROM fact GROUP BY id) AS fact JOIN dim USING (k)');
+CALL why('SELECT FROM (fact LEFT JOIN dim AS d USING (g)) JOIN dim ON 1000 / id = dim.k');
+SET bloomfilter.join_filters = force;
+CALL why('SELECT FROM (SELECT 1 AS k UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) AS four JOIN (SELECT k FROM dim LIMIT 3) AS three USING (k)');
+SET bloomfilter.join_filters = on;
+-- Nodes in between
+CALL why('SELECT FROM (SELECT k FROM fact LIMIT 15000) AS fact JOIN dim USING (k)');
+CALL why('SELECT count FROM (SELECT k, count(*) OVER (PARTITION BY g) FROM fact) AS fact JOIN dim USING (k)');
+CREATE VIEW visible WITH (security_barrier) AS SELECT fact.k FROM fact JOIN dim USING (g);
+CALL why('SELECT FROM (SELECT k FROM fact FULL JOIN dim USING (k)) AS fact JOIN dim USING (k)');
+CALL why('SELECT FROM visible JOIN dim USING (k)');
+-- Not worth it
+CALL why('SELECT FROM fact a JOIN fact b USING (k)');
+CALL why('SELECT FROM (SELECT k FROM fact WHERE id < 2000) AS fact JOIN dim USING (k)');
+SET bloomfilter.join_filter_memory = 0;
+CALL why('SELECT FROM fact JOIN dim USING (k)');
+RESET bloomfilter.join_filter_memory;
+CREATE FUNCTION expensive(int) RETURNS int IMMUTABLE COST 10000 LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CALL why('SELECT FROM fact JOIN dim ON expensive(fact.k) = dim.k');
+SET bloomfilter.join_filter_min_rows = 0;
+CALL why('SELECT FROM (dim LEFT JOIN fact AS f USING (g)) JOIN (SELECT k, g FROM fact WHERE id < 5000) AS i ON dim.k = i.k AND dim.g = i.g');
+RESET bloomfilter.join_filter_min_rows;
+
+-- The extension
+BEGIN;
+REVOKE EXECUTE ON FUNCTION bloom_join_probe FROM public;
+CALL why('SELECT FROM fact JOIN dim USING (k)');
+ROLLBACK;
+BEGIN;
+SET LOCAL client_min_messages = warning;
+DROP EXTENSION bloomfilter CASCADE;
+CALL why('SELECT FROM fact JOIN dim USING (k)');
+ROLLBACK;
+
+-- From 18 on, an option of EXPLAIN tells it, too.
+CREATE FUNCTION explained(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (JOIN_FILTERS, FORMAT JSON) ' || query INTO plan;
+  RETURN (SELECT string_agg(reason #>> '{}', ', ') FROM jsonb_path_query(plan, 'strict $.**."No Bloom Filter"') AS reason);
+END $$;
+CREATE FUNCTION explains(query text, expected text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN current_setting('server_version_num')::int < 180000 OR explained(query) IS NOT DISTINCT FROM expected;
+END $$;
+SELECT explains('SELECT FROM fact JOIN dim USING (k)', NULL);
+SELECT explains('SELECT FROM fact LEFT JOIN dim USING (k)', 'it keeps outer rows without a match');
+SELECT explains('SELECT FROM (SELECT k FROM fact LIMIT 15000) AS fact JOIN dim USING (k)', 'a node between the scan and the join must see all rows');
+-- Of two joins, one has a filter, or both.
+SELECT explains('SELECT FROM (SELECT k FROM fact JOIN dim USING (k) LIMIT 15000) AS fact JOIN dim USING (k)', 'a node between the scan and the join must see all rows');
+SELECT explains('SELECT FROM fact JOIN dim USING (k) JOIN dim AS d ON fact.id = d.k', NULL);
+SET plan_cache_mode = force_generic_plan;
+PREPARE cached AS SELECT FROM fact JOIN dim USING (k);
+SET bloomfilter.join_filters = off;
+SELECT explains('EXECUTE cached', 'bloomfilter.join_filters is off');
+SET bloomfilter.join_filters = on;
+SELECT explains('EXECUTE cached', 'the plan was made with other settings or changed afterwards');
+DEALLOCATE cached;
+RESET plan_cache_mode;
+
+-- The names of what is joined
+CREATE TABLE parts (k int) PARTITION BY RANGE (k);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (500);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (500) TO (1000);
+CREATE INDEX ON dim (k);
+SET enable_seqscan = off;
+CALL why('SELECT FROM (parts LEFT JOIN fact AS f USING (k)) LEFT JOIN (dim CROSS JOIN (SELECT 1) AS one) ON dim.k = parts.k AND dim.k < 10');
+CALL why('SELECT FROM generate_series(1, 20000) AS n FULL JOIN (VALUES (1), (2)) AS v (n) USING (n) FULL JOIN (SELECT 1 AS n) AS one USING (n)');
+RESET enable_seqscan;
+
+SET client_min_messages = warning;
+DROP SCHEMA join_reasons CASCADE;
+RESET client_min_messages;

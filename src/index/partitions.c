@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * partitions.c
+ *	  The partitions of a partitioned index.
+ *
+ * They are those of its table, each with its own index.  To list a thousand
+ * takes longer than to look into them, so lists are remembered until any
+ * relation changes.  A plan that has a partition was made after this session
+ * had learned of it, and so had forgotten the list without it.
+ *
+ * A partition that is being detached concurrently is one until that is done:
+ * older snapshots, and plans in progress, still have its rows.  Then it loses
+ * the table and the index at once, but a list that is being made may have got
+ * the table before and the index after that.  A table without an index may
+ * have any key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/table.h"
+#include "catalog/index.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+typedef struct PartitionList
+{
+	Oid			index;
+	int			n;
+	struct PartitionList *next;
+	BfiPartition partitions[FLEXIBLE_ARRAY_MEMBER];
+} PartitionList;
+
+/* What is remembered, since so many changes of relations. */
+static MemoryContext lists_context = NULL;
+static PartitionList *lists = NULL;
+static uint64 lists_changes = 0;
+
+/* How many changes of relations this session has learned of. */
+static uint64 relation_changes = 0;
+
+static void
+count_relation_change(Datum arg, Oid relation)
+{
+	(void) arg;
+	(void) relation;
+	relation_changes++;
+}
+
+/* Lock the partitions of a table, which is locked, and append them to a list. */
+static List *
+lock_partitions(List *tables, Oid oid)
+{
+	Relation	table = try_table_open(oid, NoLock);
+	PartitionDesc descriptor;
+	int			i;
+
+	if (table == NULL)
+		return lappend_oid(tables, oid);
+	descriptor = RelationGetPartitionDesc(table, false);
+	for (i = 0; i < descriptor->nparts; i++)
+	{
+		Oid			partition = descriptor->oids[i];
+
+		LockRelationOid(partition, AccessShareLock);
+		tables = descriptor->is_leaf[i] ? lappend_oid(tables, partition) :
+			lock_partitions(tables, partition);
+	}
+	table_close(table, NoLock);
+	return tables;
+}
+
+static int
+compare_tables(const void *a, const void *b)
+{
+	Oid			left = ((const BfiPartition *) a)->table;
+	Oid			right = ((const BfiPartition *) b)->table;
+
+	return (left > right) - (left < right);
+}
+
+/* List the partitions of an index, in the order of the OIDs of their tables. */
+static PartitionList *
+make_list(Relation index)
+{
+	List	   *tables = lock_partitions(NIL, index->rd_index->indrelid);
+	PartitionList *list;
+	ListCell   *cell;
+
+	list = MemoryContextAlloc(lists_context,
+							  offsetof(PartitionList, partitions) +
+							  list_length(tables) * sizeof(BfiPartition));
+	list->index = RelationGetRelid(index);
+	list->n = 0;
+	foreach(cell, tables)
+	{
+		list->partitions[list->n].table = lfirst_oid(cell);
+		list->partitions[list->n++].index = InvalidOid;
+	}
+	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
+	foreach(cell, find_all_inheritors(list->index, NoLock, NULL))
+	{
+		BfiPartition key;
+		BfiPartition *partition;
+
+		key.table = IndexGetRelation(lfirst_oid(cell), true);
+		partition = bsearch(&key, list->partitions, list->n,
+							sizeof(BfiPartition), compare_tables);
+		if (partition != NULL)
+			partition->index = lfirst_oid(cell);
+	}
+	return list;
+}
+
+/* The remembered list of an index, or NULL. */
+static PartitionList *
+remembered_list(Oid index)
+{
+	PartitionList *list;
+
+	if (lists_context == NULL)
+	{
+		lists_context = AllocSetContextCreate(CacheMemoryContext,
+											  "partitions of Bloom filter indexes",
+											  ALLOCSET_DEFAULT_SIZES);
+		CacheRegisterRelcacheCallback(count_relation_change, (Datum) 0);
+	}
+	if (lists_changes != relation_changes)
+	{
+		lists = NULL;
+		MemoryContextReset(lists_context);
+		lists_changes = relation_changes;
+	}
+	list = lists;
+	while (list != NULL && list->index != index)
+		list = list->next;
+	return list;
+}
+
+/*
+ * The partitions of an index at all levels, with locked tables, or this itself
+ * if it is not partitioned.
+ */
+BfiPartition *
+bfi_partitions(Relation index, int *n)
+{
+	PartitionList *list;
+	BfiPartition *partitions;
+	int			i;
+
+	if (index->rd_rel->relkind != RELKIND_PARTITIONED_INDEX)
+	{
+		partitions = palloc(sizeof(BfiPartition));
+		partitions->table = index->rd_index->indrelid;
+		partitions->index = RelationGetRelid(index);
+		*n = 1;
+		return partitions;
+	}
+	list = remembered_list(RelationGetRelid(index));
+	if (list == NULL)
+	{
+		list = make_list(index);
+		list->next = lists;
+		lists = list;
+	}
+	else
+	{
+		for (i = 0; i < list->n; i++)
+			LockRelationOid(list->partitions[i].table, AccessShareLock);
+	}
+
+	/* A copy, as functions of key types may do anything. */
+	*n = list->n;
+	partitions = palloc(list->n * sizeof(BfiPartition));
+	memcpy(partitions, list->partitions, list->n * sizeof(BfiPartition));
+	return partitions;
+}
+
+/* Raise an error if a partition is a foreign table: nothing tells its keys. */
+void
+bfi_check_partitions(Relation index, const BfiPartition *partitions, int n)
+{
+	int			i;
+
+	for (i = 0; i < n; i++)
+	{
+		if (!OidIsValid(partitions[i].index) &&
+			get_rel_relkind(partitions[i].table) == RELKIND_FOREIGN_TABLE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot look up keys in index \"%s\"",
+							RelationGetRelationName(index)),
+					 errdetail("Partition \"%s\" is a foreign table, which has no index.",
+							   get_rel_name(partitions[i].table)),
+					 errhint("Look up keys in the indexes of the other partitions.")));
+	}
+}
+
+/*
+ * The partitions that have the index, for a function that tells about all of
+ * them.  The user may read them.
+ */
+BfiPartition *
+bfi_complete_partitions(Oid oid, int *n)
+{
+	BfiIndex	index;
+	BfiPartition *partitions;
+	int			all;
+	int			i;
+
+	bfi_open(&index, oid);
+	bfi_check_complete(&index, oid);
+	partitions = bfi_partitions(index.relation, &all);
+	bfi_check_partitions(index.relation, partitions, all);
+	bfi_close(&index);
+	*n = 0;
+	for (i = 0; i < all; i++)
+	{
+		if (OidIsValid(partitions[i].index))
+			partitions[(*n)++] = partitions[i];
+	}
+	return partitions;
+}

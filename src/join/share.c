@@ -1,0 +1,212 @@
+/*-------------------------------------------------------------------------
+ *
+ * share.c
+ *	  How much of a relation is read with a filter, by estimate.
+ *
+ * A filter rules out partitions, and with a BRIN index, blocks.  What remains
+ * follows from the statistics of the columns, and from the conditions of the
+ * relation that has the keys.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include <math.h>
+
+#include "access/brin_internal.h"
+#include "access/sysattr.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_statistic.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The share that is assumed of any relation for tests. */
+#define FORCED_SHARE	0.5
+
+/* Columns with this correlation to the order of the rows are in one order. */
+#define ORDERED		0.9
+
+/* Of so many keys, a filter knows each, and not only the range. */
+#define MAX_LISTED	100
+
+/* Are the values of a column in the order of the table's rows? */
+static bool
+is_ordered(PlannerInfo *root, Index relid, AttrNumber column)
+{
+	RangeTblEntry *rte = planner_rt_fetch(relid, root);
+	HeapTuple	tuple;
+	AttStatsSlot slot;
+	bool		result = false;
+
+	if (rte->rtekind != RTE_RELATION || rte->inh)
+		return false;
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+							Int16GetDatum(column), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
+						 ATTSTATSSLOT_NUMBERS))
+	{
+		result = fabs(slot.numbers[0]) >= ORDERED;
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* The column of a relation that an expression is, or 0. */
+static AttrNumber
+column_of(Node *expr, const RelOptInfo *rel)
+{
+	Var		   *var = (Var *) pgbloom_join_strip_relabel((Expr *) expr);
+
+	return IsA(var, Var) && (Index) var->varno == rel->relid ? var->varattno : 0;
+}
+
+/*
+ * How much of the range of the filtered column lies between the smallest and
+ * the largest key of the other relation?  Only those of its conditions count
+ * that leave keys next to each other: on the key itself, or on a column in the
+ * same order, such as the year of a day.
+ */
+static double
+share_of_range(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *by,
+			   AttrNumber key)
+{
+	bool		ordered = key > 0 && is_ordered(root, by->relid, key);
+	List	   *conditions = NIL;
+	double		left,
+				in_range;
+	ListCell   *lc;
+
+	foreach(lc, by->baserestrictinfo)
+	{
+		RestrictInfo *condition = lfirst(lc);
+		Bitmapset  *columns = NULL;
+		int			column;
+
+		pull_varattnos((Node *) condition->clause, by->relid, &columns);
+		if (!bms_get_singleton_member(columns, &column))
+			continue;
+		column += FirstLowInvalidHeapAttributeNumber;
+		if (column == key ||
+			(ordered && column > 0 && is_ordered(root, by->relid, column)))
+			conditions = lappend(conditions, condition);
+	}
+	if (conditions == NIL || key <= 0)
+		return 1;
+	left = clauselist_selectivity(root, conditions, by->relid, JOIN_INNER,
+								  NULL);
+	in_range = pgbloom_join_share_in_range(root, clause, by);
+	return left / Max(left, in_range);
+}
+
+/* Has the relation a BRIN index on this column that brin.c can make use of? */
+static bool
+has_brin_on(const RelOptInfo *rel, AttrNumber column, Oid collation)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst(lc);
+		int			i;
+
+		for (i = 0; i < index->nkeycolumns && index->relam == BRIN_AM_OID; i++)
+		{
+			Oid			type = index->opcintype[i];
+
+			if (index->indpred == NIL && index->indexkeys[i] == column &&
+				index->indexcollations[i] == collation &&
+				get_opfamily_proc(index->opfamily[i], type, type,
+								  BRIN_PROCNUM_OPCINFO) ==
+				F_BRIN_MINMAX_OPCINFO)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Is the table partitioned by this key, as constraints.c can make use of?
+ * Partitions by hash are tried only for keys that are all of the partition key,
+ * and of its type.
+ */
+static bool
+is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
+{
+	PartitionScheme scheme = rel->part_scheme;
+	Oid			left,
+				right;
+
+	if (scheme == NULL || rel->nparts <= 0 || rel->partexprs == NULL ||
+		!list_member(rel->partexprs[0], key) ||
+		!op_in_opfamily(op->opno, scheme->partopfamily[0]) ||
+		op->inputcollid != scheme->partcollation[0])
+		return false;
+	op_input_types(op->opno, &left, &right);
+	return scheme->strategy != PARTITION_STRATEGY_HASH ||
+		(scheme->partnatts == 1 && left == right);
+}
+
+/* How much of a relation is read with a filter by this clause? */
+static double
+share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
+				RelOptInfo *by)
+{
+	OpExpr	   *op = (OpExpr *) clause->clause;
+	bool		is_left = bms_is_member(filtered->relid, clause->left_relids);
+	Node	   *key = list_nth(op->args, is_left ? 0 : 1);
+	Node	   *other = list_nth(op->args, is_left ? 1 : 0);
+	double		live,
+				parts;
+
+	/* what lies between the first and the last of some keys */
+	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
+		has_brin_on(filtered, column_of(key, filtered), op->inputcollid) &&
+		is_ordered(root, filtered->relid, column_of(key, filtered)))
+		return share_of_range(root, clause, by, column_of(other, by)) *
+			Max(by->rows - 1, 0.1) / (by->rows + 1);
+	if (!is_partition_key(filtered, key, op))
+		return 1;
+	parts = live = Max(bms_num_members(filtered->live_parts), 1);
+	if (filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE)
+		parts = 1 + filtered->nparts *
+			share_of_range(root, clause, by, column_of(other, by));
+	else if (by->rows > MAX_LISTED)
+		return 1;
+	parts = Min(parts, live);
+	if (by->rows <= MAX_LISTED)
+		parts *= 1 - pow(1 - 1 / parts, by->rows);
+	return Max(parts, 1) / live;
+}
+
+/*
+ * The share of a base relation that is read with a filter by the keys of another
+ * one, or 1 if there is none.
+ */
+double
+pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
+						RelOptInfo *by)
+{
+	double		share = 1;
+	ListCell   *lc;
+
+	foreach(lc, pgbloom_join_clauses(root, filtered, by))
+	{
+		RestrictInfo *clause = lfirst(lc);
+		double		by_clause;
+
+		if (!clause->can_join || !clause->is_pushed_down ||
+			!OidIsValid(clause->hashjoinoperator))
+			continue;
+		by_clause = share_by_clause(root, clause, filtered, by);
+		share = Min(share, by_clause);
+		if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+			share = Min(share, FORCED_SHARE);
+	}
+	return share;
+}

@@ -1,0 +1,530 @@
+# Calls that SQL alone does not make, by functions of test/fault/callers.c.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+# The extension as made by "make FAIL_ALLOC=1"
+my $library = $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
+plan skip_all => 'BLOOM_FAIL_ALLOC_LIBRARY names no library'
+  unless $library;
+
+#
+# Filters and keys behind indirect TOAST pointers give the same answers as the
+# values themselves.
+#
+my $node = new_node('indirect');
+$node->start;
+
+# In a session of its own: no session loads both libraries.
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+$node->safe_psql(
+	'postgres', qq{
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION indirect(bloom) RETURNS bloom
+	AS '$library', 'make_indirect' LANGUAGE C STRICT;
+CREATE FUNCTION indirect(text) RETURNS text
+	AS '$library', 'make_indirect' LANGUAGE C STRICT;
+CREATE FUNCTION indirect(numeric) RETURNS numeric
+	AS '$library', 'make_indirect' LANGUAGE C STRICT;
+});
+
+#
+# Filters in each way of storage.  An intersection with nothing in it
+# compresses, and so does a filter that is hardly filled.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE filters (form text, f bloom);
+CREATE TABLE compressed (LIKE filters);
+ALTER TABLE compressed ALTER f SET STORAGE extended;
+INSERT INTO filters VALUES ('empty', bloom_empty());
+INSERT INTO filters SELECT 'short', bloom_agg(i) FROM generate_series(1, 5) i;
+INSERT INTO filters SELECT 'list', bloom_agg(i, 1e-9, 200) FROM generate_series(1, 100) i;
+INSERT INTO filters SELECT 'bits', bloom_agg(i, 0.1, 1000) FROM generate_series(1, 1000) i;
+INSERT INTO filters SELECT 'list out of line', bloom_agg(i, 1e-9, 2000) FROM generate_series(1, 1000) i;
+INSERT INTO filters SELECT 'bits out of line', bloom_agg(i, 0.3, 200000) FROM generate_series(1, 100000) i;
+INSERT INTO compressed
+	SELECT 'nothing', bloom_agg(i, 0.1, 12000) & bloom_agg(-i, 0.1, 12000) FROM generate_series(1, 1000) i;
+INSERT INTO compressed
+	SELECT 'hardly filled', bloom_agg(i, 0.1, 60000) | bloom_agg(i) FILTER (WHERE i <= 100)
+	FROM generate_series(1, 6000) i;
+INSERT INTO filters SELECT form, f FROM compressed;
+DELETE FROM filters WHERE form IN (SELECT form FROM compressed);
+CREATE VIEW every AS SELECT * FROM filters UNION ALL SELECT * FROM compressed;
+});
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*), count(*) FILTER (WHERE pg_column_size(f) < 127),
+	count(*) FILTER (WHERE pg_column_compression(f) IS NULL AND pg_column_size(f) BETWEEN 128 AND 2000),
+	count(*) FILTER (WHERE pg_column_compression(f) IS NULL AND pg_column_size(f) > 2000),
+	count(*) FILTER (WHERE pg_column_compression(f) IS NOT NULL AND pg_column_size(f) < 2000),
+	count(*) FILTER (WHERE pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000)
+FROM every}),
+	'8|2|2|2|1|1',
+	'filters are short, plain, out of line and compressed');
+
+# In each of these, F is the filter.
+my @expressions = (
+	q{(SELECT string_agg((F @> i)::int::text, '') FROM generate_series(-300, 1000) i)},
+	q{(SELECT count(*) FROM generate_series(1, 99) i WHERE bloom_contains_hash(F, bloom_hash(i)))},
+	'bloom_contains_any(F, ARRAY[-1, -2, 5])',
+	'bloom_contains_all(F, ARRAY[1, 2, 5])',
+	'bloom_contains_each(F, ARRAY[-1, NULL, -3, 4, 500])',
+	'bloom_new_keys(F, ARRAY[-1, -2, -3, 4, 500])',
+	'bloom_add(F, -1)',
+	'bloom_add_hash(F, -1)',
+	'bloom_add_all(F, ARRAY[-1, -2, -3])',
+	'bloom_try_add(F, -1)',
+	'bloom_add(F, NULL)',
+	'bloom_try_add(F, NULL)',
+	'F | NULL',
+	'NULL | F',
+	'bloom_compact(F)',
+	'F | F',
+	'F & bloom_add_all(bloom_empty(), ARRAY[1, 2, -1])',
+	'bloom_intersection_cardinality(bloom_add_all(bloom_empty(), ARRAY[1, 2, -1]), F)',
+	'F = F',
+	'hash_bloom(F)',
+	'bloom_cardinality(F)',
+	'bloom_fpp(F)',
+	'bloom_info(F)',
+	'F::text',
+	'F::bytea',
+	'(SELECT bloom_union_agg(g) FROM (VALUES (bloom_empty()), (F)) v(g))',
+	'(SELECT bloom_intersection_agg(g) FROM (VALUES (bloom_empty()), (F)) v(g))');
+foreach my $expression (@expressions)
+{
+	my $direct = $expression =~ s/\bF\b/(f::bytea::bloom)/gr;
+	my $indirect = $expression =~ s/\bF\b/indirect(f)/gr;
+
+	is( $node->safe_psql(
+			'postgres', qq{
+SELECT count(*), string_agg(form, ', ') FILTER (WHERE ($direct)::text IS DISTINCT FROM ($indirect)::text)
+FROM every}),
+		'8|',
+		"by an indirect pointer: $expression");
+}
+
+#
+# Keys
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE keys AS
+	SELECT i AS id, repeat('x', i * 40) AS t, (10::numeric ^ (i * 10)) / 7 AS n FROM generate_series(1, 300) i;
+ALTER TABLE keys ALTER t SET STORAGE external;
+INSERT INTO keys SELECT -id, repeat('y', id * 40), -n FROM keys;
+});
+foreach my $key ('t', 'n')
+{
+	is( $node->safe_psql(
+			'postgres', qq{
+SELECT count(*), count(*) FILTER (WHERE bloom_hash($key) <> bloom_hash(indirect($key))),
+	count(*) FILTER (WHERE f @> indirect($key)),
+	f = (SELECT bloom_agg(indirect($key)) FROM keys)
+FROM keys, (SELECT bloom_agg($key) AS f FROM keys) AS filter GROUP BY f}),
+		'600|0|600|t',
+		"keys by an indirect pointer: $key");
+}
+
+is(find_crashes($node), '', 'nothing crashed');
+
+#
+# Calls through one FmgrInfo, after an error or in the next transaction, give
+# right answers: what is cached in fn_extra is complete, and no stored filter
+# is taken for another one.
+#
+$node->stop;
+$node = new_node('fn_extra');
+$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->start;
+
+# In a session of its own: no session loads both libraries.
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+$node->safe_psql(
+	'postgres', qq{
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION set_function(function regprocedure, filter regtype, key regtype)
+	RETURNS void AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION call_again(filter bloom, key anyelement) RETURNS text
+	AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION call_again(filter bloom, key bloom_key) RETURNS text
+	AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION fail_allocation(n bigint) RETURNS boolean
+	AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION forge(bytea) RETURNS bloom
+	LANGUAGE internal IMMUTABLE STRICT AS 'byteasend';
+});
+
+#
+# Transactions.  The OID of a TOAST value that is gone can be that of another
+# value as soon as the counter of OIDs wraps, so the TOAST pointer is the same.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE stored (f bloom);
+INSERT INTO stored SELECT bloom_agg(i, 0.01, 2000) FROM generate_series(1, 2000) i;
+});
+my $toast = $node->safe_psql('postgres',
+	q{SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'stored'::regclass}
+);
+my $value =
+  $node->safe_psql('postgres', "SELECT DISTINCT chunk_id FROM $toast");
+$node->stop;
+command_ok(
+	[ 'pg_resetwal', '--next-oid=4294967000', '-D', $node->data_dir ],
+	'the counter of OIDs is about to wrap');
+$node->start;
+
+my $session = BloomTest::Session->new($node, 'postgres');
+$session->query(
+	q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')}
+);
+is( ($session->query('SELECT call_again(f, 1), call_again(f, -1) FROM stored'))[0],
+	'true|false',
+	'a stored filter is probed');
+$session->query('DELETE FROM stored');
+$session->query('VACUUM stored');
+$session->query(
+	qq{
+DO \$\$ BEGIN
+	LOOP
+		EXIT WHEN lo_create(0) = $value - 1;
+	END LOOP;
+	INSERT INTO stored SELECT bloom_agg(-i, 0.01, 2000) FROM generate_series(1, 2000) i;
+END \$\$});
+is(($session->query("SELECT DISTINCT chunk_id FROM $toast"))[0],
+	$value, 'another value has its OID');
+is( ($session->query('SELECT call_again(f, 1), call_again(f, -1) FROM stored'))[0],
+	'false|true',
+	'the other filter is probed in the next transaction');
+$session->quit;
+
+#
+# Filters in each way of storage, two of each.  Filters that are hardly filled
+# compress.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE plain (form text, side int, f bloom);
+CREATE TABLE compressed (LIKE plain);
+ALTER TABLE compressed ALTER f SET STORAGE extended;
+INSERT INTO plain SELECT form, side, f
+	FROM (VALUES (1), (-1)) AS sides(side),
+		LATERAL (
+			SELECT 'short', bloom_agg(side * i) FROM generate_series(1, 5) i
+			UNION ALL
+			SELECT 'inline', bloom_agg(side * i, 0.1, 1000) FROM generate_series(1, 1000) i
+			UNION ALL
+			SELECT 'small', bloom_agg(side * i, 0.01, 2000) FROM generate_series(1, 2000) i
+			UNION ALL
+			SELECT 'sliced', bloom_agg(side * i, 0.01, 12000) FROM generate_series(1, 12000) i
+			UNION ALL
+			SELECT 'list', bloom_agg(side * i, 1e-9, 3000) FROM generate_series(1, 2000) i
+		) AS filters(form, f);
+INSERT INTO compressed
+	SELECT 'compressed', side,
+		bloom_agg(side * i, 0.1, 60000) | bloom_agg(side * i) FILTER (WHERE i <= 100)
+	FROM (VALUES (1), (-1)) AS sides(side), generate_series(1, 6000) i GROUP BY side;
+INSERT INTO compressed
+	SELECT 'compressed inline', side,
+		bloom_agg(side * i, 0.1, 12000) & bloom_agg(-side * i, 0.1, 12000)
+	FROM (VALUES (1), (-1)) AS sides(side), generate_series(1, 1000) i GROUP BY side;
+CREATE VIEW filters AS SELECT * FROM plain UNION ALL SELECT * FROM compressed;
+
+-- Wrong answers, errors included
+CREATE FUNCTION wrong_answers(which text) RETURNS text LANGUAGE sql AS $$
+	SELECT coalesce(string_agg(format('[%s: %s]', side * k, answer), '' ORDER BY side, k), '')
+	FROM (SELECT side, k, call_again(f, k) AS answer, bloom_contains(f::bytea::bloom, k) AS expected
+		  FROM filters, unnest(ARRAY[1, 2, 5, -1, -2, -5]) k WHERE form = which) AS probed
+	WHERE answer <> expected::text $$;
+
+-- Each allocation fails in turn, with a new FmgrInfo or one that was used for
+-- the other filter of this form.  So many lookups that slices are read first, and
+-- then the whole value.
+CREATE FUNCTION fail_each(which text, probed boolean, OUT times int, OUT wrong text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	errors text;
+BEGIN
+	times := 0;
+	wrong := '';
+	LOOP
+		PERFORM set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int');
+		IF probed THEN
+			PERFORM call_again(f, k) FROM filters, generate_series(1, 10) k
+				WHERE form = which AND side = 1;
+		END IF;
+		PERFORM fail_allocation(times + 1);
+		SELECT string_agg(answer, ',') FILTER (WHERE answer NOT IN ('true', 'false')) INTO errors
+			FROM filters, generate_series(1, 40) k, call_again(f, -k) AS answer
+			WHERE form = which AND side = -1;
+		EXIT WHEN NOT fail_allocation(0);
+		times := times + 1;
+		IF errors IS DISTINCT FROM '53200' THEN
+			wrong := wrong || format('[%s: %s]', times, errors);
+		END IF;
+		wrong := wrong || wrong_answers(which);
+	END LOOP;
+	wrong := wrong || wrong_answers(which);
+END $$;
+});
+
+# How often it fails at least, with a new FmgrInfo and with a used one.  The two
+# filters that are compressed in their rows are the same.
+my %forms = (
+	'short' => [ 3, 0 ],
+	'inline' => [ 3, 0 ],
+	'small' => [ 4, 1 ],
+	'sliced' => [ 6, 3 ],
+	'list' => [ 6, 3 ],
+	'compressed' => [ 4, 1 ],
+	'compressed inline' => [ 4, 0 ]);
+foreach my $form (sort keys %forms)
+{
+	foreach my $probed (0, 1)
+	{
+		my ($times, $wrong) = split /\|/,
+		  $node->safe_psql('postgres',
+			"SELECT * FROM fail_each('$form', ${probed}::boolean)"), 2;
+		my $state = $probed ? 'used before' : 'new';
+
+		is($wrong, '',
+			"right answers after a failed allocation: $form, $state");
+		cmp_ok($times, '>=', $forms{$form}[$probed], "it fails $times times");
+	}
+}
+
+#
+# Damaged filters, each byte of the header in turn.  An inline one is at the
+# address of those that are probed before and after it.
+#
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE damaged (form text, at int, byte int, f bloom);
+INSERT INTO damaged
+	SELECT form, at, byte, forge(set_byte(f::bytea, at, byte))
+	FROM plain, generate_series(0, 75) at, unnest(ARRAY[0, 1, 255]) byte
+	WHERE side = -1;
+CREATE FUNCTION probe_damaged(which text, OUT times int, OUT wrong text)
+LANGUAGE plpgsql AS $$
+DECLARE
+	i int;
+	j int;
+	answer text;
+BEGIN
+	times := 0;
+	wrong := '';
+	FOR i, j IN SELECT at, byte FROM damaged WHERE form = which LOOP
+		PERFORM set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int');
+		PERFORM call_again(f, 1) FROM filters WHERE form = which AND side = 1;
+		SELECT call_again(f, -1) INTO answer FROM damaged WHERE form = which AND at = i AND byte = j;
+		CONTINUE WHEN answer IN ('true', 'false');
+		times := times + 1;
+		IF answer NOT IN ('XX001', '42804') THEN
+			wrong := wrong || format('[byte %s = %s: %s]', i, j, answer);
+		END IF;
+		wrong := wrong || wrong_answers(which);
+	END LOOP;
+END $$;
+});
+foreach my $form ('short', 'inline', 'small', 'sliced', 'list')
+{
+	my ($times, $wrong) = split /\|/,
+	  $node->safe_psql('postgres', "SELECT * FROM probe_damaged('$form')"), 2;
+
+	is($wrong, '', "right answers after a damaged filter: $form");
+	cmp_ok($times, '>=', 50, "$times of them are rejected");
+}
+
+#
+# Keys without a type are read as the key type of each filter, which may fail.
+#
+is( $node->safe_psql(
+		'postgres', q{
+SELECT set_function('bloom_contains(bloom, bloom_key)', 'bloom', 'bloom_key');
+WITH typed(f) AS MATERIALIZED (
+	VALUES (bloom_add(bloom_empty(), 5)), (bloom_add(bloom_empty(), '5'::text)),
+		(bloom_add(bloom_empty(), ARRAY[5])), (bloom_add(bloom_empty(), true)),
+		(bloom_add(bloom_empty(), 5.0)))
+SELECT string_agg(call_again(f, '5'), ' ') || ' ' || string_agg(call_again(f, '{5}'), ' ') || ' '
+	|| string_agg(call_again(f, '6'), ' ') || ' ' || string_agg(call_again(f, '5'), ' ')
+FROM typed, generate_series(1, 2) turn}) =~ s/^\n//r,
+	join(' ',
+		map { "$_ $_" }
+		  'true true 42804 22P02 true',
+		'22P02 false 42804 22P02 22P02',
+		'false false 42804 22P02 false',
+		'true true 42804 22P02 true'),
+	'keys without a type');
+
+is(find_crashes($node), '', 'nothing crashed');
+
+#
+# Aggregates whose functions are called by another aggregate, as Citus calls
+# them to build a part of a filter on each server: the same filters, and no
+# key that is hashed by another type or collation.
+#
+$node->stop;
+$node = new_node('aggregates');
+$node->start;
+
+# 20,000 rows in 12 shards, 8,000 distinct keys that are in several shards.
+# Combine functions are those of ordinary aggregates.
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+$node->safe_psql(
+	'postgres', qq{
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION wrapped_transfn(internal, regprocedure, anyelement)
+	RETURNS internal AS '$library' LANGUAGE C;
+CREATE FUNCTION wrapped_finalfn(internal) RETURNS bytea
+	AS '$library' LANGUAGE C;
+CREATE AGGREGATE wrapped(regprocedure, anyelement) (SFUNC = wrapped_transfn,
+	STYPE = internal, FINALFUNC = wrapped_finalfn);
+CREATE AGGREGATE combine_hashes(bloom) (SFUNC = bloom_agg_hash_combinefn,
+	STYPE = bloom, FINALFUNC = bloom_agg_hash_finalfn);
+CREATE TABLE visits AS
+	SELECT i % 12 AS shard, 'page ' || i * 7919 % 8000 AS url
+	FROM generate_series(1, 20000) i;
+});
+
+# A filter that is built of all shards, and its parts
+sub combined
+{
+	my ($combine, $transfn, $arguments) = @_;
+
+	return "(SELECT $combine(part::bloom) FROM (SELECT wrapped("
+	  . "'$transfn', $arguments) AS part FROM visits GROUP BY shard) parts)";
+}
+
+my %arguments = (
+	'one argument' => ['', ''],
+	'two arguments' => [', 0.001::float8', ', double precision'],
+	'three arguments' =>
+	  [', 0.01::float8, 10000::float8', ', double precision, double precision'],
+	'four arguments' => [
+		', 0.01::float8, 100000::float8, 7::bigint',
+		', double precision, double precision, bigint'
+	]);
+foreach my $what (sort keys %arguments)
+{
+	my ($values, $types) = @{ $arguments{$what} };
+	my $seed = $what =~ /^four/ ? ', 7' : '';
+	my $row = $values eq '' ? '' : 'ROW';
+	my $hashes = combined('combine_hashes',
+		"bloom_agg_hash_transfn(bloom, bigint$types)",
+		"$row(bloom_hash(url$seed)$values)");
+	my $keys = combined('combine_hashes',
+		"bloom_agg_key_transfn(bloom, bloom_key$types)",
+		"$row(url::bloom_key$values)");
+
+	is( $node->safe_psql('postgres', qq{
+SELECT ${hashes}::bytea = bloom_agg_hash(bloom_hash(url$seed)$values)::bytea,
+	   ${keys}::bytea = bloom_agg(url$values)::bytea FROM visits}),
+		't|t', "parts are combined to the same bytes, $what");
+}
+
+# More keys than expected: the rate is that of one server.
+foreach my $expected (100, 1000, 5000)
+{
+	my $hashes = combined('combine_hashes',
+		'bloom_agg_hash_transfn(bloom, bigint, double precision, double precision)',
+		"ROW(bloom_hash(url), 0.01::float8, $expected\::float8)");
+	my $keys = combined('bloom_union_agg',
+		'bloom_union_agg_transfn(bloom, bloom)',
+		"bloom_add(bloom_empty(0.01, $expected), url)");
+
+	is( $node->safe_psql('postgres', qq{
+SET client_min_messages = error;
+SELECT abs(bloom_fpp($hashes) / bloom_fpp(f) - 1) < 0.1,
+	   abs(bloom_fpp($keys) / bloom_fpp(f) - 1) < 0.1,
+	   abs(bloom_cardinality($hashes) / 8000.0 - 1) < 0.05,
+	   (SELECT bool_and($hashes @> url) FROM visits WHERE shard = 1)
+	FROM (SELECT bloom_agg_hash(bloom_hash(url), 0.01, $expected) AS f
+		  FROM visits) x}),
+		't|t|t|t', "the rate of one server, $expected keys expected");
+}
+is( $node->safe_psql('postgres', "SELECT "
+		. combined('bloom_union_agg',
+			'bloom_union_agg_transfn(bloom, bloom)',
+			'bloom_add(bloom_empty(0.01, 10000), url)')
+		. "::bytea = bloom_agg(url, 0.01, 10000)::bytea FROM visits"),
+	't', 'a union of filters of one key keeps the key type');
+is( $node->safe_psql('postgres', "SELECT "
+		. combined('bloom_intersection_agg',
+			'bloom_intersection_agg_transfn(bloom, bloom)',
+			'bloom_add(bloom_add(bloom_empty(0.01, 10000), url), text \'all\')')
+		. " = bloom_add(bloom_empty(0.01, 10000), text 'all')"),
+	't', 'an intersection');
+
+# A union of filters of other sizes has the same layers.
+is( $node->safe_psql('postgres', q{
+CREATE TABLE mixed AS
+	SELECT 1 AS n, bloom_add(bloom_empty(0.01, 500), url) AS f
+	FROM (SELECT DISTINCT url FROM visits LIMIT 400) x
+	UNION ALL SELECT 2, bloom_agg(url, 0.01, 5000) FROM visits WHERE shard < 2;
+SET client_min_messages = error;
+SELECT (bloom_info(bloom_union_agg(f ORDER BY n))).layers,
+	   wrapped('bloom_union_agg_transfn(bloom, bloom)', f ORDER BY n)
+		= bloom_union_agg(f ORDER BY n)::bytea FROM mixed}),
+	'2|t', 'a union of filters of different sizes');
+
+# The type of a key that is declared as any type is not known.
+my ($status, $out, $err) = $node->psql('postgres', q{
+SELECT wrapped('bloom_agg_transfn(internal, anyelement)', url) FROM visits});
+like(
+	$err,
+	qr/could not determine the data type of the key\nHINT:  Cast the key to bloom_key, or hash it/,
+	'a polymorphic key is an error with a hint');
+
+# Equal keys under a nondeterministic collation are not the same bytes.
+SKIP:
+{
+	skip 'a nondeterministic collation needs ICU', 6
+	  unless $node->safe_psql('postgres',
+		"SELECT count(*) > 0 FROM pg_collation WHERE collprovider = 'i'") eq 't';
+
+	$node->safe_psql('postgres', q{
+CREATE COLLATION ignoring_case
+	(PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
+CREATE TABLE names (name text COLLATE ignoring_case, key bloom_key COLLATE ignoring_case);
+INSERT INTO names VALUES ('Ann', 'Ann'), ('ann', 'ann')});
+	my $aggregate =
+	  'bloom_agg_key_transfn(bloom, bloom_key, double precision)';
+	foreach my $key ('name::bloom_key', 'key', '(name || name)::bloom_key')
+	{
+		($status, $out, $err) = $node->psql('postgres',
+			"SELECT wrapped('$aggregate', ROW($key, 0.01::float8)) FROM names");
+		like($err, qr/do not support nondeterministic collations/,
+			"a nondeterministic collation is rejected, $key");
+	}
+	($status, $out, $err) = $node->psql('postgres',
+		"SELECT wrapped('bloom_agg_key_transfn(bloom, bloom_key)', key) FROM names"
+	);
+	like($err, qr/do not support nondeterministic collations/,
+		'and as the only argument');
+	($status, $out, $err) = $node->psql('postgres',
+		"SELECT wrapped('$aggregate', r) FROM (SELECT ROW(key, 0.01::float8) AS r FROM names OFFSET 0) x"
+	);
+	like(
+		$err,
+		qr/could not determine which collation to use/,
+		'so is one that is not known');
+	is( $node->safe_psql('postgres',
+			qq{SELECT wrapped('$aggregate', ROW(key COLLATE "C", 0.01::float8))::bloom @> 'Ann' FROM names}
+		),
+		't',
+		'a deterministic one is chosen');
+}
+
+$node->stop;
+
+done_testing();

@@ -1,0 +1,188 @@
+# Join filters and the server: how sessions load the library, no segment of
+# shared memory is left, and filters of a later PostgreSQL's own.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+#
+# Join filters of parallel plans when the server has no segment of shared memory
+# left: then the leader executes the join alone, not as a parallel one.
+#
+
+# This server has some hundred segments.
+my $node = new_node('shared_memory');
+$node->append_conf(
+	'postgresql.conf', q{
+session_preload_libraries = 'bloomfilter'
+autovacuum = off
+max_connections = 5
+superuser_reserved_connections = 0
+max_worker_processes = 1
+max_wal_senders = 0
+autovacuum_max_workers = 1
+enable_nestloop = off
+enable_mergejoin = off
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+min_parallel_table_scan_size = 0
+max_parallel_workers_per_gather = 1
+check_function_bodies = off
+bloomfilter.join_filter_min_rows = 0
+});
+$node->start;
+
+# depth(n) counts the rows of a join within n parallel queries, each of which
+# has a segment.  Its result is the rows of the join.
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE large AS SELECT generate_series(0, 999) AS i;
+CREATE TABLE small AS SELECT generate_series(0, 50) AS i;
+ANALYZE large, small;
+CREATE FUNCTION depth_array(n int) RETURNS bigint[] LANGUAGE sql PARALLEL RESTRICTED
+	AS 'SELECT array(SELECT * FROM depth(n))';
+CREATE FUNCTION depth(n int) RETURNS SETOF bigint LANGUAGE plpgsql PARALLEL RESTRICTED COST 1 AS $$
+BEGIN
+	IF n = 0 THEN
+		RETURN QUERY SELECT count(*) FROM large JOIN small USING (i);
+	ELSE
+		RETURN QUERY SELECT unnest(array_remove(depth_array(n - 1), c))
+			FROM (SELECT count(*) AS c FROM large OFFSET 0) AS counted;
+	END IF;
+END $$;
+});
+
+for my $mode ('off', 'force')
+{
+	my $setting = "SET bloomfilter.join_filters = $mode;";
+	my $plan = $node->safe_psql('postgres',
+		"$setting EXPLAIN SELECT count(*) FROM large JOIN small USING (i)");
+
+	like($plan, qr/Parallel Hash Join/, "a parallel join, join filters $mode");
+	is($plan =~ /bloom_join_probe/ ? 1 : 0,
+		$mode eq 'force' ? 1 : 0, "it has a filter if these are not off");
+	foreach my $depth (0, 10, 150)
+	{
+		is($node->safe_psql('postgres', "$setting SELECT depth($depth)"),
+			'51', "the join within $depth parallel queries, join filters $mode");
+	}
+}
+
+is(find_crashes($node), '', 'no crash');
+$node->stop;
+
+#
+# How sessions come to load the library: an ordinary user by
+# local_preload_libraries, and by calling a function, which tells of settings
+# that do not exist.
+#
+$node = new_node('loading');
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE ROLE ordinary LOGIN;
+CREATE TABLE large AS SELECT i % 20000 AS k FROM generate_series(1, 50000) i;
+CREATE TABLE small AS SELECT i AS k, i % 200 AS region FROM generate_series(1, 20000) i;
+ANALYZE large, small;
+GRANT SELECT ON large, small TO ordinary});
+
+sub as_ordinary
+{
+	my ($query) = @_;
+	my ($rc, $out, $err) =
+	  $node->psql('postgres', $query, extra_params => [ '-U', 'ordinary' ]);
+
+	return ($out, $err);
+}
+
+my $explain = q{
+SET max_parallel_workers_per_gather = 0;
+SET bloomfilter.join_filters = on;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM large JOIN small USING (k) WHERE region = 7};
+
+my ($out, $err) = as_ordinary($explain);
+unlike($out, qr/Bloom Filter/, 'a setting alone does not load the library');
+is($err, '', 'nor does it warn');
+my $active = q{
+SET bloomfilter.join_filters = on;
+SELECT setting FROM pg_settings WHERE name = 'bloomfilter.join_filters'};
+is(join('', as_ordinary($active)), '', 'nor is it in pg_settings');
+
+as_ordinary(q{ALTER ROLE ordinary SET local_preload_libraries = 'bloomfilter'});
+($out, $err) = as_ordinary($explain);
+like($out, qr/Bloom Filter/, 'local_preload_libraries of a role does');
+is($err, '', 'without an error');
+is(join('', as_ordinary($active)), 'on', 'and is in pg_settings');
+($out, $err) = as_ordinary(
+	q{SELECT bloom_agg(k) @> 3 FROM small; LOAD '$libdir/plugins/bloomfilter'});
+is("$out$err", 't', 'it is the same library as that of the functions');
+as_ordinary('ALTER ROLE ordinary RESET local_preload_libraries');
+
+($out, $err) = as_ordinary(
+	q{
+SET bloomfilter.join_filter = on;
+SELECT bloom_agg(1) @> 1;
+SELECT bloom_agg(1) @> 1});
+is($out, "t\nt", 'functions can be called with a setting that does not exist');
+is(() = $err =~ /invalid configuration parameter name "bloomfilter.join_filter", removing it/g,
+	1, 'the first one warns');
+($out, $err) = as_ordinary(
+	q{SELECT bloom_agg(1) @> 1; SET bloomfilter.join_filter = on});
+like($err, qr/invalid configuration parameter name/,
+	'and afterwards it cannot be set');
+
+$node->stop;
+
+#
+# Join filters of a later PostgreSQL: those of this extension stay off where it
+# pushes its own down to scans, and not where these stay within the join.
+#
+# The extension as made by "make FAIL_ALLOC=1", see test/fault/callers.c
+my $library = $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
+
+# Does a join have a filter in a session that has these settings?
+sub has_filter
+{
+	my @settings = @_;
+	my $define = join '', map { "SELECT define_core_setting('$_');" } @settings;
+
+	return $node->safe_psql('postgres',
+		"LOAD '$library'; $define SET bloomfilter.join_filters = force;"
+		  . 'EXPLAIN SELECT FROM facts JOIN dims USING (k)') =~
+	  /bloom_join_probe/ ? 1 : 0;
+}
+
+SKIP:
+{
+	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 3
+	  unless $library;
+
+	$node = new_node('later');
+	$node->start;
+	$node->safe_psql(
+		'postgres', qq{
+CREATE EXTENSION bloomfilter;
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter'});
+	$node->safe_psql(
+		'postgres', qq{
+CREATE FUNCTION define_core_setting(text) RETURNS void AS '$library' LANGUAGE C;
+CREATE TABLE facts AS SELECT i % 1000 AS k FROM generate_series(1, 20000) i;
+CREATE TABLE dims AS SELECT i AS k FROM generate_series(1, 10) i;
+ANALYZE facts, dims});
+	is(has_filter(), 1, 'without settings of PostgreSQL');
+	is(has_filter('enable_hashjoin_bloom'), 1, 'a filter within the join');
+	is( has_filter('enable_hashjoin_bloom', 'bloom_filter_pushdown_threshold'),
+		0, 'a filter that is pushed down');
+	$node->stop;
+}
+
+done_testing();
