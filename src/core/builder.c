@@ -402,7 +402,7 @@ make_room_for_hashes(BfBuilder *b, uint32_t n)
 	if (status != BF_OK || b->room - b->nhashes >= n)
 		return status;
 
-	room = b->nhashes + b->nhashes / 2;
+	room = 2 * b->nhashes;
 	if (room < b->nhashes + INITIAL_ROOM)
 		room = b->nhashes + INITIAL_ROOM;
 	if (room > pending_limit(b))

@@ -43,12 +43,6 @@
 /* Keys times layers that a call adds in place, where it is not interrupted */
 #define MAX_IN_PLACE		((int64) 1 << 20)
 
-typedef struct PgBloomExpanded
-{
-	ExpandedObjectHeader header;
-	PgBloomBatch batch;
-} PgBloomExpanded;
-
 PG_FUNCTION_INFO_V1(bloom_add_support);
 
 static void
@@ -120,7 +114,7 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 					 (uint8_t *) VARDATA(result));
 }
 
-static const ExpandedObjectMethods expanded_methods = {get_flat_size, flatten_into};
+const ExpandedObjectMethods pgbloom_expanded_methods = {get_flat_size, flatten_into};
 
 /* Make an empty expanded filter in a memory context. */
 static PgBloomExpanded *
@@ -130,7 +124,7 @@ make_expanded(MemoryContext context, const BfParams *params)
 													   sizeof(*expanded));
 	BfEnv		env = pgbloom_env(context);
 
-	EOH_init_header(&expanded->header, &expanded_methods, context);
+	EOH_init_header(&expanded->header, &pgbloom_expanded_methods, context);
 	bf_builder_init(&expanded->batch.builder, &env, params);
 	return expanded;
 }
@@ -163,7 +157,7 @@ get_expanded(Datum filter)
 	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(filter)))
 		return NULL;
 	header = DatumGetEOHP(filter);
-	return header->eoh_methods == &expanded_methods ?
+	return header->eoh_methods == &pgbloom_expanded_methods ?
 		(PgBloomExpanded *) header : NULL;
 }
 
@@ -196,18 +190,6 @@ pgbloom_make_state(MemoryContext aggregate, const BfParams *params)
 		context = AllocSetContextCreateInternal(aggregate, name,
 												ALLOCSET_START_SMALL_SIZES);
 	return EOHPGetRWDatum(&make_expanded(context, params)->header);
-}
-
-/* The builder and its batch, of an expanded filter that may be changed. */
-PgBloomBatch *
-pgbloom_expanded_batch(Datum filter)
-{
-	PgBloomExpanded *expanded;
-
-	if (!VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)))
-		return NULL;
-	expanded = get_expanded(filter);
-	return expanded == NULL ? NULL : &expanded->batch;
 }
 
 /*

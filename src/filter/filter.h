@@ -11,6 +11,7 @@
 #include "key/key.h"
 
 #include "access/table.h"
+#include "utils/expandeddatum.h"
 
 /*
  * The slice that is read first of a stored filter: header and directory, if it
@@ -27,6 +28,13 @@ typedef struct PgBloomBatch
 	uint64	   *pending;		/* hashes not yet added, or NULL */
 	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
 } PgBloomBatch;
+
+/* An expanded filter */
+typedef struct PgBloomExpanded
+{
+	ExpandedObjectHeader header;
+	PgBloomBatch batch;
+} PgBloomExpanded;
 
 /* An open filter argument, between pgbloom_probe_open and _close. */
 typedef struct PgBloomProbe
@@ -98,6 +106,7 @@ extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
 extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* expanded.c */
+extern const ExpandedObjectMethods pgbloom_expanded_methods;
 extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
 extern void pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash);
 
@@ -113,10 +122,26 @@ pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
 		pgbloom_batch_add_slowly(batch, hash);
 }
 
+/*
+ * The builder and its batch, of an expanded filter that may be changed; NULL
+ * for any other value.  Aggregates ask for each row, hence no calls.
+ */
+static inline PgBloomBatch *
+pgbloom_expanded_batch(Datum filter)
+{
+	Pointer		pointer = DatumGetPointer(filter);
+	varatt_expanded expanded;
+
+	if (!VARATT_IS_EXTERNAL_EXPANDED_RW(pointer))
+		return NULL;
+	memcpy(&expanded, VARDATA_EXTERNAL(pointer), sizeof(expanded));
+	return expanded.eohptr->eoh_methods == &pgbloom_expanded_methods ?
+		&((PgBloomExpanded *) expanded.eohptr)->batch : NULL;
+}
+
 extern BfBuilder *pgbloom_expanded(Datum filter);
 extern Datum pgbloom_make_state(MemoryContext aggregate,
 								const BfParams *params);
-extern PgBloomBatch *pgbloom_expanded_batch(Datum filter);
 extern Datum pgbloom_writable(FunctionCallInfo fcinfo);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);

@@ -235,7 +235,7 @@ make_row_state(FunctionCallInfo fcinfo)
  * The state to which a row is added, and its batch.  A row with a NULL key has
  * parameters as well, so it makes the state and is checked.
  */
-static PgBloomBatch *
+static pg_attribute_always_inline PgBloomBatch *
 get_row_state(FunctionCallInfo fcinfo, Datum *state)
 {
 	PgBloomBatch *batch;
