@@ -472,7 +472,7 @@ COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_compact(bloom) IS
-	'smallest filter of the same keys that keeps the requested false-positive rate';
+	'filter of the same keys with smaller layers, where they hold few keys';
 
 --
 -- Aggregates over keys
@@ -829,4 +829,4 @@ COMMENT ON FUNCTION bloom_index_check(regclass) IS
 CREATE FUNCTION bloom_join_probe(filter integer, VARIADIC keys "any") RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE COST 5;
 COMMENT ON FUNCTION bloom_join_probe(integer, "any") IS
-	'used in plans with join filters: can the row have a match; otherwise true';
+	'probe in plans with join filters: whether a row may have a match; true if called by a user';

@@ -197,6 +197,17 @@ SELECT bloom_index_info('failed');
 SELECT bloom_index_check('failed');
 DROP TABLE failing;
 
+-- A view has the OID of an index, which REINDEX CONCURRENTLY changes, so that it names nothing.
+CREATE TABLE viewed (id int);
+CREATE INDEX viewed_id ON viewed USING bloomfilter (id);
+CREATE VIEW lookups AS
+  SELECT bloom_index_contains('viewed_id', 1) AS by_oid, bloom_index_contains('viewed_id'::text::regclass, 1) AS by_name;
+SELECT * FROM lookups;
+REINDEX INDEX CONCURRENTLY viewed_id;
+SELECT * FROM lookups;
+DROP VIEW lookups;
+DROP TABLE viewed;
+
 -- An index that is newer than the snapshot.  This broken HOT chain makes it so.
 CREATE TABLE chained (id int) WITH (fillfactor = 50);
 INSERT INTO chained VALUES (1);

@@ -219,6 +219,9 @@ SET bloomfilter.join_filters = on;
 CALL why('SELECT FROM (SELECT k FROM fact LIMIT 15000) AS fact JOIN dim USING (k)');
 CALL why('SELECT count FROM (SELECT k, count(*) OVER (PARTITION BY g) FROM fact) AS fact JOIN dim USING (k)');
 CREATE VIEW visible WITH (security_barrier) AS SELECT fact.k FROM fact JOIN dim USING (g);
+CREATE TABLE wide WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 1000) AS pad FROM generate_series(1, 10000) i;
+ANALYZE wide;
+CALL why('SELECT FROM (SELECT id FROM fact GROUP BY id) AS fact JOIN wide ON fact.id = wide.k WHERE left(pad, 2) = ''x''');
 CALL why('SELECT FROM (SELECT k FROM fact FULL JOIN dim USING (k)) AS fact JOIN dim USING (k)');
 CALL why('SELECT FROM visible JOIN dim USING (k)');
 -- Not worth it

@@ -99,8 +99,8 @@ pgbloom_add_to_copy(BfBuilder *builder, const BfKeyType *key_type,
 }
 
 /*
- * Write a builder as a new value.  With compact, the value is the smallest one
- * that keeps the rate; the builder stays as it is.
+ * Write a builder as a new value.  With compact, its list and its layers become
+ * smaller where their rates allow it; the builder stays as it is.
  */
 struct varlena *
 pgbloom_result(BfBuilder *builder, bool compact)

@@ -54,7 +54,7 @@ typedef struct KeyTypeName
 	bool		array;
 } KeyTypeName;
 
-/* Split a name that pgbloom_set_opclass_name composed, or any other name. */
+/* Split the name of a key type; key_type.c composes those with parts. */
 static void
 split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 {

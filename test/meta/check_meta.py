@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""META.json against the PGXN Meta Spec 1.0 (https://pgxn.org/spec/), and against the files that say the same.
+"""What several files say: META.json against the PGXN Meta Spec 1.0 (https://pgxn.org/spec/), versions, and reasons.
 
 PGXN rejects an upload that breaks its specification. The control file, debian/pgversions, the CHANGELOG and
-debian/changelog name versions, too, and must agree.
+debian/changelog name versions, too, and must agree. So must the reasons for which a join has no filter: the source, the
+table of the documentation, in their order, and the tests, which see each of them.
 """
 import json
 import pathlib
@@ -170,6 +171,24 @@ def compare_with_files(meta):
           f'begins with {packaged}, not {default}')
 
 
+def compare_reasons():
+    """Of several reasons the last one is told, so their order counts."""
+    source = (TOP / 'src/join/reason.c').read_text(encoding='utf-8')
+    texts = re.findall(r'\[(PGBLOOM_REASON_\w+)\] = "((?:[^"\\]|\\.)*)"', source)
+    header = (TOP / 'src/join/join.h').read_text(encoding='utf-8')
+    check([name for name, _ in texts] == re.findall(r'^\t(PGBLOOM_REASON_\w+)', header, re.MULTILINE),
+          'src/join/reason.c', 'has other reasons than join.h, or in another order')
+    texts = [text.replace('\\"', '"') for _, text in texts]
+    page = (TOP / 'doc/JOIN_FILTERS.md').read_text(encoding='utf-8')
+    table = re.search(r'^\| reason \|.*\n\|.*\n((?:\|.*\n)*)', page, re.MULTILINE).group(1)
+    check(texts == re.findall(r'^\| (.*?) \|', table, re.MULTILINE), 'doc/JOIN_FILTERS.md',
+          'has other reasons than src/join/reason.c, or in another order')
+    seen = ''.join((TOP / name).read_text(encoding='utf-8')
+                   for name in ('expected/join_worth.out', 'test/tap/018_join_servers.pl'))
+    for text in texts:
+        check(text in seen, 'tests of join filters', f'none sees {text!r}')
+
+
 def main():
     try:
         meta = json.loads((TOP / 'META.json').read_text(encoding='utf-8'))
@@ -178,6 +197,7 @@ def main():
     DISTRIBUTION(meta, '')
     if not errors:
         compare_with_files(meta)
+    compare_reasons()
     for error in errors:
         print(error)
     return 1 if errors else 0
