@@ -167,6 +167,20 @@ COMMIT;
 RESET work_mem;
 SELECT count(*) FROM visits WHERE n = 3 AND NOT bloom_index_contains('visited', url);
 
+-- What hashing a key leaves behind, such as a detoasted range, does not stay until the end of the statement.
+CREATE TABLE ranges (r int4range);
+INSERT INTO ranges SELECT int4range(i, i + 1) FROM generate_series(1, 100000) i;
+CREATE TABLE more_ranges (r int4range, bytes bigint);
+CREATE INDEX more_ranges_r ON more_ranges USING bloomfilter (r);
+SET work_mem = '64kB';
+CREATE FUNCTION session_bytes() RETURNS bigint LANGUAGE sql AS 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
+INSERT INTO more_ranges SELECT r, CASE WHEN lower(r) % 50000 = 1 THEN session_bytes() END FROM ranges;
+RESET work_mem;
+SELECT max(bytes) - min(bytes) < 1000000 AS bounded FROM more_ranges;
+SELECT bloom_index_check('more_ranges_r');
+DROP TABLE ranges, more_ranges;
+DROP FUNCTION session_bytes();
+
 -- Keys of all indexes together wait in work_mem.
 CREATE TABLE spread (id int, part int) PARTITION BY LIST (part);
 SELECT format('CREATE TABLE spread_%s PARTITION OF spread FOR VALUES IN (%1$s)', i) FROM generate_series(1, 8) i \gexec
@@ -318,6 +332,12 @@ SELECT count(*) FROM temporary WHERE NOT bloom_index_contains('temporary_id', id
 SELECT bloom_index_check('temporary_id');
 COMMIT;
 SELECT bloom_index_contains('temporary_id', 1);
+-- A commit that truncates a table evaluates nothing, as there is no snapshot for that.
+CREATE INDEX temporary_constant ON temporary USING bloomfilter (bit_length('')) WHERE bit_length('') = 0;
+BEGIN;
+INSERT INTO temporary VALUES (1);
+SELECT bloom_index_contains('temporary_constant', 0) AS key, bloom_index_contains('temporary_constant', 1) AS other;
+COMMIT;
 CREATE UNLOGGED TABLE unlogged (id int);
 CREATE INDEX unlogged_id ON unlogged USING bloomfilter (id);
 INSERT INTO unlogged SELECT generate_series(1, 20000);

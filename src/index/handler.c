@@ -14,6 +14,7 @@
 #include "access/genam.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
+#include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_handler);
 
@@ -22,6 +23,7 @@ typedef struct InsertState
 {
 	PgBloomKeyInfo *key_info;
 	uint64		seed;
+	MemoryContext key_context;	/* for one key */
 } InsertState;
 
 static bool
@@ -30,6 +32,8 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 				   IndexInfo *info)
 {
 	InsertState *state = info->ii_AmCache;
+	MemoryContext old_context;
+	uint64		hash;
 
 	(void) tid;
 	(void) heap;
@@ -46,10 +50,16 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		state->key_info = bfi_key_info(index, info->ii_Context);
 		state->seed = meta.seed;
 		bfi_check_key_type(index, &meta, state->key_info);
+		state->key_context = AllocSetContextCreate(info->ii_Context,
+												   "key of a Bloom filter index",
+												   ALLOCSET_SMALL_SIZES);
 		info->ii_AmCache = state;
 	}
-	bfi_pend(index, pgbloom_hash_value(state->key_info, values[0],
-									   state->seed));
+	old_context = MemoryContextSwitchTo(state->key_context);
+	hash = pgbloom_hash_value(state->key_info, values[0], state->seed);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(state->key_context);
+	bfi_pend(index, hash);
 	return false;
 }
 

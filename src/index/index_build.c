@@ -80,7 +80,6 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	Build	   *build = state;
 	MemoryContext old_context;
-	uint64		hash;
 
 	(void) index;
 	(void) tid;
@@ -88,10 +87,13 @@ build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[0])
 		return;
 	old_context = MemoryContextSwitchTo(build->key_context);
-	hash = pgbloom_hash_value(build->key_info, values[0], build->meta.seed);
+	tuplesort_putdatum(build->sort,
+					   hash_to_datum(pgbloom_hash_value(build->key_info,
+														values[0],
+														build->meta.seed)),
+					   false);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(build->key_context);
-	tuplesort_putdatum(build->sort, hash_to_datum(hash), false);
 	build->ntuples++;
 }
 
@@ -223,7 +225,13 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 
 	/* PostgreSQL is the owner of the table already, and ends this. */
 	RestrictSearchPath();
-	bfi_set_expressions(index, info);
+
+	/*
+	 * After it has truncated the table, it gives no expressions, as nothing
+	 * may be evaluated then: a commit may have begun, without a snapshot.
+	 */
+	if (info->ii_Concurrent || RelationGetNumberOfBlocks(heap) > 0)
+		bfi_set_expressions(index, info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
 	result->heap_tuples = table_index_build_scan(heap, index, info, true, true,
 												 build_callback, build, NULL);
