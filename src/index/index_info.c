@@ -53,7 +53,7 @@ typedef struct Totals
 	uint64		seed;			/* of the last one */
 	BfGeometry	last;			/* layer of the last one */
 	int			layers;
-	BlockNumber pages;
+	uint64		pages;
 	uint64		bits;
 	uint64		bits_set;
 	double		keys;
@@ -123,7 +123,7 @@ make_info(FunctionCallInfo fcinfo, const Totals *totals)
 	nulls[INFO_SEED] = totals->nparts != 1;
 	values[INFO_LAYERS] = Int32GetDatum(totals->layers);
 	values[INFO_PAGES] = Int64GetDatum((int64) totals->pages);
-	values[INFO_BYTES] = Int64GetDatum((int64) totals->pages * BLCKSZ);
+	values[INFO_BYTES] = Int64GetDatum((int64) (totals->pages * BLCKSZ));
 	values[INFO_BITS] = Int64GetDatum((int64) totals->bits);
 	values[INFO_HASHES] = Int32GetDatum(totals->last.k);
 	values[INFO_BLOCK_BITS] = Int32GetDatum(1 << totals->last.block_log2);

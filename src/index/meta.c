@@ -50,6 +50,9 @@ typedef struct DiskMeta
 #define PageGetMeta(page)	((DiskMeta *) PageGetContents(page))
 #define META_LOWER	(MAXALIGN(SizeOfPageHeaderData) + sizeof(DiskMeta))
 
+StaticAssertDecl(META_LOWER <= BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque)),
+				 "the meta page has no room for the directory of layers");
+
 static pg_crc32c
 meta_crc(const DiskMeta *meta)
 {

@@ -22,6 +22,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
@@ -60,6 +61,7 @@ lock_partitions(List *tables, Oid oid)
 	PartitionDesc descriptor;
 	int			i;
 
+	check_stack_depth();
 	if (table == NULL)
 		return lappend_oid(tables, oid);
 	descriptor = RelationGetPartitionDesc(table, false);
