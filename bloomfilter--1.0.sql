@@ -472,7 +472,7 @@ COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_compact(bloom) IS
-	'filter of the same keys with smaller layers, where they hold few keys';
+	'filter of the same keys in less space, where there is something to save';
 
 --
 -- Aggregates over keys

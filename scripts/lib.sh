@@ -24,7 +24,7 @@ sudo='' bold='' plain='' stage='' work='' short_tmp='' step_log=/dev/null pg_con
 
 # The comment at the head of a script is its help text.
 usage() {
-	sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"
+	sed -n -e '/^# shellcheck /d' -e '2,/^[^#]/s/^# \{0,1\}//p' "$0"
 }
 
 usage_error() {

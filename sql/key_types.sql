@@ -229,32 +229,14 @@ SELECT :'f'::bloom @> 'w1' AS found, is_estimated(:'f') AS estimated,
   outcome($$bloom_agg(bloom_empty())$$) AS filter_as_key;
 
 DROP TABLE words;
-DROP FUNCTION outcome, is_estimated;
-DROP EXTENSION citext;
+DROP FUNCTION is_estimated;
 
 --
 -- Keys and arrays of keys without a type, as literals and as parameters, are
 -- read as the filter's key type, as in id = '5'.
 --
 
-SET client_min_messages = warning;
-CREATE EXTENSION citext;
-RESET client_min_messages;
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
-
--- The value of an expression, or the error in full.
-CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  result text;
-  detail text; hint text;
-BEGIN
-  EXECUTE 'SELECT ' || expression INTO result;
-  RETURN result;
-EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RETURN concat_ws(E'\n', SQLSTATE || ': ' || SQLERRM, NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
 
 --
 -- A key is found by the text of any value that is equal to it.

@@ -1,4 +1,4 @@
-# job|blacklist|14|28|3|10 billion URLs at 0.01 % in 64 shards, 25 GB: one built and probed, all looked up in
+# job|blacklist|14|28|3|10 billion URLs at 0.01 % in 64 shards, 23 GB: one built and probed, all looked up in
 """A blacklist of ten billion URLs in 64 shards, of which one is built at its real size and then stands for each."""
 import pgbench
 from lib import as_bytes, significant

@@ -14,35 +14,26 @@ use lib $FindBin::RealBin;
 use BloomTest;
 
 #
-# Many sessions at once on one filter, and keys as the parameters of client
-# drivers, which have no type: pgbench does both.
+# Many sessions at once on one filter, by pgbench.
 #
 my $node = new_node('one_filter');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE EXTENSION bloomfilter;
-CREATE EXTENSION citext;
 
-CREATE TABLE key (k bigserial);
-CREATE TABLE one (f bloom);
-INSERT INTO one VALUES (bloom_empty(0.001, 500));
-
-CREATE TYPE colour AS ENUM ('red', 'green');
-CREATE TABLE known (key_type text, f bloom);
-INSERT INTO known VALUES
-	('text', bloom_add(bloom_empty(), 'red'::text)),
-	('citext', bloom_add(bloom_empty(), 'RED'::citext)),
-	('enum', bloom_add(bloom_empty(), 'red'::colour)),
-	('bigint', bloom_add(bloom_empty(), 3));
-
--- errors that pgbench notices
+# errors that pgbench notices
+my $create_verify = q{
 CREATE FUNCTION verify(boolean, text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF $1 IS NOT TRUE THEN
 		RAISE 'not true: %', $2;
 	END IF;
 END $$;
+};
+$node->safe_psql(
+	'postgres', $create_verify . q{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE key (k bigserial);
+CREATE TABLE one (f bloom);
+INSERT INTO one VALUES (bloom_empty(0.001, 500));
 });
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
@@ -107,38 +98,6 @@ cmp_ok($layers, '>', 1, 'the filter has grown');
 is($found, $nkeys, 'no key got lost');
 
 #
-# Parameters without a type take that of what they are compared with, as far
-# as it is known by the filter, else text.  A prepared statement is planned
-# again for some executions and then once for all.
-#
-my $probe = script(
-	'probe', q{
-SELECT verify(bloom_contains(f, :key), 'text') FROM known WHERE key_type = 'text';
-SELECT verify(f @> :key, 'text, operator') FROM known WHERE key_type = 'text';
-SELECT verify(:key <@ f, 'text, commutator') FROM known WHERE key_type = 'text';
-SELECT verify(f @> :key, 'citext') FROM known WHERE key_type = 'citext';
-SELECT verify(f @> :key, 'enum') FROM known WHERE key_type = 'enum';
-SELECT verify(f @> :number::int, 'integer') FROM known WHERE key_type = 'bigint';
-SELECT verify(NOT f @> :other, 'other text') FROM known WHERE key_type <> 'bigint';
-SELECT verify(bloom_add(bloom_empty(), :key) @> :key, 'added');
-SELECT verify(bloom_add(f, :other) @> :other, 'added to citext')
-	FROM known WHERE key_type = 'citext';
-SELECT verify(bloom_agg(:key) @> :key, 'aggregated') FROM known;
-});
-foreach my $protocol ('simple', 'extended', 'prepared')
-{
-	# In the simple protocol values are pasted into the statement.
-	my $quote = $protocol eq 'simple' ? "'" : '';
-
-	pgbench(
-		"keys as parameters, $protocol protocol",
-		"--protocol=$protocol", '--client=1',
-		'--transactions=10', "--define=key=${quote}red$quote",
-		"--define=other=${quote}green$quote", '--define=number=3',
-		"--file=$probe");
-}
-
-#
 # Lookups in the index of a partitioned table, while a partition comes and
 # goes, lock tables before their indexes, as DETACH does.
 #
@@ -192,19 +151,11 @@ $node->command_ok(
 # Items that a lookup of their id would not find, in the snapshot of one
 # statement; the condition is that of find_item.
 $node->safe_psql(
-	'postgres', q{
+	'postgres', $create_verify . q{
 CREATE VIEW missed AS
 	SELECT id FROM items, item_filter
 	WHERE NOT (filter @> id
 			   OR EXISTS (SELECT FROM item_delta d WHERE d.id = items.id));
-
--- errors that pgbench notices
-CREATE FUNCTION verify(boolean, text) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	IF $1 IS NOT TRUE THEN
-		RAISE 'not true: %', $2;
-	END IF;
-END $$;
 });
 
 my @sessions = map { BloomTest::Session->new($node, 'postgres') } 1 .. 3;
@@ -307,7 +258,6 @@ $_->quit for @sessions;
 
 # All at once: writers of one and of many rows, in transactions of different
 # length; lookups; and the jobs, one after the other.
-$dir = PostgreSQL::Test::Utils::tempdir();
 my %scripts = (
 	write => q{
 \set n random(1, 20)
@@ -338,19 +288,13 @@ my @files;
 
 foreach my $name (sort keys %scripts)
 {
-	append_to_file("$dir/$name.sql", $scripts{$name});
-	push @files, "--file=$dir/$name.sql\@$weight{$name}";
+	push @files, '--file=' . script($name, $scripts{$name}) . "\@$weight{$name}";
 }
 $node->safe_psql('postgres',
 	q{CREATE SEQUENCE new_id START 2000000;
 	DELETE FROM items WHERE id BETWEEN 0 AND 60000});
-$node->command_ok(
-	[
-		'pgbench', '--no-vacuum', '--random-seed=1', '--client=8',
-		'--transactions=60', '--host', $node->host, '--port', $node->port,
-		@files, 'postgres'
-	],
-	'writers, lookups, merges and rebuilds at the same time');
+pgbench('writers, lookups, merges and rebuilds at the same time',
+	'--random-seed=1', '--client=8', '--transactions=60', @files);
 cmp_ok(
 	$node->safe_psql(
 		'postgres', 'SELECT count(*) FROM items WHERE id >= 2000000'),
@@ -383,9 +327,13 @@ CREATE TABLE won (campaign int, who bigint);
 });
 
 # Few campaigns and users, so that clients meet.
-$dir = PostgreSQL::Test::Utils::tempdir();
-append_to_file(
-	"$dir/take_part.sql", q{
+pgbench(
+	'16 clients',
+	'--random-seed=1',
+	'--client=16',
+	'--transactions=250',
+	'--file=' . script(
+		'take_part', q{
 \set campaign random(1, 5)
 \set who random(1, 100)
 BEGIN;
@@ -394,14 +342,7 @@ SELECT take_part(:campaign, :who) AS won \gset
 INSERT INTO won VALUES (:campaign, :who);
 \endif
 COMMIT;
-});
-$node->command_ok(
-	[
-		'pgbench', '--no-vacuum', '--random-seed=1', '--client=16',
-		'--transactions=250', '--host', $node->host, '--port', $node->port,
-		"--file=$dir/take_part.sql", 'postgres'
-	],
-	'16 clients');
+}));
 my ($wins, $winners, $recorded) = split /\|/,
   $node->safe_psql(
 	'postgres', q{

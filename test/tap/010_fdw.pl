@@ -13,9 +13,8 @@ use BloomTest;
 
 #
 # Filters between servers: joins where postgres_fdw sends the filter and only
-# the rows that pass come back, filters that each server builds of its part of
-# a table and the coordinator unites, and filters and states of aggregates
-# that are carried over by hand.
+# the rows that pass come back, and filters that each server builds of its part
+# of a table and the coordinator unites.
 #
 my $here = new_node('coordinator');
 my $north = new_node('north');
@@ -277,54 +276,6 @@ foreach my $probe (sort keys %probes)
 	is($here->safe_psql('postgres', "$query ORDER BY region"),
 		"north|110\nsouth|110", "$probe finds the day on each server");
 }
-
-#
-# By hand: states of an aggregate that one server serialized, and filters in
-# the text and binary formats of COPY.
-#
-my $partial = q{
-CREATE AGGREGATE bloom_partial(anyelement, float8, float8) (
-	SFUNC = bloom_agg_transfn, STYPE = internal,
-	FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
-CREATE AGGREGATE bloom_partial(anyelement) (
-	SFUNC = bloom_agg_transfn, STYPE = internal,
-	FINALFUNC = bloom_agg_serialfn, PARALLEL = SAFE);
-CREATE VIEW parts AS
-	SELECT visitor % 3 AS part, bloom_partial(page, 0.001, 5000) AS sized,
-		   bloom_partial(page) AS unsized,
-		   bloom_agg(page, 0.001, 5000) AS filter
-	FROM visits GROUP BY 1};
-my $dir = PostgreSQL::Test::Utils::tempdir();
-
-$here->safe_psql('postgres', q{
-CREATE TABLE parts (part int, sized bytea, unsized bytea, filter bloom)});
-foreach my $format ('text', 'csv', 'binary')
-{
-	$here->safe_psql('postgres', 'TRUNCATE parts');
-	foreach my $node ($north, $south)
-	{
-		my $file = "$dir/" . $node->name . ".$format";
-
-		$node->safe_psql('postgres', $partial) if $format eq 'text';
-		$node->safe_psql('postgres',
-			"\\copy (SELECT * FROM parts) TO '$file' (FORMAT $format)");
-		$here->safe_psql('postgres',
-			"\\copy parts FROM '$file' (FORMAT $format)");
-	}
-	is( $here->safe_psql(
-			'postgres', q{
-SELECT count(*), bloom_union_agg(filter) = bloom_union_agg(sized::bloom),
-	   bloom_union_agg(filter) = (SELECT bloom_agg(page, 0.001, 5000) FROM visits),
-	   bloom_cardinality(bloom_union_agg(unsized::bloom)) =
-		(SELECT count(DISTINCT page) FROM visits)
-	FROM parts}),
-		'6|t|t|t',
-		"filters and states of two servers, carried in $format format");
-}
-my ($status, $out, $err) = $here->psql(
-	'postgres', q{
-SELECT bloom_union_agg(set_byte(sized, 4, 255)::bloom) FROM parts});
-like($err, qr/invalid Bloom filter/, 'a damaged state is rejected');
 
 is(find_crashes($_), '', 'nothing crashed: ' . $_->name)
   for $here, $north, $south;

@@ -340,24 +340,12 @@ is( $node->safe_psql('postgres', q{SELECT bloom_index_check('rebuilt')}),
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM t WHERE note = 'probe'}),
 	'>', 100, 'there were lookups');
 
-# The recipe of doc/INDEX.md for one prize a user: of concurrent requests, one
-# wins.
-$node->safe_psql(
-	'postgres', q{
-CREATE TABLE prizes (campaign int, who bigint);
-CREATE INDEX taken ON prizes USING bloomfilter ((campaign || ' ' || who)) WITH (fpp = 1e-6);
-CREATE FUNCTION take_part(campaign int, who bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    key text := campaign || ' ' || who;
-BEGIN
-    PERFORM pg_advisory_xact_lock(bloom_hash(key));
-    IF bloom_index_contains('taken', key) THEN
-        RETURN false;
-    END IF;
-    INSERT INTO prizes VALUES (campaign, who);
-    RETURN true;
-END $$;
-});
+# The recipe for one prize a user (demo/recipes/indexes.sql): of concurrent
+# requests, one wins.
+my ($recipe) =
+  slurp_file("$FindBin::RealBin/../../demo/recipes/indexes.sql") =~
+  /^(CREATE TABLE prizes .*?^END \$\$;)/ms;
+$node->safe_psql('postgres', $recipe);
 my @prize = script('prize', q{
 \set who random(1, 40)
 \set campaign random(1, 40)
