@@ -483,6 +483,12 @@ RESET enable_partitionwise_join;
 SET enable_hashjoin = off;
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
 RESET enable_hashjoin;
+-- a plan that does what is disabled is not the cheaper one
+CREATE INDEX facts_day ON facts (day);
+SET enable_sort = off;
+SELECT planned, same FROM report_plans('SELECT day, amount FROM facts JOIN calendar USING (day) WHERE ym = 202503 ORDER BY day');
+RESET enable_sort;
+DROP INDEX facts_day;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -644,6 +650,12 @@ RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
 RESET geqo_threshold;
+-- of more than 64 relations, pairs are not looked at
+SET join_collapse_limit = 1;
+SELECT n, (errors('SELECT * FROM facts JOIN calendar USING (day)' ||
+	(SELECT string_agg(format(' CROSS JOIN generate_series(1, 1) g%s', i), '') FROM generate_series(3, n) i) ||
+	' WHERE year = 2002'))."on" FROM unnest('{64, 65}'::int[]) n;
+RESET join_collapse_limit;
 -- outer joins are as before, a semi join with a unique key is an inner one
 SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.day AND year = 2002');
 SELECT * FROM errors('SELECT * FROM facts f WHERE day IN (SELECT day FROM calendar WHERE year = 2002)');

@@ -56,11 +56,13 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *relations)
 {
-	if (pgbloom_join_planning)
+	bool		examine = pgbloom_join_examines_pairs(root);
+
+	if (examine)
 		pgbloom_join_correct_pairs(root, relations);
 	if (previous_join_search != NULL)
 		return previous_join_search(root, levels, relations);
-	if (pgbloom_join_planning)
+	if (examine)
 		relations = pgbloom_join_assume(root, relations);
 	levels = list_length(relations);
 	if (levels == 1)

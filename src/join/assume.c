@@ -407,6 +407,19 @@ all_fulfilled(const Planning *planning, Cost *saved)
 }
 
 /*
+ * Would the planner choose this plan rather than another one of this cost?
+ * What is disabled counts more than costs.
+ */
+static bool
+is_cheaper(const Plan *plan, const Plan *other, Cost cost)
+{
+	int			more = PGBLOOM_DISABLED_NODES(plan) -
+		PGBLOOM_DISABLED_NODES(other);
+
+	return more < 0 || (more == 0 && plan->total_cost < cost);
+}
+
+/*
  * Plan a statement, and once more if there is something to assume that the
  * first plan does not have.  The planner changes the Query, and so may its
  * hooks, so the second plan is made of a copy.  It may call a volatile function
@@ -435,5 +448,6 @@ pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 	planning.assumptions = NIL;
 	second = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	return all_fulfilled(&planning, &saved) && planning.assumptions != NIL &&
-		(force || second->planTree->total_cost < cost) ? second : first;
+		(force || is_cheaper(second->planTree, first->planTree, cost)) ?
+		second : first;
 }

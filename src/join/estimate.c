@@ -33,6 +33,12 @@
 /* Smaller errors than this factor are left as they are. */
 #define LEAST_FACTOR	1.2
 
+/*
+ * The most relations of which each pair is looked at.  Of many more, with a
+ * common key, that would take longer than the search itself.
+ */
+#define MAX_RELATIONS	64
+
 /* One side of an equality. */
 typedef struct Side
 {
@@ -370,6 +376,14 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 				correct_clause(root, lfirst(other), a, b, factor);
 		}
 	}
+}
+
+/* Are the joins of this query to be looked at before they are planned? */
+bool
+pgbloom_join_examines_pairs(PlannerInfo *root)
+{
+	return pgbloom_join_planning &&
+		bms_num_members(root->all_baserels) <= MAX_RELATIONS;
 }
 
 /*

@@ -219,6 +219,7 @@ extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
 extern double pgbloom_join_share_in_range(PlannerInfo *root,
 										  RestrictInfo *rinfo,
 										  RelOptInfo *rel);
+extern bool pgbloom_join_examines_pairs(PlannerInfo *root);
 extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
 
 /* share.c */
