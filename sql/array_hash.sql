@@ -54,6 +54,8 @@ SELECT bloom_new_keys(f, ARRAY[5, 1, 4, 5, NULL, 2, 4, 6]) AS new,
 	pg_typeof(bloom_new_keys(f, ARRAY[5]::bigint[])) AS type
   FROM bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]) f;
 SELECT bloom_new_keys(bloom_add(bloom_empty(), 'a'::text), ARRAY['a', 'b', 'b', 'c']);
+SELECT bloom_contains_each(f, ARRAY['x', '{a}', '{b}']::bloom_keys[]) AS of_arrays, bloom_contains_each(f, ARRAY['x', 'a']::bloom_key[]) AS of_keys
+  FROM bloom_add_all(bloom_empty(), ARRAY['x', '{a}']) f;
 -- Keys without a type are compared as what they are read as.
 SELECT bloom_new_keys(bloom_empty(key_type => 'int'), '{5,05,+5,6}') AS int,
 	bloom_new_keys(bloom_empty(key_type => 'numeric'), '{1.0,1.00,2}') AS numeric,

@@ -95,6 +95,7 @@ PgBloomKeyInfo *
 pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 {
 	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomKeyInfo *info;
 	Oid			array;
 
 	if (fn_cache->key_info != NULL)
@@ -103,7 +104,11 @@ pgbloom_element_info(FunctionCallInfo fcinfo, int argno)
 	if (OidIsValid(array) &&
 		pgbloom_type_is(getBaseType(array), PGBLOOM_KEYS))
 		return lookup_once(fcinfo, array);
-	return lookup_once(fcinfo, get_base_element_type(array));
+	info = lookup_once(fcinfo, get_base_element_type(array));
+
+	/* Here, bloom_keys is the type of a key. */
+	info->array_text = false;
+	return info;
 }
 
 /*

@@ -51,10 +51,13 @@ typedef struct KeyTypeName
 {
 	char	   *type;
 	const char *locale;			/* or "" */
-	bool		array;
+	bool		array;			/* the type ends with [] */
 } KeyTypeName;
 
-/* Split the name of a key type; key_type.c composes those with parts. */
+/*
+ * Split the name of a key type.  key_type.c composes those with parts; in one
+ * that was forged, a [ may be neither doubled nor part of a [] at the end.
+ */
 static void
 split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 {
@@ -75,7 +78,8 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 				parts->locale = utf8_to_server(from + 1);
 				break;
 			}
-			parts->array = true;
+			parts->array = strcmp(from, "[]") == 0 ||
+				strncmp(from, "[]@", 3) == 0;
 		}
 		*to++ = *from;
 		from += special && from[1] == *from ? 2 : 1;

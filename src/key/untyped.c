@@ -24,6 +24,18 @@
 #include "utils/syscache.h"
 
 /*
+ * The types with this name, in all schemas, or NULL if no type can have it.  The
+ * cache would never find a list that it has made for a name that is too long,
+ * and would add another one for each call.
+ */
+static CatCList *
+list_types(const char *name)
+{
+	return strlen(name) < NAMEDATALEN ?
+		SearchSysCacheList1(TYPENAMENSP, CStringGetDatum(name)) : NULL;
+}
+
+/*
  * The base type with the name that this key type records.  Returns InvalidOid
  * if there is none, or more than one.  If its values hash by another locale or
  * on another platform, the caller reports that.  All schemas are searched,
@@ -33,13 +45,13 @@ static Oid
 find_named_type(const BfKeyType *key_type)
 {
 	static const BfKeyType any_key_type = {.code = BF_KEY_NONE};
-	char	   *name = pgbloom_key_type_name(key_type);
-	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
-										   CStringGetDatum(name));
+	CatCList   *list = list_types(pgbloom_key_type_name(key_type));
 	Oid			found = InvalidOid;
 	int			nfound = 0;
 	int			i;
 
+	if (list == NULL)
+		return InvalidOid;
 	for (i = 0; i < list->n_members; i++)
 	{
 		HeapTuple	tuple = &list->members[i]->tuple;
@@ -166,12 +178,11 @@ static void
 check_label(const BfKeyType *key_type, const char *label)
 {
 	char	   *name = pgbloom_key_type_name(key_type);
-	CatCList   *list = SearchSysCacheList1(TYPENAMENSP,
-										   CStringGetDatum(name));
+	CatCList   *list = list_types(name);
 	bool		valid = true;
 	int			i;
 
-	for (i = 0; i < list->n_members; i++)
+	for (i = 0; list != NULL && i < list->n_members; i++)
 	{
 		Form_pg_type type = (Form_pg_type)
 			GETSTRUCT(&list->members[i]->tuple);
@@ -184,7 +195,8 @@ check_label(const BfKeyType *key_type, const char *label)
 		if (valid)
 			break;
 	}
-	ReleaseSysCacheList(list);
+	if (list != NULL)
+		ReleaseSysCacheList(list);
 	if (!valid)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
