@@ -59,6 +59,9 @@
 /* All layers of a filter together: 512 MiB, so that its text fits in 1 GB. */
 #define BF_MAX_BITS				((uint64_t) 1 << 32)
 
+/* A list of hashes takes no more than the largest layer and its entry. */
+#define BF_MAX_LIST				((uint32_t) (BF_MAX_BITS / 64 + 4))
+
 /*
  * One layer that is not in an image, but on pages: 128 GiB, so that its number
  * of blocks fits in 32 bits.
@@ -450,6 +453,7 @@ extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_add_all(BfBuilder *b, const uint64_t *hashes,
 								   uint32_t n);
 extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
+extern void bf_builder_sort_for_probes(BfBuilder *b);
 extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);

@@ -66,6 +66,8 @@ static_assert(HEADER_SIZE + (BF_MAX_KEY_TYPE_NAME + 7) / 8 * 8 +
 			  BF_MAX_LAYERS * ENTRY_SIZE == BF_MAX_HEADER,
 			  "BF_MAX_HEADER is wrong");
 static_assert((HEADER_SIZE + 4) % 8 == 0, "content is not aligned");
+static_assert(BF_MAX_BITS / 8 + ENTRY_SIZE == (uint64_t) 8 * BF_MAX_LIST,
+			  "BF_MAX_LIST is wrong");
 static_assert(BITS_SET_AT + 8 == ENTRY_SIZE, "directory entry has a gap");
 static_assert(BF_MAX_KEY_TYPE_NAME == UINT8_MAX,
 			  "the length of a name must be checked");
@@ -207,6 +209,8 @@ open_content(const uint8_t *header, BfView *view)
 		return open_layers(header, at, nlayers, view);
 	if (nlayers != 0)
 		return "It has both layers and a list of hashes.";
+	if (view->nhashes > BF_MAX_LIST)
+		return "Its number of hashes is out of range.";
 	if ((view->size - at) % 8 != 0 || (view->size - at) / 8 != view->nhashes)
 		return "Its length does not match the number of hashes.";
 	view->list_at = at;

@@ -39,6 +39,7 @@ MASK = 2 ** 64 - 1
 G = 0x9E3779B97F4A7C15
 SPARSE, DENSE = 0, 1
 MAX_BITS = 2 ** 32
+MAX_LIST = 2 ** 26 + 4
 MAX_LAYERS = 1024
 MAX_GENERATION = 23
 MAX_HASHES = 2 ** 22                    # of a filter without expected
@@ -464,7 +465,7 @@ class Filter:
         rule(6, not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name)
              and not any(image[44 + namelen:at]))
         if form == SPARSE:
-            rule(7, nlayers == 0
+            rule(7, nlayers == 0 and nhashes <= MAX_LIST
                  and len(image) == at + 8 * nhashes)
         else:
             rule(8, nhashes == 0 and 1 <= nlayers <= MAX_LAYERS

@@ -661,6 +661,17 @@ test_total(void)
 	put(image + NBLOCKS_AT, 1 << 23, 4);
 	CHECK(bf_open(image, size, &view) == BF_CORRUPT, "2^32 + 512 bits");
 	free(image);
+
+	/* The longest list.  Of this, nothing is there but the header. */
+	image = copy_of(golden_sparse, HEADER, HEADER);
+	put(image + NHASHES_AT, (1 << 26) + 4, 4);
+	size = HEADER + 8 * ((size_t) (1 << 26) + 4);
+	CHECK(bf_open_header(image, size, &view) == BF_OK, "2^26 + 4 hashes: %s",
+		  view.reason);
+	put(image + NHASHES_AT, (1 << 26) + 5, 4);
+	CHECK(bf_open_header(image, size + 8, &view) == BF_CORRUPT,
+		  "2^26 + 5 hashes");
+	free(image);
 }
 
 /* What takes a look at the content: bf_open() lets it pass. */
