@@ -341,6 +341,12 @@ SELECT count(*) AS keys, count(*) FILTER (WHERE NOT bloom_contains_hash(f, bloom
 FROM (SELECT hash_state(bloom_hash(k), 0.01, 300000) AS f FROM generate_series(1, 70100) k OFFSET 0) x, generate_series(69000, 70100) k;
 SELECT hash_state(bloom_hash(k), 0.01, 300000)::bytea = bloom_agg_hash(bloom_hash(k), 0.01, 300000)::bytea AS equal
 FROM generate_series(1, 70100) k;
+-- hashes that are not yet sorted, and duplicates among them
+SELECT bloom_cardinality(hash_state(bloom_hash(k % 3), 0.01, 100)) AS keys FROM generate_series(1, 20) k;
+SELECT bloom_contains_all(f, keys) AS "all", bloom_contains_any(f, ARRAY(SELECT -unnest(keys))) AS "any"
+FROM (SELECT hash_state(bloom_hash(k), 0.01, 1e7) AS f, array_agg(k) AS keys FROM generate_series(1, 100000) k OFFSET 0) x;
+SELECT k, bloom_contains_hash(f, bloom_hash(k / 2)) AS found, bloom_cardinality(f) AS keys
+FROM (SELECT k, hash_state(bloom_hash(k / 2), 0.01, 100) OVER (ORDER BY k) AS f FROM generate_series(1, 4) k) x;
 DROP AGGREGATE hash_state(bigint, float8, float8);
 -- The states of all groups are in one memory context: hash aggregation visits
 -- all contexts for each new group.

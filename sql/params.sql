@@ -111,6 +111,7 @@ CALL try('SELECT bloom_agg(k, CASE WHEN k < 3 THEN 0.1 END) FROM generate_series
 CALL try('SELECT bloom_agg(k, 0.1, CASE WHEN k < 3 THEN 10 END) FROM generate_series(1, 3) k');
 CALL try('SELECT bloom_agg(k, 0.1, CASE WHEN k = 3 THEN 10 END) FROM generate_series(1, 3) k');
 CALL try('SELECT bloom_agg(k, 0.1, 10, CASE WHEN k < 3 THEN 1 END) FROM generate_series(1, 3) k');
+CALL try('SELECT bloom_agg(k, 0.1, 10, CASE WHEN k < 3 THEN -1 - (1::bigint << 62) ELSE -2 END) FROM generate_series(1, 3) k');
 CALL try($$SELECT bloom_agg(k, CASE WHEN k < 3 THEN 0.1 ELSE 'NaN' END) FROM generate_series(1, 3) k$$);
 
 -- They can differ between groups.

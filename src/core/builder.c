@@ -200,7 +200,8 @@ add_ascending(BfBuilder *b, BfLayer *layer)
 					b->hashes, b->nhashes, &layer->bits_set);
 	if (layer->bits_set <= layer->bits_full)
 		return true;
-	memset(layer->bits, 0, bf_geometry_size(&layer->geometry));
+	bf_bitmap_clear(&b->env.interrupts, layer->bits,
+					bf_geometry_size(&layer->geometry));
 	layer->bits_set = 0;
 	return false;
 }
@@ -318,20 +319,18 @@ bf_builder_sort_and_convert(BfBuilder *b)
 }
 
 /*
- * If probes are expected, sort the hashes when so many are pending that it
- * pays.  A probe looks at pending hashes one by one.  In a loop that probes
- * and adds in turns, these are t^2 / 2 comparisons until t are pending;
- * sorting them in takes some passes over all hashes, and is due when the
- * comparisons have cost as much.  Without memory to sort, probes are just
- * slower.
+ * Sort the hashes before a probe, if so many are pending that it pays.  A probe
+ * looks at pending hashes one by one.  In a loop that probes and adds in turns,
+ * these are t^2 / 2 comparisons until t are pending; sorting them in takes some
+ * passes over all hashes, and is due when the comparisons have cost as much.
+ * Without memory to sort, probes are just slower.
  */
 void
 bf_builder_sort_for_probes(BfBuilder *b)
 {
 	uint64_t	npending = b->nhashes - b->nsorted;
 
-	if (b->expects_probes &&
-		npending * npending > 8 * ((uint64_t) b->nhashes + 64))
+	if (npending * npending > 8 * ((uint64_t) b->nhashes + 64))
 		(void) sort_hashes(b);
 }
 
@@ -465,7 +464,8 @@ bf_builder_add(BfBuilder *b, uint64_t hash)
 		return bf_builder_add_to_layers(b, hash, 1);
 
 	/* Before the hash is in the list: this may end in a long jump. */
-	bf_builder_sort_for_probes(b);
+	if (b->expects_probes)
+		bf_builder_sort_for_probes(b);
 	b->hashes[b->nhashes++] = hash;
 	return BF_OK;
 }
@@ -492,7 +492,8 @@ bf_builder_add_all(BfBuilder *b, const uint64_t *hashes, uint32_t n)
 /*
  * Is a hash in the filter so far?  There are both layers and hashes after a
  * merge that was not finished.  Pending hashes are looked at one by one: call
- * bf_builder_expect_probes before a loop that probes and adds.
+ * bf_builder_sort_for_probes before a loop that probes, and
+ * bf_builder_expect_probes before one that adds, too.
  */
 bool
 bf_builder_contains(const BfBuilder *b, uint64_t hash)
@@ -525,7 +526,7 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 	return false;
 }
 
-/* As bf_count_distinct; pending duplicates count. */
+/* As bf_count_distinct; duplicates that are pending count. */
 double
 bf_builder_cardinality(const BfBuilder *b)
 {

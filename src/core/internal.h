@@ -65,7 +65,6 @@ extern size_t bf_dense_size(const BfParams *params,
 							const BfGeometry *geometry);
 extern void bf_builder_set_params(BfBuilder *b, const BfParams *params);
 extern BfStatus bf_builder_sort_and_convert(BfBuilder *b);
-extern void bf_builder_sort_for_probes(BfBuilder *b);
 extern bool bf_builder_must_convert(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
 									uint32_t n);

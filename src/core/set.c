@@ -137,7 +137,8 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 	else if (view->nhashes > 0)
 		status = bf_builder_add_list(b, view->hashes, view->nhashes);
 	b->incomplete = status != BF_OK;
-	bf_builder_sort_for_probes(b);
+	if (b->expects_probes)
+		bf_builder_sort_for_probes(b);
 	return status;
 }
 

@@ -83,6 +83,7 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	probe->builder = pgbloom_expanded(argument);
 	if (probe->builder != NULL)
 	{
+		bf_builder_sort_for_probes(probe->builder);
 		probe->params = &probe->builder->params;
 		return;
 	}

@@ -52,31 +52,24 @@ typedef void (*StateOperation) (BfBuilder *builder, const BfView *view);
 #define EXPECTED_ARG	3
 #define SEED_ARG		4
 
-/* For a message: NaN stands for NULL, and -1 for no expected keys. */
-static char *
-format_values(double fpp, double expected, double seed)
-{
-	return psprintf("fpp %s, %s expected keys and seed %.0f",
-					float8out_internal(fpp),
-					expected < 0 ? "no" : psprintf("%.0f", expected), seed);
-}
-
 static char *
 format_params(const BfParams *params)
 {
-	return format_values(params->fpp,
-						 params->expected > 0 ? (double) params->expected : -1,
-						 (double) (int64) params->seed);
+	return psprintf("fpp %s, %s expected keys and seed %lld",
+					float8out_internal(params->fpp),
+					params->expected == 0 ? "no" :
+					psprintf("%lld", (long long) params->expected),
+					(long long) params->seed);
 }
 
 pg_noreturn static void
-reject_different_params(const BfParams *params, const char *other)
+reject_different_params(const BfParams *params, const BfParams *other)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("parameters of a Bloom filter must be the same for all rows"),
 			 errdetail("One row has %s, another one has %s.",
-					   format_params(params), other),
+					   format_params(params), format_params(other)),
 			 errhint("Use constants, or columns of the GROUP BY clause.")));
 }
 
@@ -107,16 +100,10 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 pg_noreturn static void
 reject_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 {
-	double		fpp = PG_ARGISNULL(FPP_ARG) ? NAN : PG_GETARG_FLOAT8(FPP_ARG);
-	double		expected = -1;
-	double		seed = (double) (int64) params->seed;
+	BfParams	other;
 
-	if (PG_NARGS() > EXPECTED_ARG && !PG_ARGISNULL(EXPECTED_ARG))
-		expected = ceil(PG_GETARG_FLOAT8(EXPECTED_ARG));
-	if (PG_NARGS() > SEED_ARG)
-		seed = PG_ARGISNULL(SEED_ARG) ? NAN :
-			(double) PG_GETARG_INT64(SEED_ARG);
-	reject_different_params(params, format_values(fpp, expected, seed));
+	pgbloom_get_params(fcinfo, FPP_ARG, &other);
+	reject_different_params(params, &other);
 }
 
 static inline void
@@ -346,7 +333,7 @@ merge_partial(BfBuilder *builder, const BfView *view)
 	if (view->params.fpp != params->fpp ||
 		view->params.expected != params->expected ||
 		view->params.seed != params->seed)
-		reject_different_params(params, format_params(&view->params));
+		reject_different_params(params, &view->params);
 	pgbloom_merge(builder, view);
 }
 

@@ -22,9 +22,9 @@ PG_FUNCTION_INFO_V1(bloom_sizing);
 
 /*
  * The cardinality is likely to be read in a PL/pgSQL loop that adds keys, so
- * it is computed from an expanded filter without flattening it.  If it is the
- * state of an aggregate, of which this is the final function, keys wait in it
- * that may be there several times.
+ * it is computed from an expanded filter without flattening it.  Keys that are
+ * pending in one that does not expect such a loop, such as the state of an
+ * aggregate, may be there several times.
  */
 Datum
 bloom_cardinality(PG_FUNCTION_ARGS)
@@ -33,7 +33,7 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 	BfView		view;
 	size_t		size;
 
-	if (builder != NULL && AggCheckCallContext(fcinfo, NULL))
+	if (builder != NULL && !builder->expects_probes)
 		pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	if (builder != NULL)
 		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));

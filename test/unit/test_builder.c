@@ -1504,6 +1504,16 @@ test_expect_probes(void)
 	image_free(&other);
 	finish(&b, &env);
 
+	/* Sorted for a loop that probes and does not add. */
+	start(&b, &env, 0.01, 0);
+	add_keys(&b, 0, n, 1);
+	bf_builder_sort_for_probes(&b);
+	CHECK(b.nsorted == n, "%u of %zu are sorted", b.nsorted, n);
+	add_keys(&b, n, 10, 1);
+	bf_builder_sort_for_probes(&b);
+	CHECK(b.nsorted == n, "sorted for ten hashes");
+	finish(&b, &env);
+
 	/* The same after a list was taken in. */
 	start(&b, &env, 0.01, 0);
 	bf_builder_expect_probes(&b);
