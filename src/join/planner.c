@@ -278,9 +278,10 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
  * Find the targets of the filters of a join, or return why it has none.
  *
  * A join that is executed repeatedly may read an outer row before its inner
- * side starts again for new values of parameters, and would probe the filter
- * of the time before.  Where the results of subplans are used, parameters stand
- * for them, and it may depend on the rows whether they are executed.
+ * side starts again for new values of parameters, or below a Gather without
+ * workers, and would probe the filter of the time before.  So the inner side
+ * must return the same rows.  Where the results of subplans are used, parameters
+ * stand for them, and it may depend on the rows whether they are executed.
  */
 static PgBloomReason
 find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
@@ -299,6 +300,9 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		return reason;
 	if (planning->nodes == NULL)
 		planning->nodes = pgbloom_examine_nodes(planning->stmt);
+	if (above->rescanned &&
+		pgbloom_has_volatile(planning->nodes, innerPlan(join)))
+		return PGBLOOM_REASON_REPEATED;
 	if (planning->nodes->volatile_subplans)
 		return PGBLOOM_REASON_VOLATILE_SUBQUERY;
 	reason = pgbloom_join_targets(planning->nodes, join, key_families(join),
