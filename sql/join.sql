@@ -570,6 +570,14 @@ SET enable_hashjoin = on;
 SET enable_material = off;
 SELECT probes('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN (SELECT fact.id, f.g FROM fact JOIN copied f ON fact.id = f.id AND f.g = 1 OFFSET 0) s ON s.g < x + 1');
 SELECT compare('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN (SELECT fact.id, f.g FROM fact JOIN copied f ON fact.id = f.id AND f.g = 1 OFFSET 0) s ON s.g < x + 1');
+-- A hash table that is not shared stays, and so does its filter.
+SET max_parallel_workers = 0;
+ALTER TABLE dim SET (parallel_workers = 0);
+SELECT 'SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN (SELECT fact.id, c FROM fact JOIN dim USING (k) WHERE c = 1 OFFSET 0) s ON c < x + 1' AS repeated \gset
+SELECT nodes(:'repeated') ~ 'Nested Loop, Values Scan, Gather, Hash Join';
+SELECT keys, checked, state FROM counts(:'repeated');
+ALTER TABLE dim RESET (parallel_workers);
+RESET max_parallel_workers;
 -- A query that is read row by row has no workers, and a Parallel Hash starts again after a row of the outer side: the
 -- inner side must have the same rows each time, which one with a volatile function may not have.
 CREATE TABLE keys WITH (autovacuum_enabled = off) AS SELECT i + i / 501 * 30000 AS k FROM generate_series(1, 1000) i;

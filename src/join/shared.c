@@ -121,12 +121,16 @@ shared_counts(Shared *shared, int process, int filter)
 	return &counts[process * shared->nfilters + filter].counts;
 }
 
-/* Start without keys. */
+/* Start without keys; a worker may not start again. */
 static void
 clear(Shared *shared)
 {
+	int			i;
+
 	memset((char *) shared + shared->bits_at, 0,
 		   shared->size - shared->bits_at);
+	for (i = 0; i < shared->nprocesses * shared->nfilters; i++)
+		shared_counts(shared, 0, i)->keys = 0;
 }
 
 /* Let the filters of this process use shared memory. */
@@ -196,14 +200,21 @@ pgbloom_join_initialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 	attach(build, shared, 0);
 }
 
-/* The workers start again, and read all rows again. */
+/*
+ * The workers start again, and read all rows again.  The leader may keep a hash
+ * table that is not shared, and its filter with it.
+ */
 void
 pgbloom_join_reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 							  void *coordinate)
 {
+	Shared	   *shared = coordinate;
+
 	(void) pcxt;
-	clear(coordinate);
-	attach((PgBloomJoinBuild *) node, coordinate, 0);
+	if (bf_geometry_bits(&shared->geometry) == 0)
+		return;
+	clear(shared);
+	attach((PgBloomJoinBuild *) node, shared, 0);
 }
 
 void
