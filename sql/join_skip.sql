@@ -348,6 +348,14 @@ CREATE FUNCTION memory() RETURNS numeric STABLE PARALLEL RESTRICTED LANGUAGE plp
 BEGIN
 	RETURN (SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState');
 END $$;
+CREATE FUNCTION nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	RETURN (SELECT string_agg(CASE WHEN (node -> 'Parallel Aware')::boolean THEN 'Parallel ' ELSE '' END || (node ->> 'Node Type'), ', ')
+		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Node Type"))') node);
+END $$;
 CREATE TABLE long_keys (k text COLLATE "C", n int) PARTITION BY RANGE (k);
 CREATE TABLE long_keys_1 PARTITION OF long_keys FOR VALUES FROM ('k1') TO ('k5');
 CREATE TABLE long_keys_2 PARTITION OF long_keys FOR VALUES FROM ('k5') TO ('k9');
@@ -357,8 +365,10 @@ ANALYZE long_keys, few_keys;
 SET enable_nestloop = on;
 SET enable_material = off;
 SET enable_memoize = off;
-SELECT min(m) + 100000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 40) x
-	LEFT JOIN (SELECT n FROM long_keys JOIN few_keys USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m;
+SELECT 'SELECT min(m) + 100000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 40) x
+	LEFT JOIN (SELECT n FROM long_keys JOIN few_keys USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m' AS repeated \gset
+SELECT nodes(:'repeated') ~ 'Nested Loop, .*Gather, Parallel Hash Join, .*Parallel Hash, Parallel Custom Scan';
+:repeated;
 -- and of decisions about blocks of which none is left, which are repeated
 CREATE TABLE blocks AS SELECT i AS k, i AS n FROM generate_series(1, 2000) i;
 CREATE INDEX ON blocks USING brin (k) WITH (pages_per_range = 1);
@@ -366,8 +376,10 @@ CREATE INDEX ON blocks USING brin (k) WHERE n IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
 CREATE TABLE no_blocks AS SELECT 10000 + i AS k FROM generate_series(1, 50) i;
 ANALYZE blocks, no_blocks;
 SET max_parallel_workers_per_gather = 0;
-SELECT min(m) + 50000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 200) x
-	LEFT JOIN (SELECT n FROM blocks JOIN no_blocks USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m;
+SELECT 'SELECT min(m) + 50000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 200) x
+	LEFT JOIN (SELECT n FROM blocks JOIN no_blocks USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m' AS repeated \gset
+SELECT nodes(:'repeated') ~ 'Nested Loop, .*Hash, Custom Scan';
+:repeated;
 SET max_parallel_workers_per_gather = 2;
 RESET enable_memoize;
 RESET enable_material;

@@ -251,7 +251,8 @@ sum_counts(Shared *shared, int filter, PgBloomJoinCounts *sum)
 
 /*
  * The plan has returned its last row.  A worker leaves its counts in shared
- * memory; the leader, in which that memory ends now, copies the sums.
+ * memory; the leader, in which that memory ends now, copies the sums.  A cursor,
+ * which has none, comes here after each FETCH.
  */
 void
 pgbloom_join_shutdown(CustomScanState *node)
@@ -259,14 +260,14 @@ pgbloom_join_shutdown(CustomScanState *node)
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
+	if (build->shared == NULL)
+		return;
 	for (i = 0; i < build->nfilters; i++)
 	{
 		PgBloomJoinFilter *filter = &build->filters[i];
 
-		if (filter->counts == NULL)
-			continue;			/* EXPLAIN without ANALYZE */
 		pgbloom_join_count(filter);
-		if (build->shared == NULL || IsParallelWorker())
+		if (IsParallelWorker())
 			continue;
 		sum_counts(build->shared, i, &filter->local_counts);
 		filter->counts = &filter->local_counts;
