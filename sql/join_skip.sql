@@ -188,6 +188,19 @@ SELECT * FROM report('SELECT * FROM sold s JOIN places p ON s.area = p.area WHER
 SELECT * FROM report('SELECT * FROM sold s JOIN places p ON s.area = p.area WHERE p.place IS NULL');
 -- another collation has another order
 SELECT * FROM report('SELECT * FROM sold s JOIN places p ON s.place COLLATE "C" = p.place COLLATE "C" WHERE p.place = ''p7''');
+-- a partition of a default partition may have what another one had that is dropped
+CREATE TABLE parted (k int, v int) PARTITION BY LIST (k);
+CREATE TABLE parted_5 PARTITION OF parted FOR VALUES IN (5);
+CREATE TABLE parted_rest PARTITION OF parted DEFAULT PARTITION BY LIST (v);
+CREATE TABLE parted_rest_1 PARTITION OF parted_rest FOR VALUES IN (1);
+INSERT INTO parted SELECT i, 1 FROM generate_series(1, 1000) i;
+CREATE TABLE five AS SELECT 5 AS k;
+ANALYZE parted, five;
+SELECT * FROM report('SELECT * FROM parted JOIN five USING (k)');
+DROP TABLE parted_5;
+INSERT INTO parted VALUES (5, 1);
+SELECT * FROM report('SELECT * FROM parted JOIN five USING (k)');
+DROP TABLE parted, five;
 
 -- Hash partitions: few keys are tried one by one
 CREATE TABLE hashed (k bigint, v int) PARTITION BY HASH (k);

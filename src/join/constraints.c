@@ -21,7 +21,9 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "partitioning/partbounds.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -63,38 +65,62 @@ snapshot_sees_tables(Snapshot snapshot, List *tables)
 	return true;
 }
 
+/* The constraint of a partition of this table, in terms of the table. */
+static List *
+partition_bound(Relation parent, Oid partition)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	List	   *constraint = NIL;
+	bool		isnull;
+	Datum		bound;
+
+	if (!HeapTupleIsValid(tuple))
+		return NIL;
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+		constraint = get_qual_from_partbound(parent,
+											 stringToNode(TextDatumGetCString(bound)));
+	ReleaseSysCache(tuple);
+	return constraint;
+}
+
 /*
- * Has the relation been a partition for this snapshot, with this constraint?
- * That of a default partition depends on all other partitions.
+ * The constraints by which the relation is a partition, at all levels up to one
+ * that is not for this snapshot.  That of a default partition depends on all
+ * other partitions.  rd_partcheck is not used: when another partition is
+ * dropped, it stays what it was in the partitions of a default partition.
  *
  * A query of a partition does not lock the tables above it, whose definition
  * is read here, and so does not wait for their locks.
  */
-static bool
-is_partition_for(Relation relation, Snapshot snapshot)
+static List *
+partition_constraints(Relation relation, Snapshot snapshot)
 {
 	Oid			table = RelationGetRelid(relation);
+	List	   *constraints = NIL;
 	List	   *ancestors;
-	ListCell   *lc;
 
-	if (!relation->rd_rel->relispartition)
-		return false;
-	ancestors = get_partition_ancestors(table);
-	if (!snapshot_sees_tables(snapshot, lcons_oid(table, ancestors)))
-		return false;
-	foreach(lc, ancestors)
+	while (get_rel_relispartition(table) &&
+		   (ancestors = get_partition_ancestors(table)) != NIL &&
+		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
 	{
-		Oid			parent = lfirst_oid(lc);
+		Oid			above = linitial_oid(ancestors);
+		Relation	parent;
+		List	   *constraint;
 
-		if (!ConditionalLockRelationOid(parent, AccessShareLock))
-			return false;
-		if (get_default_partition_oid(parent) == table &&
-			!snapshot_sees_tables(snapshot,
-								  find_inheritance_children(parent, NoLock)))
-			return false;
-		table = parent;
+		if (!snapshot_sees(snapshot, RELOID, table) ||
+			(get_default_partition_oid(above) == table &&
+			 !snapshot_sees_tables(snapshot,
+								   find_inheritance_children(above, NoLock))))
+			break;
+		parent = relation_open(above, NoLock);
+		constraint = map_partition_varattnos(partition_bound(parent, table), 1,
+											 relation, parent);
+		constraints = list_concat(constraints, constraint);
+		relation_close(parent, NoLock);
+		table = above;
 	}
-	return true;
+	return constraints;
 }
 
 static bool
@@ -123,8 +149,7 @@ static List *
 relation_constraints(Relation relation, Snapshot snapshot)
 {
 	TupleConstr *constr = RelationGetDescr(relation)->constr;
-	List	   *constraints = is_partition_for(relation, snapshot) ?
-		RelationGetPartitionQual(relation) : NIL;
+	List	   *constraints = partition_constraints(relation, snapshot);
 	int			i;
 
 	for (i = 0; constr != NULL && i < constr->num_check; i++)
