@@ -151,8 +151,10 @@
 /* Index access methods that hold no row pointers leave HOT updates alone. */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_AM_SUMMARIZING .amsummarizing = true,
+#define PGBLOOM_HOT_CHANGES_BRIN	true
 #else
 #define PGBLOOM_AM_SUMMARIZING
+#define PGBLOOM_HOT_CHANGES_BRIN	false
 #endif
 
 /* Until 18, callers of a handler may free its result. */

@@ -20,10 +20,12 @@
 #include "access/stratnum.h"
 #include "access/tableam.h"
 #include "access/transam.h"
+#include "access/visibilitymap.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -172,6 +174,51 @@ column_blocks(Relation table, AttrNumber column,
 	return found;
 }
 
+/* Has no transaction ended since the snapshot was taken? */
+static bool
+is_latest(Snapshot snapshot)
+{
+	Snapshot	latest;
+
+	InvalidateCatalogSnapshot();
+	latest = GetCatalogSnapshot(RelationRelationId);
+	return snapshot->xmax == latest->xmax && snapshot->xcnt == latest->xcnt &&
+		snapshot->subxcnt == latest->subxcnt;
+}
+
+static bool
+is_all_visible(Relation table, BlockNumber block, Buffer *map)
+{
+	CHECK_FOR_INTERRUPTS();
+	return VM_ALL_VISIBLE(table, block, map);
+}
+
+/*
+ * Put blocks back that may have rows which the indexes have not, of those that
+ * were between low and high.
+ *
+ * What summarizes a range, or builds an index, leaves out versions of rows that
+ * only older snapshots see: on a primary those that a HOT update has replaced,
+ * which may change the column from 16 on; on a replica all that the primary no
+ * longer needs.  A block that is still all-visible after the indexes have been
+ * read had no such row until then.
+ */
+static void
+put_back_blocks(Relation table, BlockNumber low, BlockNumber high,
+				BlockNumber *first, BlockNumber *last)
+{
+	Buffer		map = InvalidBuffer;
+
+	while (low <= high && low < *first && is_all_visible(table, low, &map))
+		low++;
+	while (high >= low && high > *last && is_all_visible(table, high, &map))
+		high--;
+	*first = low;
+	*last = high;
+	if (BufferIsValid(map))
+		ReleaseBuffer(map);
+}
+
 /*
  * The same for the keys of a filter, in terms of the table, or NULL for one
  * that is not among its columns.  A scan of an index leaves some memory, and it
@@ -185,6 +232,10 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
 												  "join filter blocks",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
+	Relation	table = scan->ss_currentRelation;
+	Snapshot	snapshot = scan->ps.state->es_snapshot;
+	BlockNumber low = *first;
+	BlockNumber high = *last;
 	bool		found = false;
 	int			i;
 
@@ -194,10 +245,12 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
 		AttrNumber	column = key == NULL ? 0 : pgbloom_join_column(key);
 
 		if (column > 0)
-			found |= column_blocks(scan->ss_currentRelation, column,
-								   filter->ranges[i],
-								   scan->ps.state->es_snapshot, first, last);
+			found |= column_blocks(table, column, filter->ranges[i], snapshot,
+								   first, last);
 	}
+	if (found && (PGBLOOM_HOT_CHANGES_BRIN || snapshot->takenDuringRecovery) &&
+		!is_latest(snapshot))
+		put_back_blocks(table, low, high, first, last);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return found;

@@ -283,6 +283,39 @@ foreach my $how (@rebuilds)
 	is(result_of($few), '10|10|10|f',
 		"a new snapshot finds its rows and no other: $how");
 }
+# Nor may a join filter leave out blocks by a BRIN index whose ranges the primary
+# summarized without such rows.  Blocks that are all-visible have none.
+$primary->safe_psql(
+	'postgres', q{
+CREATE TABLE logged (k int, pad text);
+INSERT INTO logged SELECT i, repeat('x', 500) FROM generate_series(1, 1000) i;
+CREATE INDEX logged_k ON logged USING brin (k) WITH (pages_per_range = 1);
+CREATE TABLE keys AS SELECT 500 AS k;
+ANALYZE logged, keys});
+$old->query(
+	"$join_settings SET bloomfilter.join_filters = force; SET max_parallel_workers_per_gather = 0"
+);
+my $logged = 'SELECT count(*) FROM logged JOIN keys USING (k)';
+my $plan_logged = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $logged";
+take_snapshot('VACUUM logged');
+$primary->safe_psql('postgres', 'CREATE TABLE later ()');
+catch_up();
+like(
+	result_of($plan_logged),
+	qr/Blocks Read: 1 of/,
+	'an older snapshot needs no block that is all-visible');
+$primary->safe_psql('postgres', $_)
+  for 'DELETE FROM logged WHERE k BETWEEN 400 AND 600',
+  q{SELECT brin_desummarize_range('logged_k', n) FROM generate_series(0, 60) n},
+  q{SELECT brin_summarize_new_values('logged_k')};
+catch_up();
+is(result_of($logged), 1, 'an older snapshot joins a row of such a range');
+$old->query('COMMIT');
+like(
+	result_of("$logged; $plan_logged"),
+	qr/^0\n.*Blocks Read: 0 of/s,
+	'a new snapshot reads none of them');
+
 # A snapshot that sees the index, before CREATE INDEX CONCURRENTLY has read the
 # table, for which it waits for another transaction.
 my $other = BloomTest::Session->new($primary, 'postgres');
