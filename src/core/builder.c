@@ -387,7 +387,7 @@ bf_builder_must_convert(const BfBuilder *b, uint32_t n)
 
 /*
  * Make room for n more hashes in a sparse filter: drop duplicates, or else
- * enlarge the list by half, up to the pending limit if that is enough.
+ * double the list, up to the pending limit if that is enough.
  */
 static BfStatus
 make_room_for_hashes(BfBuilder *b, uint32_t n)

@@ -1,7 +1,7 @@
-# Filters survive pg_dump and COPY, to the byte, and every key is still found
-# afterwards: also enum values, whose OIDs are others then, and text in a
-# database of another encoding.  Keys that hash by the locale of the database
-# are found under the same locale; under another one, a probe is an error.
+# Filters survive pg_dump, to the byte, and every key is still found afterwards:
+# also enum values, whose OIDs are others then, and text in a database of
+# another encoding.  Keys that hash by the locale of the database are found
+# under the same locale; under another one, a probe is an error.
 
 use strict;
 use warnings;
@@ -415,37 +415,6 @@ SELECT sqlstate_of('SELECT f @> U&''Z\00DCRICH''::citext FROM cities'),
 	   sqlstate_of('SELECT f @> U&''Z\00DCRICH'' FROM cities')}),
 		'42804|42804',
 		'C.UTF-8 to C: a probe is an error');
-}
-
-#
-# COPY
-#
-foreach my $format ('text', 'csv', 'binary')
-{
-	my $file = "$dir/copy.$format";
-
-	$node->safe_psql(
-		'original', qq{
-CREATE TABLE copied_filters (LIKE filters);
-CREATE TABLE copied_places (LIKE places INCLUDING GENERATED);
-\\copy filters to '$file.1' (format $format)
-\\copy copied_filters from '$file.1' (format $format)
-\\copy places (id, form, one, many, named, small) to '$file.2' (format $format)
-\\copy copied_places (id, form, one, many, named, small) from '$file.2' (format $format)
-});
-	is( $node->safe_psql(
-			'original', q{
-SELECT count(*), count(*) FILTER (WHERE c.f::bytea = f.f::bytea)
-	FROM filters f JOIN copied_filters c USING (key_type, form, n);
-SELECT count(*),
-	   count(*) FILTER (WHERE c.one::bytea = p.one::bytea
-		   AND c.many::text IS NOT DISTINCT FROM p.many::text
-		   AND (c.named).f::bytea IS NOT DISTINCT FROM (p.named).f::bytea
-		   AND c.small::bytea = p.small::bytea)
-	FROM places p JOIN copied_places c USING (id);
-DROP TABLE copied_filters, copied_places;
-}),
-		"73|73\n9|9", "COPY in $format format gives the filters back");
 }
 
 done_testing();
