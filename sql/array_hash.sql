@@ -99,7 +99,7 @@ SELECT bloom_hash('a') = bloom_hash('a'::varchar) AS literal, bloom_hash(5::int2
 -- The value of another type's hash function is hashed like a number.
 SELECT s AS seed, bloom_hash(j, s) = bloom_hash(jsonb_hash_extended(j, s), s) AS jsonb,
 	bloom_hash(a, s) = bloom_hash(hash_array_extended(a, s), s) AS array
-  FROM (VALUES (0), (42), (-1)) x (s), (VALUES (jsonb '{"a": 1}', ARRAY[1, 2])) y (j, a);
+  FROM (VALUES (0), (42), (-1)) x (s), (VALUES (jsonb '{"a": 1}', ARRAY['x', 'y'])) y (j, a);
 -- values that have to stay what they are
 SELECT bloom_hash(''), bloom_hash('bloom'), bloom_hash(1), bloom_hash(-1), bloom_hash(1, 1);
 

@@ -261,7 +261,14 @@ SELECT f.packed::bytea = f.external::bytea AND f.packed::bytea = f.built::bytea 
 FROM filters f, stored s GROUP BY 1, 2;
 DROP TABLE stored;
 
--- The same for other types of variable length.
+-- All bits of numbers and times count in arrays, but not in ranges.
+SELECT count(*) FILTER (WHERE numbers @> ARRAY[i << 32]) AS shifted, count(*) FILTER (WHERE numbers @> ARRAY[-i]) AS negative,
+  count(*) FILTER (WHERE times @> ARRAY[timestamp '2020-01-01' + i * interval '1 hour', NULL]) AS earlier
+FROM (SELECT bloom_agg(ARRAY[i], 0.001) AS numbers, bloom_agg(ARRAY[timestamp '2025-01-01' + i * interval '1 min', NULL], 0.001) AS times
+      FROM generate_series(1, 10000::bigint) i) f, generate_series(1, 10000::bigint) i;
+SELECT bloom_hash(int8range(1, 2)) = bloom_hash(int8range(1::bigint << 32, 2::bigint << 32)) AS ranges;
+
+-- Storage of other types of variable length
 CREATE TABLE stored AS
   SELECT n, repeat('7', n)::numeric AS num, array_agg(i) AS arr, jsonb_agg(i) AS json
   FROM unnest('{1,100,10000}'::int[]) n, generate_series(1, n) i GROUP BY n;

@@ -22,6 +22,7 @@ typedef struct PgBloomKeyInfo
 	BfKeyType	key_type;
 	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
 	FmgrInfo	extended_hash;	/* of opclass-hashed types */
+	PgBloomHashFunction element_hash;	/* of arrays hashed by elements */
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
 	bool		untyped;		/* a literal or parameter without a type */

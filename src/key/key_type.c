@@ -8,8 +8,8 @@
  * hash operator family, inline or TOASTed, on every CPU, in every version of
  * PostgreSQL, and after dump and restore.  The common types are hashed by
  * canonical bytes (canonical.c), enums by their labels.  Any other type is
- * hashed by the extended hash function of its hash operator class, and the
- * key type records what that depends on.
+ * hashed by the extended hash function of its hash operator class, or by its
+ * elements, and the key type records what that depends on.
  *
  * The hashes of an operator class may depend on the byte order of the machine,
  * on the encoding of the database and, for types like citext, on its locale.
@@ -378,6 +378,50 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 }
 
 /*
+ * How to hash the elements of an array if they are numbers or other values with
+ * canonical bytes: of bigint and of what is stored as one, the function of the
+ * operator class uses 32 bits.  NULL for text, so that arrays of text that has
+ * no equivalent in UTF-8 are keys.
+ */
+static PgBloomHashFunction
+find_element_hash(Oid type)
+{
+	Oid			element = element_type(type);
+	BfKeyType	key_type;
+	PgBloomHashFunction hash = OidIsValid(element) ?
+		pgbloom_canonical_hash(getBaseType(element), &key_type) : NULL;
+
+	return hash != NULL && key_type.code != BF_KEY_TEXT ? hash : NULL;
+}
+
+/* Combine the hashes of elements as hash_array_extended() does. */
+static uint64
+hash_elements(PgBloomHashFunction hash, Datum value, uint64 seed)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	Oid			type = ARR_ELEMTYPE(array);
+	uint64		result = 1;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Datum	   *elements;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	deconstruct_array(array, type, typlen, typbyval, typalign,
+					  &elements, &nulls, &n);
+	for (i = 0; i < n; i++)
+		result = 31 * result + (nulls[i] ? 0 : hash(elements[i], seed));
+	pfree(elements);
+	pfree(nulls);
+	if ((Pointer) array != DatumGetPointer(value))
+		pfree(array);
+	return result;
+}
+
+/*
  * Hash a value of an opclass-hashed type.  The seed goes into both steps: into
  * the hash function of the operator class and into the hash of its result.
  */
@@ -386,6 +430,9 @@ pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 {
 	Datum		hash;
 
+	if (info->element_hash != NULL)
+		return bf_hash_u64(hash_elements(info->element_hash, value, seed),
+						   seed);
 	hash = FunctionCall2Coll(&info->extended_hash, info->collation, value,
 							 UInt64GetDatum(seed));
 	return bf_hash_u64(DatumGetUInt64(hash), seed);
@@ -405,6 +452,7 @@ set_opclass_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 						   "It has no default hash operator class with an extended hash function.",
 						   "Cast the key to a type that has one, for example text.");
 	fmgr_info_cxt(function, &info->extended_hash, info->context);
+	info->element_hash = find_element_hash(type);
 	return true;
 }
 

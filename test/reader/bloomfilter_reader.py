@@ -97,7 +97,7 @@ def key_bytes(key_type, key):
     timestamptz also an infinite float.  interval: timedelta, or the tuple
     (months, days, microseconds).  inet: objects of ipaddress, or str.  float:
     the number (of real: widened).  opclass: what PostgreSQL's extended hash
-    function returns.  The others: int.
+    function returns, or array_number().  The others: int.
     """
     if key_type in ('text', 'enum'):
         return key.encode() if isinstance(key, str) else _raw(key)
@@ -147,6 +147,16 @@ def key_bytes(key_type, key):
         since = key - datetime.datetime(2000, 1, 1, tzinfo=zone)
         return i64(since // datetime.timedelta(microseconds=1))
     raise TypeError('not a key of type %s: %r' % (key_type, key))
+
+
+def array_number(key_type, elements, seed):
+    """The key for an array; key_type is that of its elements, not text."""
+    number = 1
+    for key in elements:
+        number *= 31
+        if key is not None:
+            number += hash_bytes(key_bytes(key_type, key), seed)
+    return number & MASK
 
 
 def _raw(key):

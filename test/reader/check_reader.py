@@ -21,7 +21,8 @@ import sys
 import uuid
 
 from bloomfilter_reader import (
-    Filter, FormatError, MASK, TooLarge, hash_bytes, i64, key_bytes, shard)
+    Filter, FormatError, MASK, TooLarge, array_number, hash_bytes, i64,
+    key_bytes, shard)
 from harness import Tap, copy_data, rows
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -422,14 +423,16 @@ def check_type(tap, key_type, expression, make, borders):
 
 
 def check_opclass(tap):
-    """Opclass-hashed types: the reader is given the hashes of PostgreSQL."""
+    """Opclass-hashed types: the reader is given the hashes of PostgreSQL,
+    or those of the elements of an array."""
     encoding = int(rows('SELECT encoding FROM pg_database '
                         'WHERE datname = current_database();')[0][0])
     byte_order = 1 if sys.byteorder == 'little' else 2
     for name, function, expression in (
             ('jsonb', 'jsonb_hash_extended',
              "jsonb_build_object('key', i)"),
-            ('int4[]', 'hash_array_extended', 'ARRAY[i, i + 1]'),
+            ('text[]', 'hash_array_extended', 'ARRAY[i::text, NULL]'),
+            ('int8[]', None, 'ARRAY[[NULL, i], [i::bigint << 32, 5]]'),
             ('int4range', 'hash_range_extended', 'int4range(i, i + 5)')):
         for seed, n in ((0, 5), (-5, 1000)):
             def test():
@@ -437,10 +440,16 @@ def check_opclass(tap):
                     'SELECT bloom_agg(%s, 0.01, 1000, %d)::text '
                     'FROM generate_series(1, %d) i;'
                     'SELECT %s(%s, %d) FROM generate_series(1, %d) i;' %
-                    (expression, seed, n, function, expression, seed, n))
+                    (expression, seed, n, function or 'concat', expression,
+                     seed, n))
                 mine = Filter('opclass', 0.01, 1000, seed, name, byte_order,
                               encoding)
-                mine.update(int(value) for value, in answers[1:])
+                if function is None:
+                    mine.update(
+                        array_number('integer', (None, i, i << 32, 5), seed)
+                        for i in range(1, n + 1))
+                else:
+                    mine.update(int(value) for value, in answers[1:])
                 if mine.text() != answers[0][0]:
                     return 'the server makes ' + answers[0][0]
             tap.run('opclass-hashed type %s, seed %d, %d keys: same bytes' %
