@@ -315,6 +315,11 @@ SELECT is_parallel('SELECT count(*) FROM keys WHERE (SELECT f FROM big WHERE id 
   is_parallel('SELECT count(*) FROM keys, big WHERE id = 2 AND f @> k') AS "join";
 SELECT count(*) FROM keys WHERE (SELECT f FROM big WHERE id = 1) @> k;
 SELECT count(*) FROM keys, big WHERE id = 2 AND f @> k;
+-- PostgreSQL's workers cannot read what a temporary table has out of line.
+CREATE TEMP TABLE own AS SELECT * FROM big WHERE id = 1;
+SELECT is_parallel('SELECT count(*) FROM keys WHERE (SELECT f | bloom_empty() FROM own) @> k') AS parallel;
+SELECT count(*) FROM keys WHERE (SELECT f | bloom_empty() FROM own) @> k;
+DROP TABLE own;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
