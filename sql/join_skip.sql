@@ -26,6 +26,16 @@ CREATE FUNCTION skips(query text) RETURNS boolean LANGUAGE sql AS $$
 		substring(line FROM 'Blocks Read: (\d+)')::int < substring(line FROM 'Blocks Read: \d+ of (\d+)')::int)
 $$;
 
+-- How many rows of the table "log" are read, on average of its executions
+CREATE FUNCTION rows_read(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
+	RETURN sum((node -> 'Actual Rows')::numeric + (node -> 'Rows Removed by Filter')::numeric)
+		FROM jsonb_path_query(plan, 'strict $.** ? (@."Relation Name" == "log")') node;
+END $$;
+
 -- The rows of a query in order. As a subquery, it may have parallel workers; as
 -- it is, it is read through a cursor, without them.
 CREATE FUNCTION rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
@@ -283,6 +293,8 @@ SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
 -- the first blocks, of which a row was read before
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n < 10');
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 13');
+-- also each time that a subplan is executed, with the same hash table
+SELECT rows_read('SELECT (SELECT count(*) FROM log JOIN days USING (day) WHERE month = 3 AND at > x) FROM generate_series(1, 3) x') < 1000 AS limited;
 -- a row that was read early by an execution that ended is not left out of the next
 SET join_collapse_limit = 1;
 SET bloomfilter.join_filter_min_rows = 0;

@@ -9,7 +9,8 @@
  *
  * PlanState.ExecProcNodeReal of the scan is replaced by a gate.  The gate
  * decides when the filter is complete.  Then it either restores the real
- * function, or stays and returns no row, until the filter is built again.
+ * function, or stays, until the filter is built again: it returns no row, or
+ * lets some blocks be read, which have to be set again for each rescan.
  *
  * Rows of a group below aggregates must all pass or all be dropped.  A row
  * that the bits let pass by mistake may be in a scan that is read, and another
@@ -59,9 +60,13 @@ typedef struct Gate
 	int			nreturned;		/* rows before all filters were complete */
 	ItemPointerData returned;	/* the last of them */
 	bool		again;			/* it may come again */
+	bool		limited;		/* to these blocks */
+	BlockNumber first;
+	BlockNumber nblocks;
 } Gate;
 
 static HTAB *gates = NULL;		/* of the backend, by their scan */
+static Gate *last_gate = NULL;	/* that was looked up */
 
 static TupleTableSlot *exec_gate(PlanState *state);
 static void request_gate(AsyncRequest *request);
@@ -128,8 +133,6 @@ static void
 close_gate(Gate *gate)
 {
 	gate->closed = true;
-	gate->nreturned = 0;
-	gate->again = false;
 	if (gate->request != NULL)
 		((ForeignScanState *) gate->scan)->fdwroutine->ForeignAsyncRequest =
 			request_gate;
@@ -150,6 +153,9 @@ pgbloom_join_close_gates(PgBloomJoinFilter *filter)
 	{
 		Gate	   *gate = lfirst(lc);
 
+		gate->nreturned = 0;
+		gate->again = false;
+		gate->limited = false;
 		if (!gate->closed)
 			close_gate(gate);
 	}
@@ -176,12 +182,16 @@ open_gate(Gate *gate)
 static Gate *
 find_gate(PlanState *scan)
 {
-	return gates == NULL ? NULL : hash_search(gates, &scan, HASH_FIND, NULL);
+	if (gates != NULL &&
+		(last_gate == NULL || &last_gate->scan->ps != scan))
+		last_gate = hash_search(gates, &scan, HASH_FIND, NULL);
+	return last_gate;
 }
 
 static void
 forget_gate(void *scan)
 {
+	last_gate = NULL;
 	hash_search(gates, &scan, HASH_REMOVE, NULL);
 }
 
@@ -368,27 +378,31 @@ limit_blocks(Gate *gate)
 	gate->scan->ss_currentScanDesc =
 		table_beginscan_strat(table, estate->es_snapshot, 0, NULL, true,
 							  false);
-	heap_setscanlimits(gate->scan->ss_currentScanDesc, first,
-					   last - first + 1);
+	gate->limited = true;
+	gate->first = first;
+	gate->nblocks = last - first + 1;
 	gate->again = gate->nreturned == 1 &&
 		ItemPointerGetBlockNumber(&gate->returned) >= first &&
 		ItemPointerGetBlockNumber(&gate->returned) <= last;
 	return true;
 }
 
-/* Read the scan again, without the row that has been returned. */
+/* Read some blocks, without a row that has been returned. */
 static TupleTableSlot *
-read_again(Gate *gate)
+read_limited(Gate *gate)
 {
 	PlanState  *state = &gate->scan->ps;
-	TupleTableSlot *slot = gate->read_scan(state);
+	HeapScanDesc scan = (HeapScanDesc) gate->scan->ss_currentScanDesc;
+	TupleTableSlot *slot;
 
-	if (!TupIsNull(slot) &&
+	if (scan->rs_numblocks == InvalidBlockNumber)
+		heap_setscanlimits(&scan->rs_base, gate->first, gate->nblocks);
+	slot = gate->read_scan(state);
+	if (gate->again && !TupIsNull(slot) &&
 		ItemPointerEquals(&gate->scan->ss_ScanTupleSlot->tts_tid,
 						  &gate->returned))
 	{
 		gate->again = false;
-		open_gate(gate);
 		slot = gate->read_scan(state);
 	}
 	return slot;
@@ -457,16 +471,16 @@ exec_gate(PlanState *state)
 		gate->nreturned = 0;
 		gate->again = false;
 	}
-	if (gate->again)
-		return read_again(gate);
+	if (gate->limited)
+		return read_limited(gate);
 	if (is_refuted(gate, &all))
 		return NULL;
 	if (!all)
 		return read_early(gate);
 	if (gate->has_brin && !limit_blocks(gate))
 		return NULL;
-	if (gate->again)
-		return read_again(gate);
+	if (gate->limited)
+		return read_limited(gate);
 	open_gate(gate);
 	return gate->read_scan(state);
 }
