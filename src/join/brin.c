@@ -125,6 +125,7 @@ scan_index(Relation index, ScanKey keys, Snapshot snapshot,
 	iterator = PGBLOOM_BITMAP_BEGIN(bitmap);
 	while ((page = PGBLOOM_BITMAP_NEXT(iterator, &space)) != NULL)
 	{
+		CHECK_FOR_INTERRUPTS();
 		*first = Min(*first, page->blockno);
 		*last = Max(*last, page->blockno);
 	}

@@ -134,7 +134,8 @@ typedef struct Preparation
 
 /*
  * Prepare the probes of a plan.  A subplan in the condition of a partitioned
- * table is reached from each of its partitions, but is one.
+ * table is reached from each of its partitions, but is one.  The number 0 is that
+ * of the top, and of nodes that other extensions have added to the finished plan.
  */
 static bool
 prepare_probes(PlanState *state, void *context)
@@ -145,7 +146,7 @@ prepare_probes(PlanState *state, void *context)
 	int			id = state->plan->plan_node_id;
 	ListCell   *lc;
 
-	if (bms_is_member(id, *here.prepared))
+	if (id != 0 && bms_is_member(id, *here.prepared))
 		return false;
 	*here.prepared = bms_add_member(*here.prepared, id);
 	if (state->plan->qual != NIL && state->qual != NULL)

@@ -239,12 +239,13 @@ blocks_for(double keys)
 
 /*
  * The geometry of bits that several processes share.  They cannot be sized
- * when all keys are known, so it takes an estimate.
+ * when all keys are known, so it takes an estimate.  While a process collects,
+ * it has as many of its own, besides its list.
  */
 void
 pgbloom_join_shared_geometry(double keys, BfGeometry *geometry)
 {
-	Size		max = pgbloom_join_filter_limit() / BF_CACHE_LINE;
+	Size		max = pgbloom_join_filter_limit() / 4 * 3 / BF_CACHE_LINE;
 
 	set_geometry(geometry, Max(Min(blocks_for(keys), max), 1));
 }
