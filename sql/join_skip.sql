@@ -242,6 +242,35 @@ CREATE TABLE upper_case AS SELECT 'K7' AS t;
 ANALYZE lower_case, upper_case;
 SELECT * FROM report('SELECT l.t FROM lower_case l RIGHT JOIN upper_case u ON l.t = u.t COLLATE any_case');
 
+-- a column of type varchar is hashed as text
+CREATE TABLE hashed_names (name varchar) PARTITION BY HASH (name);
+SELECT format('CREATE TABLE hashed_names_%s PARTITION OF hashed_names FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
+INSERT INTO hashed_names SELECT 'n' || i FROM generate_series(1, 2000) i;
+CREATE TABLE names AS SELECT 'n7'::varchar AS name;
+ANALYZE hashed_names, names;
+SELECT * FROM report('SELECT * FROM hashed_names JOIN names USING (name)');
+-- not by a function that may fail
+CREATE FUNCTION hash_not_seven(int, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE plpgsql
+	AS 'BEGIN ASSERT $1 <> 7; RETURN $1; END';
+CREATE OPERATOR CLASS not_seven FOR TYPE int USING hash AS OPERATOR 1 =, FUNCTION 1 hashint4(int), FUNCTION 2 hash_not_seven(int, bigint);
+CREATE TABLE hashed_eight (k int) PARTITION BY HASH (k not_seven);
+CREATE TABLE hashed_eight_0 PARTITION OF hashed_eight FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO hashed_eight SELECT 8 FROM generate_series(1, 1000);
+CREATE TABLE seven AS SELECT 7 AS k;
+ANALYZE hashed_eight, seven;
+SELECT * FROM report('SELECT * FROM hashed_eight JOIN seven USING (k)');
+-- nor ranges
+CREATE FUNCTION below(int, int) RETURNS boolean IMMUTABLE STRICT LANGUAGE plpgsql AS 'BEGIN ASSERT 7 NOT IN ($1, $2); RETURN $1 < $2; END';
+CREATE FUNCTION from_on(int, int) RETURNS boolean IMMUTABLE STRICT LANGUAGE plpgsql AS 'BEGIN ASSERT 7 NOT IN ($1, $2); RETURN $1 >= $2; END';
+CREATE OPERATOR <<< (LEFTARG = int, RIGHTARG = int, FUNCTION = below);
+CREATE OPERATOR >>>= (LEFTARG = int, RIGHTARG = int, FUNCTION = from_on);
+CREATE OPERATOR CLASS not_seven FOR TYPE int USING btree AS OPERATOR 1 <<<, OPERATOR 3 =, OPERATOR 4 >>>=, FUNCTION 1 btint4cmp(int, int);
+CREATE TABLE ranged_eight (k int) PARTITION BY RANGE (k not_seven);
+CREATE TABLE ranged_eight_8 PARTITION OF ranged_eight FOR VALUES FROM (8) TO (9);
+INSERT INTO ranged_eight SELECT 8 FROM generate_series(1, 1000);
+ANALYZE ranged_eight;
+SELECT * FROM report('SELECT * FROM ranged_eight JOIN seven USING (k)');
+
 -- Floating-point numbers and numeric
 CREATE TABLE numbers (x float8, n numeric) PARTITION BY RANGE (x);
 CREATE TABLE numbers_1 PARTITION OF numbers FOR VALUES FROM ('-Infinity') TO (0);
@@ -282,6 +311,9 @@ CREATE TABLE bounded (n int CHECK (n < bound()), CHECK (n > 500));
 INSERT INTO bounded SELECT i FROM generate_series(501, 900) i;
 ANALYZE bounded;
 CREATE OR REPLACE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END';
+SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
+-- nor is an expression that always fails evaluated, because there is no row
+CREATE TABLE bounded_child (CHECK (n < 1 / 0)) INHERITS (bounded);
 SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
 
 -- Blocks that a BRIN index leaves; rows of 88 bytes, also where they are aligned at 4

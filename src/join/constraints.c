@@ -22,6 +22,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partbounds.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -123,11 +124,14 @@ partition_constraints(Relation relation, Snapshot snapshot)
 	return constraints;
 }
 
+/* Is this a function of a user, and not one in C if these are trusted? */
 static bool
 is_of_user(Oid function, void *context)
 {
-	(void) context;
-	return function >= FirstNormalObjectId;
+	const bool *trust_c = context;
+
+	return function >= FirstNormalObjectId &&
+		!(*trust_c && pgbloom_join_is_in_c(function));
 }
 
 static bool
@@ -136,6 +140,32 @@ calls_user_walker(Node *node, void *context)
 	return node != NULL &&
 		(check_functions_in_node(node, is_of_user, context) ||
 		 expression_tree_walker(node, calls_user_walker, context));
+}
+
+/* Those without a function of a user, unless it is in C. */
+static List *
+safe_conditions(List *conditions)
+{
+	bool		trust_c = true;
+	List	   *safe = NIL;
+	ListCell   *lc;
+
+	foreach(lc, conditions)
+	{
+		if (!calls_user_walker(lfirst(lc), &trust_c))
+			safe = lappend(safe, lfirst(lc));
+	}
+	return safe;
+}
+
+/*
+ * Without rows, a CHECK constraint may have an expression that always fails.
+ */
+static bool
+is_empty(Relation relation)
+{
+	return RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
+		RelationGetNumberOfBlocks(relation) == 0;
 }
 
 /*
@@ -149,10 +179,14 @@ static List *
 relation_constraints(Relation relation, Snapshot snapshot)
 {
 	TupleConstr *constr = RelationGetDescr(relation)->constr;
-	List	   *constraints = partition_constraints(relation, snapshot);
+	List	   *constraints =
+		safe_conditions(partition_constraints(relation, snapshot));
+	bool		trust_c = false;
 	int			i;
 
-	for (i = 0; constr != NULL && i < constr->num_check; i++)
+	if (constr == NULL || is_empty(relation))
+		return constraints;
+	for (i = 0; i < constr->num_check; i++)
 	{
 		Node	   *check;
 
@@ -163,7 +197,7 @@ relation_constraints(Relation relation, Snapshot snapshot)
 													   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
-		if (calls_user_walker(check, NULL))
+		if (calls_user_walker(check, &trust_c))
 			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))
@@ -185,15 +219,19 @@ pgbloom_join_has_constraints(Relation relation)
 		(constr != NULL && constr->num_check > 0);
 }
 
-/* Are keys that the join takes for equal in the same hash partition? */
+/*
+ * Are keys that the join takes for equal in the same hash partition, by a
+ * function that does not fail?
+ */
 static bool
 hash_partition_agrees(const Const *parent, const PgBloomJoinRange *range)
 {
 	Relation	relation = relation_open(DatumGetObjectId(parent->constvalue),
 										 AccessShareLock);
 	PartitionKey by = RelationGetPartitionKey(relation);
-	bool		agrees = pgbloom_join_range_equal_in(range, by->partopfamily[0],
-													 by->partcollation[0]);
+	bool		agrees = pgbloom_join_is_in_c(by->partsupfunc[0].fn_oid) &&
+		pgbloom_join_range_equal_in(range, by->partopfamily[0],
+									by->partcollation[0]);
 
 	relation_close(relation, AccessShareLock);
 	return agrees;
@@ -208,7 +246,9 @@ hash_partition_refuted(FuncExpr *call, Expr *key,
 	ListCell   *lc;
 
 	if (!IsA(call, FuncExpr) || call->funcid != F_SATISFIES_HASH_PARTITION ||
-		list_length(call->args) != 4 || !equal(lfourth(call->args), key))
+		list_length(call->args) != 4 ||
+		!equal(pgbloom_join_strip_relabel(lfourth(call->args)),
+			   pgbloom_join_strip_relabel(key)))
 		return false;
 	values = pgbloom_join_range_consts(range);
 	if (values == NIL ||
@@ -220,6 +260,8 @@ hash_partition_refuted(FuncExpr *call, Expr *key,
 		FuncExpr   *with_value = copyObject(call);
 		Const	   *result;
 
+		/* Of the partition key's own type, which may be varchar. */
+		lfirst_node(Const, lc)->consttype = exprType(lfourth(call->args));
 		lfirst(list_nth_cell(with_value->args, 3)) = lfirst(lc);
 		result = (Const *) eval_const_expressions(NULL, (Node *) with_value);
 		if (!IsA(result, Const) || result->constisnull ||

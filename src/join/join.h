@@ -335,6 +335,7 @@ extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
 extern Oid	pgbloom_join_hash_family(Oid operator);
+extern bool pgbloom_join_is_in_c(Oid function);
 extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);

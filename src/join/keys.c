@@ -102,8 +102,8 @@ pgbloom_join_hash_family(Oid operator)
 }
 
 /* Is this a function in C? */
-static bool
-is_in_c(Oid function)
+bool
+pgbloom_join_is_in_c(Oid function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Oid			language;
@@ -130,7 +130,8 @@ pgbloom_join_hash_may_fail(Oid operator, Oid type)
 		return type == RECORDOID || type == RECORDARRAYOID ||
 			(type >= FirstNormalObjectId && !type_is_enum(type));
 	return !get_op_hash_functions(operator, &left, &right) ||
-		!is_in_c(left) || !is_in_c(right);
+		!pgbloom_join_is_in_c(left) ||
+		!pgbloom_join_is_in_c(right);
 }
 
 static bool

@@ -62,38 +62,41 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 }
 
 /*
- * Find the btree operators that agree with the join's equality.  The order of
- * a type whose components have none cannot be used, nor that of a user's
- * function, which may fail.  Without a collation that it needs, it would fail at
- * once, but the join only with the first key.
+ * Find the default btree operators of the type if they agree with the join's
+ * equality.  The order of a type whose components have none cannot be used, nor
+ * one by functions that are not in C, which may fail.  Without a collation that
+ * it needs, it would fail at once, but the join only with the first key.
  */
 static void
 find_order(Range *range)
 {
-	TypeCacheEntry *entry = lookup_type_cache(range->type, TYPECACHE_CMP_PROC);
-	ListCell   *lc;
+	TypeCacheEntry *entry = lookup_type_cache(range->type,
+											  TYPECACHE_BTREE_OPFAMILY |
+											  TYPECACHE_CMP_PROC);
+	Oid			family = entry->btree_opf;
+	Oid			less;
 
-	if (!OidIsValid(entry->cmp_proc) || type_is_rowtype(range->type) ||
+	if (!OidIsValid(entry->cmp_proc) ||
+		!pgbloom_join_is_in_c(entry->cmp_proc) ||
+		type_is_rowtype(range->type) ||
 		(type_is_collatable(range->type) &&
 		 !OidIsValid(range->order.ssup_collation)) ||
-		pgbloom_join_hash_may_fail(range->equality, range->type))
+		pgbloom_join_hash_may_fail(range->equality, range->type) ||
+		get_op_opfamily_strategy(range->equality,
+								 family) != BTEqualStrategyNumber ||
+		!find_bounds(range, family, range->bounds) ||
+		!pgbloom_join_is_in_c(get_opcode(range->bounds[0])) ||
+		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])))
 		return;
-	foreach(lc, get_mergejoin_opfamilies(range->equality))
-	{
-		Oid			less = get_opfamily_member(lfirst_oid(lc), range->right,
-											   range->right,
-											   BTLessStrategyNumber);
-
-		if (!OidIsValid(less) ||
-			!find_bounds(range, lfirst_oid(lc), range->bounds))
-			continue;
-		range->order.ssup_cxt = CurrentMemoryContext;
-		range->order.ssup_nulls_first = false;
-		range->order.abbreviate = false;
-		PrepareSortSupportFromOrderingOp(less, &range->order);
-		range->unknown = false;
+	less = get_opfamily_member(family, range->right, range->right,
+							   BTLessStrategyNumber);
+	if (!OidIsValid(less))
 		return;
-	}
+	range->order.ssup_cxt = CurrentMemoryContext;
+	range->order.ssup_nulls_first = false;
+	range->order.abbreviate = false;
+	PrepareSortSupportFromOrderingOp(less, &range->order);
+	range->unknown = false;
 }
 
 /* A range of keys of this type, which the join compares by this operator. */
