@@ -13,6 +13,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
@@ -80,33 +81,33 @@ snapshot_is_from(uint64 transaction)
 	return (epoch << 32 | TransactionXmin) >= transaction;
 }
 
+static bool
+snapshot_sees(TransactionId transaction)
+{
+	return TransactionIdIsCurrentTransactionId(transaction) ||
+		!XidInMVCCSnapshot(transaction, GetActiveSnapshot());
+}
+
 /*
  * Does the snapshot see the transactions that built the index and made it
- * valid?  A snapshot of a standby may be older, and see rows that were deleted
- * before the index was built: the primary keeps such rows for its own
- * snapshots only.  REINDEX writes a new row of pg_class, and what sets
+ * valid?  An older one may see rows that were deleted before the index was
+ * built: see README.md.  REINDEX writes a new row of pg_class, and what sets
  * indisvalid one of pg_index.
  */
 static bool
-standby_snapshot_sees_build(Relation index)
+snapshot_sees_build(Relation index)
 {
-	Snapshot	snapshot = GetActiveSnapshot();
-	HeapTuple	tuple;
+	HeapTuple	tuple = SearchSysCache1(RELOID,
+										ObjectIdGetDatum(RelationGetRelid(index)));
 	TransactionId built;
-	TransactionId validated;
 
-	if (!snapshot->takenDuringRecovery)
-		return true;
-	tuple = SearchSysCache1(RELOID,
-							ObjectIdGetDatum(RelationGetRelid(index)));
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u",
 			 RelationGetRelid(index));
 	built = HeapTupleHeaderGetXmin(tuple->t_data);
-	validated = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
 	ReleaseSysCache(tuple);
-	return !XidInMVCCSnapshot(built, snapshot) &&
-		!XidInMVCCSnapshot(validated, snapshot);
+	return snapshot_sees(built) &&
+		snapshot_sees(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data));
 }
 
 /* Raise an error if the pages of an index cannot be read here. */
@@ -156,7 +157,7 @@ begin_reading(BfiIndex *index)
 	}
 	index->complete = index->partitioned ||
 		(snapshot_is_from(index->meta.complete_from) &&
-		 standby_snapshot_sees_build(relation));
+		 snapshot_sees_build(relation));
 }
 
 /*

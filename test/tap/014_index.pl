@@ -340,6 +340,30 @@ is( $node->safe_psql('postgres', q{SELECT bloom_index_check('rebuilt')}),
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM t WHERE note = 'probe'}),
 	'>', 100, 'there were lookups');
 
+# A snapshot that is imported while an index is built concurrently, so that
+# nobody waits for it: it sees a row that was deleted before.
+$node->safe_psql('postgres', q{
+CREATE TABLE imports (id int);
+INSERT INTO imports SELECT generate_series(1, 1000)});
+my $exporter = BloomTest::Session->new($node, 'postgres');
+my $builder = BloomTest::Session->new($node, 'postgres');
+my $importer = BloomTest::Session->new($node, 'postgres');
+my ($snapshot) = $exporter->query(
+	'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_export_snapshot()');
+$node->safe_psql('postgres', 'DELETE FROM imports WHERE id = 1');
+$builder->send('CREATE INDEX CONCURRENTLY imported ON imports USING bloomfilter (id)');
+$node->poll_query_until('postgres',
+	q{SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'virtualxid' AND NOT granted});
+$importer->query(
+	"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'; SELECT 1"
+);
+$exporter->query('COMMIT');
+$builder->finish;
+my ($imported) = $importer->query(
+	q{SELECT id, bloom_index_contains('imported', id) FROM imports WHERE id = 1});
+is($imported, '1|t', 'a row that an imported snapshot sees is found');
+$_->quit foreach $exporter, $builder, $importer;
+
 # The recipe for one prize a user (demo/recipes/indexes.sql): of concurrent
 # requests, one wins.
 my ($recipe) =
