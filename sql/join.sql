@@ -432,7 +432,7 @@ SELECT probes('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c =
 -- Rows that a sort keeps over the executions.
 SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM (SELECT k, g FROM fact ORDER BY b, id OFFSET 0) f JOIN dim USING (k) WHERE c = 1 AND g = x) s');
 SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM (SELECT k, g FROM fact ORDER BY b, id OFFSET 0) f JOIN dim USING (k) WHERE c < 3 AND f.g + dim.c = x) s');
--- An inner side that may change from one execution to the next: the filter is built again with the hash table.
+-- An inner side with LIMIT: the filter is built again with the hash table, of its rows.
 SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, c FROM dim LIMIT 500) d USING (k) WHERE fact.g = x) s');
 SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, c FROM dim LIMIT 500) d USING (k) WHERE fact.g = x) s');
 -- Without an outer row, the join may not read it: volatile functions would be called less often.

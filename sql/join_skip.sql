@@ -456,7 +456,24 @@ CREATE TABLE wide_keys AS SELECT i * 200 AS k, repeat('x', 1500) AS wide FROM ge
 ANALYZE wide_keys;
 SET max_parallel_workers_per_gather = 1;
 SELECT count(*) FROM branches JOIN wide_keys USING (k) WHERE slowly(wide_keys.k);
+-- Without workers, Parallel Hash starts after the first outer row, which no other scan returns again.
+CREATE TABLE few AS SELECT i AS k, repeat('x', 1500) AS wide FROM generate_series(1, 1000) i;
+ANALYZE few;
+SET enable_nestloop = on;
+SET enable_material = off;
+SET enable_memoize = off;
+SELECT 'SELECT count(s.k) FROM generate_series(1, 2) x LEFT JOIN
+  (SELECT branches.k FROM branches JOIN few USING (k) OFFSET 0) s ON s.k > x - 100 GROUP BY x ORDER BY x' AS repeated \gset
+SELECT nodes(:'repeated') ~ 'Nested Loop.*Gather.*Hash Join.*Append.*Seq Scan.*Parallel Hash' AS planned;
+CREATE FUNCTION row_by_row() RETURNS SETOF bigint LANGUAGE sql AS :'repeated';
+SELECT row_by_row();
+CREATE OR REPLACE FUNCTION row_by_row() RETURNS SETOF bigint LANGUAGE sql AS $$
+  SELECT (SELECT count(*) FROM branches JOIN few USING (k) WHERE branches.k % 3 = (SELECT x.i))
+  FROM (VALUES (0), (7), (1)) x(i)
+$$;
+SELECT row_by_row();
 SET max_parallel_workers_per_gather = 2;
+SET enable_nestloop = off;
 SET enable_parallel_hash = off;
 SELECT skipped ~ 'Scans Skipped: 1[12] of 12' AS skipped, same
   FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');

@@ -70,7 +70,7 @@ pgbloom_join_can_limit_blocks(ScanState *scan)
 		pgbloom_join_has_brin(scan->ss_currentRelation);
 }
 
-/* Does the index have all rows that the snapshot sees? */
+/* Is this a BRIN index of all rows for the snapshot? */
 static bool
 is_usable(Relation index)
 {
@@ -175,7 +175,10 @@ column_blocks(Relation table, AttrNumber column,
 	return found;
 }
 
-/* Has no transaction ended since the snapshot was taken? */
+/*
+ * Has no transaction ended since the snapshot was taken, and has this one
+ * changed nothing?
+ */
 static bool
 is_latest(Snapshot snapshot)
 {
@@ -184,7 +187,8 @@ is_latest(Snapshot snapshot)
 	InvalidateCatalogSnapshot();
 	latest = GetCatalogSnapshot(RelationRelationId);
 	return snapshot->xmax == latest->xmax && snapshot->xcnt == latest->xcnt &&
-		snapshot->subxcnt == latest->subxcnt;
+		snapshot->subxcnt == latest->subxcnt &&
+		snapshot->curcid == latest->curcid;
 }
 
 static bool

@@ -63,6 +63,7 @@ typedef struct Gate
 	bool		limited;		/* to these blocks */
 	BlockNumber first;
 	BlockNumber nblocks;
+	bool		rebuilt;		/* a filter, since the blocks were chosen */
 } Gate;
 
 static HTAB *gates = NULL;		/* of the backend, by their scan */
@@ -143,7 +144,12 @@ close_gate(Gate *gate)
 	}
 }
 
-/* The filter is going to be built again, so decide again. */
+/*
+ * The filter is going to be built again, so decide again.  This may come in the
+ * middle of the scan, before or after the one that starts the scan again.  Until
+ * then no row must be forgotten that has been returned, and the blocks remain
+ * right, since the filter is built of the same rows.
+ */
 void
 pgbloom_join_close_gates(PgBloomJoinFilter *filter)
 {
@@ -153,11 +159,11 @@ pgbloom_join_close_gates(PgBloomJoinFilter *filter)
 	{
 		Gate	   *gate = lfirst(lc);
 
-		gate->nreturned = 0;
-		gate->again = false;
-		gate->limited = false;
-		if (!gate->closed)
-			close_gate(gate);
+		gate->rebuilt = gate->limited;
+		if (gate->closed)
+			continue;
+		gate->nreturned = 2;	/* at least, for what is known */
+		close_gate(gate);
 	}
 }
 
@@ -340,13 +346,12 @@ decide(Gate *gate, GateFilter *filter)
 }
 
 /*
- * Let the scan read only the blocks that may have a match.  Returns false if
- * there are none.
+ * Let the scan read only the blocks that may have a match.
  *
  * A row may have been read before the filters were complete.  Then the scan
  * begins again, and that row must not be returned a second time.
  */
-static bool
+static void
 limit_blocks(Gate *gate)
 {
 	Relation	table = gate->scan->ss_currentRelation;
@@ -357,7 +362,7 @@ limit_blocks(Gate *gate)
 	ListCell   *lc;
 
 	if (nblocks == 0 || gate->nreturned > 1)
-		return true;
+		return;
 	foreach(lc, gate->filters)
 	{
 		GateFilter *filter = lfirst(lc);
@@ -369,22 +374,21 @@ limit_blocks(Gate *gate)
 		if (first <= last)
 			filter->filter->counts->blocks_read += last - first + 1;
 	}
-	if (first > last)
-		return false;
 	if (first == 0 && last == nblocks - 1)
-		return true;
+		return;
+	gate->limited = true;
+	gate->first = first;
+	gate->nblocks = first > last ? 0 : last - first + 1;
+	if (gate->nblocks == 0)
+		return;
 	if (gate->scan->ss_currentScanDesc != NULL)
 		table_endscan(gate->scan->ss_currentScanDesc);
 	gate->scan->ss_currentScanDesc =
 		table_beginscan_strat(table, estate->es_snapshot, 0, NULL, true,
 							  false);
-	gate->limited = true;
-	gate->first = first;
-	gate->nblocks = last - first + 1;
 	gate->again = gate->nreturned == 1 &&
 		ItemPointerGetBlockNumber(&gate->returned) >= first &&
 		ItemPointerGetBlockNumber(&gate->returned) <= last;
-	return true;
 }
 
 /* Read some blocks, without a row that has been returned. */
@@ -395,6 +399,8 @@ read_limited(Gate *gate)
 	HeapScanDesc scan = (HeapScanDesc) gate->scan->ss_currentScanDesc;
 	TupleTableSlot *slot;
 
+	if (gate->nblocks == 0)
+		return NULL;
 	if (scan->rs_numblocks == InvalidBlockNumber)
 		heap_setscanlimits(&scan->rs_base, gate->first, gate->nblocks);
 	slot = gate->read_scan(state);
@@ -470,15 +476,18 @@ exec_gate(PlanState *state)
 	{
 		gate->nreturned = 0;
 		gate->again = false;
+		gate->limited &= !gate->rebuilt;
+		gate->rebuilt = false;
 	}
-	if (gate->limited)
-		return read_limited(gate);
-	if (is_refuted(gate, &all))
-		return NULL;
-	if (!all)
-		return read_early(gate);
-	if (gate->has_brin && !limit_blocks(gate))
-		return NULL;
+	if (!gate->limited)
+	{
+		if (is_refuted(gate, &all))
+			return NULL;
+		if (!all)
+			return read_early(gate);
+		if (gate->has_brin)
+			limit_blocks(gate);
+	}
 	if (gate->limited)
 		return read_limited(gate);
 	open_gate(gate);
