@@ -91,8 +91,8 @@ snapshot_sees(TransactionId transaction)
 /*
  * Does the snapshot see the transactions that built the index and made it
  * valid?  An older one may see rows that were deleted before the index was
- * built: see README.md.  REINDEX writes a new row of pg_class, and what sets
- * indisvalid one of pg_index.
+ * built: see README.md.  REINDEX writes a new row of pg_class, as ALTER INDEX
+ * does, and what sets indisvalid one of pg_index.
  */
 static bool
 snapshot_sees_build(Relation index)

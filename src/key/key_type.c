@@ -399,23 +399,17 @@ static uint64
 hash_elements(PgBloomHashFunction hash, Datum value, uint64 seed)
 {
 	ArrayType  *array = DatumGetArrayTypeP(value);
-	Oid			type = ARR_ELEMTYPE(array);
+	ArrayIterator elements = array_create_iterator(array, 0, NULL);
 	uint64		result = 1;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			i;
+	Datum		element;
+	bool		isnull;
 
-	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
-	deconstruct_array(array, type, typlen, typbyval, typalign,
-					  &elements, &nulls, &n);
-	for (i = 0; i < n; i++)
-		result = 31 * result + (nulls[i] ? 0 : hash(elements[i], seed));
-	pfree(elements);
-	pfree(nulls);
+	while (array_iterate(elements, &element, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		result = 31 * result + (isnull ? 0 : hash(element, seed));
+	}
+	array_free_iterator(elements);
 	if ((Pointer) array != DatumGetPointer(value))
 		pfree(array);
 	return result;

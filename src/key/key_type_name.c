@@ -79,7 +79,7 @@ split_key_type_name(const BfKeyType *key_type, KeyTypeName *parts)
 				break;
 			}
 			parts->array = strcmp(from, "[]") == 0 ||
-				strncmp(from, "[]@", 3) == 0;
+				(strncmp(from, "[]@", 3) == 0 && from[3] != '@');
 		}
 		*to++ = *from;
 		from += special && from[1] == *from ? 2 : 1;
