@@ -62,18 +62,32 @@ typedef struct KeyCost
 	Cost		cost;
 } KeyCost;
 
+/* Does a plan return a row for each group? */
+static bool
+is_grouping(Plan *plan)
+{
+	while (IsA(plan, SubqueryScan))
+		plan = ((SubqueryScan *) plan)->subplan;
+	return IsA(plan, Group) || (IsA(plan, Agg) && ((Agg *) plan)->numCols > 0);
+}
+
 /*
  * The share of outer rows that the planner expects to match, or a larger one
  * if rows match several times.  Of a join that returns the rows of its inner
- * side, the estimate tells nothing unless it is larger than that.
+ * side, the estimate tells nothing unless it is larger than that.  Columns of
+ * groups have no statistics, so the planner takes all groups to have one of the
+ * inner keys; but an inner row has the key of one group, or of few.
  */
 double
 pgbloom_join_matching(HashJoin *join)
 {
 	JoinType	type = join->join.jointype;
 	double		rows = join->join.plan.plan_rows;
-	double		share = rows / Max(outerPlan(join)->plan_rows, 1);
+	double		outer = Max(outerPlan(join)->plan_rows, 1);
+	double		share = rows / outer;
 
+	if (type == JOIN_INNER && is_grouping(outerPlan(join)))
+		share = Min(share, innerPlan(join)->plan_rows / outer);
 	if (type == JOIN_INNER || type == JOIN_SEMI ||
 		(type == JOIN_RIGHT && rows > innerPlan(join)->plan_rows))
 		return share;
