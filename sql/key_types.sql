@@ -444,7 +444,7 @@ SELECT name, outcome(format('named(%L) @> 1', name)) FROM unnest('{tid,[,x[y,[[]
 ORDER BY n;
 SELECT outcome($$named('bloom_key') @> 'x'$$) AS key, outcome($$bloom_contains_any(named('bloom_keys'), '{x}')$$) AS keys,
   outcome($$named('bloom') @> 'x'$$) AS filter;
--- Names longer than those of types take no memory that is kept.
+-- Names longer than those of types leave nothing in the catalog cache.
 CREATE TABLE long AS SELECT set_byte(named(repeat('x', 80) || n % 2)::bytea, 10, 0) AS image FROM generate_series(1, 2) n;
 UPDATE long SET image = set_byte(set_byte(image, 8, 64), 11, 0);
 SELECT used_bytes AS bytes FROM pg_backend_memory_contexts WHERE name = 'CacheMemoryContext' \gset
