@@ -516,7 +516,7 @@ CREATE VIEW plain_star AS SELECT day, amount, region, brand, year, month, ym, we
   FROM plain JOIN products USING (product) JOIN stores USING (store) JOIN calendar USING (day);
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM plain_star WHERE ym = 202503 AND brand = 7 GROUP BY region');
--- the first plan has the filter
+-- a filter without another search
 SELECT * FROM report_plans('SELECT * FROM facts JOIN calendar USING (day) WHERE ym = 202503');
 -- few days, wherever they are
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE name = ''04032025'' AND brand = 7 GROUP BY region');
@@ -530,7 +530,7 @@ SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 2025
 SET bloomfilter.join_planning_cost = 3000;
 SELECT * FROM report_plans('SELECT region, sum(amount), (SELECT count(*) FROM generate_series(1, 400000)) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
 SET bloomfilter.join_planning_cost = 100;
--- the cheaper plan of both: an index finds the few rows
+-- the cheapest plan of all: an index finds the few rows
 CREATE INDEX facts_amount ON facts (amount, product);
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND amount = 7 GROUP BY region');
 DROP INDEX facts_amount;

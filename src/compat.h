@@ -101,13 +101,6 @@
 #define PGBLOOM_FORGET_GROUPED(joinrel) ((void) (joinrel))
 #endif
 
-/* Nodes of a plan that settings disable.  Until 17 they have high costs. */
-#if PG_VERSION_NUM >= 180000
-#define PGBLOOM_DISABLED_NODES(plan) ((plan)->disabled_nodes)
-#else
-#define PGBLOOM_DISABLED_NODES(plan) ((void) (plan), 0)
-#endif
-
 /* 18 changed how indexes return bitmaps, and how these are read. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, nkeys) \

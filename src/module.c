@@ -54,6 +54,16 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 }
 
 static RelOptInfo *
+search_joins_once(PlannerInfo *root, int levels, List *relations)
+{
+	if (levels == 1)
+		return linitial(relations);
+	if (enable_geqo && levels >= geqo_threshold)
+		return geqo(root, levels, relations);
+	return standard_join_search(root, levels, relations);
+}
+
+static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *relations)
 {
 	bool		examine = pgbloom_join_examines_pairs(root);
@@ -62,14 +72,9 @@ search_joins(PlannerInfo *root, int levels, List *relations)
 		pgbloom_join_correct_pairs(root, relations);
 	if (previous_join_search != NULL)
 		return previous_join_search(root, levels, relations);
-	if (examine)
-		relations = pgbloom_join_assume(root, relations);
-	levels = list_length(relations);
-	if (levels == 1)
-		return linitial(relations);
-	if (enable_geqo && levels >= geqo_threshold)
-		return geqo(root, levels, relations);
-	return standard_join_search(root, levels, relations);
+	return examine ?
+		pgbloom_join_search(search_joins_once, root, levels, relations) :
+		search_joins_once(root, levels, relations);
 }
 
 static void

@@ -5,15 +5,16 @@
  *
  * The planner does not know that a filter of a calendar leaves one of many
  * partitions of a fact, and may join the calendar last, in a nested loop that
- * has no filter.  So a statement that is expensive is planned a second time,
- * under assumptions: that of two relations, one is filtered by the keys of the
- * other and only partly read.  These are joined first, by a hash join of which
- * the outer scan costs less by what is not read.  All other estimates are
- * those of PostgreSQL.
+ * has no filter.  So the joins of a statement that is expensive are searched a
+ * second time, under assumptions: that of two relations, one is filtered by the
+ * keys of the other and only partly read.  These are joined first, by a hash
+ * join of which the outer scan costs less by what is not read.  All other
+ * estimates are those of PostgreSQL, which chooses among the paths of both
+ * searches.
  *
  * Whether the filter of each assumption is there is seen when filters are
- * added to the finished plan.  If so, the cheaper plan of both is taken, and
- * otherwise the first one.
+ * added to the finished plan.  If one is missing, the statement is planned again
+ * without assumptions.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +29,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
 
-/* If a larger share of a relation is read, a second plan is not worthwhile. */
+/* If a larger share of a relation is read, nothing is assumed. */
 #define MAX_SHARE	0.7
 
 /* One relation is filtered by the keys of another one. */
@@ -39,15 +40,15 @@ typedef struct Assumption
 	double		share;			/* of the scan that is read */
 	Cost		saved;
 	bool		fulfilled;		/* the plan has the filter */
-	HashPath   *path;
+	Path	   *scan;			/* of the filtered relation, as assumed */
+	HashPath   *path;			/* of the join */
 } Assumption;
 
 /* The planning of one statement. */
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
-	bool		assuming;		/* the second time */
-	List	   *assumptions;	/* or what could be assumed, the first time */
+	List	   *assumptions;	/* of which paths have been added */
 	Assumption *joining;		/* while its two relations are joined */
 } Planning;
 
@@ -72,7 +73,7 @@ is_free(PlannerInfo *root, const RelOptInfo *x, const RelOptInfo *y)
 	return true;
 }
 
-/* Is this a scan of a base relation that is worth planning again? */
+/* Is this a scan of a base relation that is worth another search? */
 static bool
 is_worth_filtering(const RelOptInfo *rel)
 {
@@ -171,11 +172,10 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 		inner != assumption->by || type != JOIN_INNER ||
 		(clauses = hash_clauses(extra, outer)) == NIL)
 		return;
-	initial_cost_hashjoin(root, &workspace, type, clauses,
-						  outer->cheapest_total_path,
+	initial_cost_hashjoin(root, &workspace, type, clauses, assumption->scan,
 						  inner->cheapest_total_path, extra, false);
 	assumption->path = create_hashjoin_path(root, joinrel, type, &workspace,
-											extra, outer->cheapest_total_path,
+											extra, assumption->scan,
 											inner->cheapest_total_path, false,
 											extra->restrictlist, NULL,
 											clauses);
@@ -183,32 +183,30 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 
 /*
  * Join two relations as assumed, or return NULL if that is not possible.  The
- * scan costs and returns less for the join, but keeps its rows in the plan,
- * where worth.c compares them with those that match.
+ * scan, a copy of the path with other costs, returns fewer rows for the join,
+ * but keeps its rows in the plan, where worth.c compares them with those that
+ * match.
  */
 static RelOptInfo *
 join_as_assumed(PlannerInfo *root, Assumption *assumption)
 {
-	Path	   *scan = assumption->filtered->cheapest_total_path;
-	double		rows = scan->rows;
+	RelOptInfo *filtered = assumption->filtered;
+	Path	   *scan = filtered->cheapest_total_path;
 	int			njoined = list_length(root->join_rel_list);
-	struct HTAB *hash = root->join_rel_hash;
 	RelOptInfo *joined;
 
-	scan->total_cost -= assumption->saved;
-	scan->rows = clamp_row_est(rows * assumption->share);
-
-	/* As GEQO does, so that it can be as if it had not been joined. */
-	root->join_rel_hash = NULL;
+	assumption->scan = (Path *) create_projection_path(root, filtered, scan,
+													   scan->pathtarget);
+	assumption->scan->total_cost -= assumption->saved;
+	assumption->scan->rows = clamp_row_est(scan->rows * assumption->share);
 	current->joining = assumption;
-	joined = make_join_rel(root, assumption->filtered, assumption->by);
+	joined = make_join_rel(root, filtered, assumption->by);
 	current->joining = NULL;
-	scan->rows = rows;
+	assumption->scan->rows = scan->rows;
 	if (joined == NULL || assumption->path == NULL)
 	{
-		scan->total_cost += assumption->saved;
 		root->join_rel_list = list_truncate(root->join_rel_list, njoined);
-		root->join_rel_hash = hash;
+		root->join_rel_hash = NULL;
 		return NULL;
 	}
 	joined->pathlist = list_make1(assumption->path);
@@ -219,43 +217,105 @@ join_as_assumed(PlannerInfo *root, Assumption *assumption)
 }
 
 /*
- * Before the join search of the outermost query: note what could be assumed,
- * or join relations as assumed.  Returns the relations that are to be joined.
+ * Join relations as assumed, and put each two of them in the place of both.
+ * Returns what has been assumed.
  */
-List *
-pgbloom_join_assume(PlannerInfo *root, List *relations)
+static List *
+join_all_as_assumed(PlannerInfo *root, List **relations)
 {
+	List	   *result = NIL;
 	Relids		used = NULL;
 	ListCell   *lc;
 
-	if (current == NULL || current->parse != root->parse ||
-		root->parent_root != NULL || root->hasLateralRTEs ||
-		!enable_hashjoin || enable_partitionwise_join)
-		return relations;
-	foreach(lc, find_assumptions(root, relations))
+	foreach(lc, find_assumptions(root, *relations))
 	{
 		Assumption *assumption = lfirst(lc);
 		Relids		both = bms_union(assumption->filtered->relids,
 									 assumption->by->relids);
+		RelOptInfo *joined;
 
-		if (bms_overlap(both, used))
+		if (bms_overlap(both, used) ||
+			(joined = join_as_assumed(root, assumption)) == NULL)
 			continue;
-		if (current->assuming)
-		{
-			RelOptInfo *joined = join_as_assumed(root, assumption);
-
-			if (joined == NULL)
-				continue;
-			relations = list_delete_ptr(list_copy(relations),
-										assumption->filtered);
-			relations = list_delete_ptr(relations, assumption->by);
-			relations = lappend(relations, joined);
-		}
+		*relations = list_delete_ptr(list_copy(*relations),
+									 assumption->filtered);
+		*relations = list_delete_ptr(*relations, assumption->by);
+		*relations = lappend(*relations, joined);
 		used = bms_add_members(used, both);
-		current->assumptions = lappend(current->assumptions, assumption);
+		result = lappend(result, assumption);
 	}
-	root->initial_rels = relations;
-	return relations;
+	return result;
+}
+
+/*
+ * Add the paths of a relation that was joined as assumed to those of the same
+ * relation.  Returns whether any of them is cheap enough to be kept.
+ */
+static bool
+add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
+{
+	List	   *before = rel->pathlist;
+	ListCell   *lc;
+
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		rel->pathlist = rel->partial_pathlist = NIL;
+	foreach(lc, assumed->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath))
+		{
+			path->parent = rel;
+			path->pathtarget = rel->reltarget;
+			add_path(rel, path);
+		}
+	}
+	if (rel->pathlist == NIL)
+		rel->pathlist = before;
+	set_cheapest(rel);
+	return list_length(list_difference_ptr(rel->pathlist,
+										   assumed->pathlist)) <
+		list_length(rel->pathlist);
+}
+
+/*
+ * Search the joins of relations, in the outermost query a second time as
+ * assumed, if something can be assumed and the first search has found nothing
+ * cheap.  As in GEQO, what one search has joined is not there for the other.
+ */
+RelOptInfo *
+pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
+					int levels, List *relations)
+{
+	int			njoined = list_length(root->join_rel_list);
+	RelOptInfo *rel = search(root, levels, relations);
+	List	   *joined = root->join_rel_list;
+	struct HTAB *hash = root->join_rel_hash;
+	List	   *initial = root->initial_rels;
+	List	   *assumptions;
+	RelOptInfo *assumed;
+
+	if (current == NULL || current->parse != root->parse ||
+		root->parent_root != NULL || root->hasLateralRTEs ||
+		!enable_hashjoin || enable_partitionwise_join ||
+		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
+		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost))
+		return rel;
+	root->join_rel_list = list_truncate(list_copy(joined), njoined);
+	root->join_rel_hash = NULL;
+	assumptions = join_all_as_assumed(root, &relations);
+	if (assumptions != NIL)
+	{
+		root->initial_rels = relations;
+		assumed = search(root, list_length(relations), relations);
+		if (add_assumed_paths(rel, assumed))
+			current->assumptions = list_concat(current->assumptions,
+											   assumptions);
+	}
+	root->join_rel_list = joined;
+	root->join_rel_hash = hash;
+	root->initial_rels = initial;
+	return rel;
 }
 
 /* Does this part of the plan scan the relation? */
@@ -350,7 +410,10 @@ has_candidate_walker(Node *node, void *context)
 	return found;
 }
 
-/* Can filters be assumed?  A cursor wants its first rows soon. */
+/*
+ * Can filters be assumed?  A cursor wants its first rows soon, and planning again
+ * may call a volatile function more often.
+ */
 static bool
 may_assume(Query *parse, int cursor_options)
 {
@@ -361,7 +424,8 @@ may_assume(Query *parse, int cursor_options)
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 has_candidate_walker((Node *) parse, NULL));
+		 has_candidate_walker((Node *) parse, NULL)) &&
+		!contain_volatile_functions((Node *) parse);
 }
 
 /*
@@ -387,67 +451,28 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 	return stmt;
 }
 
-/* Are all assumptions fulfilled?  What those that are save is added up. */
-static bool
-all_fulfilled(const Planning *planning, Cost *saved)
-{
-	bool		result = true;
-	ListCell   *lc;
-
-	*saved = 0;
-	foreach(lc, planning->assumptions)
-	{
-		Assumption *assumption = lfirst(lc);
-
-		if (assumption->fulfilled)
-			*saved += assumption->saved;
-		result &= assumption->fulfilled;
-	}
-	return result;
-}
-
 /*
- * Would the planner choose this plan rather than another one of this cost?
- * What is disabled counts more than costs.
- */
-static bool
-is_cheaper(const Plan *plan, const Plan *other, Cost cost)
-{
-	int			more = PGBLOOM_DISABLED_NODES(plan) -
-		PGBLOOM_DISABLED_NODES(other);
-
-	return more < 0 || (more == 0 && plan->total_cost < cost);
-}
-
-/*
- * Plan a statement, and once more if there is something to assume that the
- * first plan does not have.  The planner changes the Query, and so may its
- * hooks, so the second plan is made of a copy.  It may call a volatile function
- * more or less often.
+ * Plan a statement, and once more without assumptions if one of them is not
+ * fulfilled.  The planner changes the Query, and so may its hooks, so the second
+ * plan is made of a copy.
  */
 PlannedStmt *
 pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 {
-	bool		force = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
 	Query	   *copy = may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
 	Planning	planning = {.parse = copy != NULL ? parse : NULL};
-	PlannedStmt *first = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	PlannedStmt *second;
-	Cost		saved;
-	Cost		cost;
+	Planning	without = {0};
+	PlannedStmt *stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	ListCell   *lc;
 
-	if (all_fulfilled(&planning, &saved))
-		return first;
-	cost = first->planTree->total_cost - saved;
-	if ((!force && cost < pgbloom_join_planning_cost) ||
-		contain_volatile_functions((Node *) copy))
-		return first;
-	parse = planning.parse = copy;
-	planning.assuming = true;
-	planning.assumptions = NIL;
-	second = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	return all_fulfilled(&planning, &saved) && planning.assumptions != NIL &&
-		(force || is_cheaper(second->planTree, first->planTree, cost)) ?
-		second : first;
+	foreach(lc, planning.assumptions)
+	{
+		if (!((Assumption *) lfirst(lc))->fulfilled)
+		{
+			parse = copy;
+			return plan_as(&without, plan, PGBLOOM_PLANNER_ARGUMENTS);
+		}
+	}
+	return stmt;
 }

@@ -19,6 +19,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "port/atomics.h"
 
@@ -291,7 +292,9 @@ extern bool pgbloom_plan_may_fail(Plan *plan);
 extern void pgbloom_join_note_filter(PlannedStmt *stmt,
 									 const PgBloomJoinNodes *nodes,
 									 HashJoin *join, Scan *scan);
-extern List *pgbloom_join_assume(PlannerInfo *root, List *relations);
+extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
+									   PlannerInfo *root, int levels,
+									   List *relations);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,

@@ -67,7 +67,7 @@ pgbloom_join_define_settings(void)
 							 &pgbloom_join_planning, false,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_planning_cost",
-							 "The least cost of a plan, and of a scan in it, for which another one is tried that counts on filters.",
+							 "The least cost of joins, and of a scan in them, for which plans are tried that count on filters.",
 							 NULL,
 							 &pgbloom_join_planning_cost, 10000, 0, 1e10,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
