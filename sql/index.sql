@@ -101,6 +101,13 @@ SELECT bloom_index_filter('built')::text::bloom = bloom_index_filter('built') AS
 SELECT count(*) AS missing FROM (SELECT bloom_index_filter('built') | bloom_index_filter('growing_id') AS both OFFSET 0) u, items
 WHERE NOT u.both @> id;
 
+-- Also of one that expects more keys than a value can.
+CREATE TABLE few (id int);
+INSERT INTO few SELECT generate_series(1, 1000);
+CREATE INDEX few_id ON few USING bloomfilter (id) WITH (fpp = 0.5, expected = 4000000000);
+SELECT bloom_index_filter('few_id')::text::bloom = bloom_index_filter('few_id') AS valid;
+DROP TABLE few;
+
 -- An index on an empty table has no layer until the first key.
 CREATE TABLE empty (key text);
 CREATE INDEX empty_key ON empty USING bloomfilter (key);
@@ -220,10 +227,12 @@ EXCEPTION WHEN feature_not_supported THEN
 END
 $$;
 ALTER TABLE items ADD EXCLUDE USING bloomfilter (id WITH =);
-CREATE TABLE unsuitable (j json, r regclass, p point);
+CREATE TABLE unsuitable (j json, r regclass, p point, k bloom_key, ks bloom_keys);
 CREATE INDEX ON unsuitable USING bloomfilter (j);
 CREATE INDEX ON unsuitable USING bloomfilter (r);
 CREATE INDEX ON unsuitable USING bloomfilter (p);
+CREATE INDEX ON unsuitable USING bloomfilter (k);
+CREATE INDEX ON unsuitable USING bloomfilter (ks);
 CLUSTER items USING built;
 SELECT bloom_index_contains('items', 1);
 CREATE INDEX items_btree ON items (id);

@@ -220,6 +220,20 @@ SELECT bloom_index_check('chained_id');
 ROLLBACK;
 DROP TABLE chained;
 
+-- An index that is being built, and an expression that looks into it
+CREATE TABLE building (id int);
+INSERT INTO building VALUES (1);
+CREATE FUNCTION looks_itself_up(id int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN CASE WHEN public.bloom_index_contains('public.building_id'::text::regclass, id) THEN id END;
+END $$;
+CREATE INDEX building_id ON building USING bloomfilter (looks_itself_up(id));
+SELECT bloom_index_contains('building_id', 1);
+REINDEX INDEX building_id;
+SELECT bloom_index_contains('building_id', 1);
+DROP TABLE building;
+DROP FUNCTION looks_itself_up;
+
 -- The extension cannot go while an index uses it, nor the schema be confused.
 CREATE TABLE uses (id int);
 CREATE INDEX uses_id ON uses USING bloomfilter (id);

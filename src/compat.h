@@ -82,6 +82,17 @@
 #define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
 #endif
 
+/* 18 removed a parameter of ExecutorRun_hook. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count
+#define PGBLOOM_RUN_ARGUMENTS	query, direction, count
+#else
+#define PGBLOOM_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define PGBLOOM_RUN_ARGUMENTS	query, direction, count, execute_once
+#endif
+
 /* 16 added a parameter to generate_join_implied_equalities(). */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_IMPLIED_EQUALITIES(root, both, outer, inner) \
@@ -169,6 +180,7 @@
 #define RelFileLocatorEquals	RelFileNodeEquals
 #define RelidByRelfilenumber	RelidByRelfilenode
 #define rd_locator				rd_node
+#define rd_newRelfilelocatorSubid	rd_newRelfilenodeSubid
 #define spcOid					spcNode
 #define relNumber				relNode
 #else

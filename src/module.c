@@ -28,6 +28,7 @@ static planner_hook_type previous_planner;
 static join_search_hook_type previous_join_search;
 static set_join_pathlist_hook_type previous_join_pathlist;
 static ExecutorStart_hook_type previous_executor_start;
+static ExecutorRun_hook_type previous_executor_run;
 static ProcessUtility_hook_type previous_utility;
 
 static PlannedStmt *
@@ -89,12 +90,19 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
-	/* Parallel workers see the rows of the transaction. */
-	if (query->plannedstmt->parallelModeNeeded)
-		bfi_flush();
 	(previous_executor_start != NULL ? previous_executor_start :
 	 standard_ExecutorStart) (query, eflags);
 	pgbloom_join_start(query->planstate);
+}
+
+/* Parallel workers, which start now, see the rows of the transaction. */
+static void
+run_executor(PGBLOOM_RUN_PARAMETERS)
+{
+	if (query->plannedstmt->parallelModeNeeded)
+		bfi_flush();
+	(previous_executor_run != NULL ? previous_executor_run :
+	 standard_ExecutorRun) (PGBLOOM_RUN_ARGUMENTS);
 }
 
 static void
@@ -134,6 +142,8 @@ _PG_init(void)
 	set_join_pathlist_hook = add_join_paths;
 	previous_executor_start = ExecutorStart_hook;
 	ExecutorStart_hook = start_executor;
+	previous_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_executor;
 	previous_utility = ProcessUtility_hook;
 	ProcessUtility_hook = process_utility;
 }

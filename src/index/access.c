@@ -20,6 +20,7 @@
 #include "catalog/pg_inherits.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -43,6 +44,14 @@ bfi_key_info(Relation index, MemoryContext context)
 	info = pgbloom_make_key_info(bfi_key_sql_type(index),
 								 index->rd_indcollation[0], context);
 	MemoryContextSwitchTo(old_context);
+
+	/* Only a filter gives a key without a type the one that it has. */
+	if (info->untyped)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("keys of an index cannot be of type %s",
+						format_type_be(bfi_key_sql_type(index))),
+				 errhint("Cast them to the type that they have, for example text.")));
 	return info;
 }
 
@@ -133,6 +142,19 @@ check_is_readable(Relation index)
 }
 
 /*
+ * Is the transaction building the index now?  An expression of the index may
+ * look up keys in it.
+ */
+static bool
+is_being_built(Relation index)
+{
+	return (index->rd_createSubid != InvalidSubTransactionId ||
+			index->rd_newRelfilelocatorSubid != InvalidSubTransactionId) &&
+		index->rd_rel->relkind == RELKIND_INDEX &&
+		RelationGetNumberOfBlocks(index) == 0;
+}
+
+/*
  * Is the open index complete?  If so, read its meta page; else it must not be
  * used.  Serializable transactions read all of the index.
  */
@@ -147,6 +169,8 @@ begin_reading(BfiIndex *index)
 	if (relation == NULL)
 		return;
 	check_is_readable(relation);
+	if (is_being_built(relation))
+		return;
 	if (!relation->rd_index->indisvalid || !relation->rd_index->indisready ||
 		!relation->rd_index->indislive)
 		return;

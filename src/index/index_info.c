@@ -26,7 +26,8 @@ set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
 
 	memset(view, 0, offsetof(BfView, layers));
 	view->params.fpp = index->meta.fpp;
-	view->params.expected = Min(index->meta.expected, BF_MAX_BITS);
+	view->params.expected = Min(index->meta.expected,
+								bf_max_keys(index->meta.fpp));
 	view->params.seed = index->meta.seed;
 	view->params.key_type = info->key_type;
 	view->nlayers = index->meta.nlayers;

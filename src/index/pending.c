@@ -7,7 +7,7 @@
  * may wait until then.  Sorted by page, many of them cost one change of a page
  * and one WAL record.  Lookups of the own session search the pending hashes as
  * well as the pages.  Parallel workers cannot, so everything is written before
- * a parallel plan starts.
+ * a parallel plan is executed.
  *
  * Each hash has the transaction ID of its row.  Those of aborted
  * subtransactions are not written.

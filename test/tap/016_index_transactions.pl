@@ -140,6 +140,22 @@ foreach my $i (1 .. $transactions)
 }
 is($failed, '', "every row is found in $transactions transactions");
 cmp_ok($rolled_back, '>', $transactions / 4, 'savepoints were rolled back');
+
+# A parallel plan that is started before a row is inserted, and executed after.
+# Its worker sees the row, and finds its key.
+$node->safe_psql('postgres', q{
+CREATE FUNCTION seen_and_found(key int) RETURNS text LANGUAGE plpgsql VOLATILE PARALLEL SAFE AS
+$$ BEGIN RETURN concat_ws(' ', EXISTS (SELECT FROM u WHERE id = key), bloom_index_contains('u_id', key)); END $$});
+my $parallel = $node->safe_psql('postgres', q{
+SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
+$node->safe_psql('postgres', "ALTER DATABASE postgres SET $parallel = on");
+my $wire = BloomTest::Wire->new($node, 'postgres');
+is( $wire->execute_backwards(
+		'SELECT seen_and_found(4711)', 'INSERT INTO u VALUES (4711)'),
+	't t',
+	'parallel plan of before an INSERT');
+$wire->quit;
+
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 

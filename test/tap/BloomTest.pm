@@ -315,6 +315,32 @@ sub call
 	return;
 }
 
+# Start statements in their order, execute them in the opposite one, all in one
+# transaction, and return the rows of the last to be executed, or the error.
+sub execute_backwards
+{
+	my ($self, @statements) = @_;
+	my @rows;
+
+	foreach my $i (0 .. $#statements)
+	{
+		$self->_write(
+			_message('P', pack('Z*Z*n', "s$i", $statements[$i], 0)),
+			_message('B', pack('Z*Z*nnn', "p$i", "s$i", 0, 0, 0)));
+	}
+	$self->_write(_message('E', pack('Z*N', "p$_", 0)))
+	  for reverse 0 .. $#statements;
+	$self->_write(_message('S', ''));
+	foreach my $message ($self->_answer)
+	{
+		my ($type, $body) = @$message;
+
+		return $body if $type eq 'E';
+		push @rows, join '|', unpack 'n/(N/a*)', $body if $type eq 'D';
+	}
+	return join "\n", @rows;
+}
+
 sub quit
 {
 	my ($self) = @_;
