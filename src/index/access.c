@@ -42,7 +42,7 @@ bfi_key_info(Relation index, MemoryContext context)
 	PgBloomKeyInfo *info;
 
 	info = pgbloom_make_key_info(bfi_key_sql_type(index),
-								 index->rd_indcollation[0], context);
+								 index->rd_indcollation[0], context, true);
 	MemoryContextSwitchTo(old_context);
 
 	/* Only a filter gives a key without a type the one that it has. */

@@ -79,7 +79,7 @@ lookup_once(FunctionCallInfo fcinfo, Oid type)
 				 errhint("Cast the key to bloom_key, or hash it as in bloom_agg_hash(bloom_hash(key), 0.01, 1000000).") : 0));
 	fn_cache->key_info = pgbloom_make_key_info(type,
 											   get_key_collation(fcinfo),
-											   fn_cache->context);
+											   fn_cache->context, true);
 	return fn_cache->key_info;
 }
 

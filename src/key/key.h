@@ -125,9 +125,8 @@ extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 
 /* key_type.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
-											 MemoryContext context);
-extern PgBloomKeyInfo *pgbloom_find_key_info(Oid type, Oid collation,
-											 const BfKeyType *key_type);
+											 MemoryContext context,
+											 bool raise);
 extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
 extern uint64 pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value,
 								   uint64 seed);

@@ -42,45 +42,29 @@
 StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
 				 "a database can have an encoding that the format lacks");
 
-/* Why a type cannot be a key: what ereport() reports. */
-typedef struct Rejection
-{
-	int			sqlerrcode;
-	const char *message;
-	const char *detail;			/* or NULL */
-	const char *hint;
-} Rejection;
-
-/* The functions that check a type return this if it cannot be a key. */
+/*
+ * The functions that check a type return this if it cannot be a key.  With
+ * raise, it is an error.
+ */
 static bool
-set_rejection(Rejection *rejection, int sqlerrcode, const char *message,
-			  const char *detail, const char *hint)
+reject(bool raise, int sqlerrcode, const char *message, const char *detail,
+	   const char *hint)
 {
-	rejection->sqlerrcode = sqlerrcode;
-	rejection->message = message;
-	rejection->detail = detail;
-	rejection->hint = hint;
+	if (raise)
+		ereport(ERROR,
+				(errcode(sqlerrcode),
+				 errmsg_internal("%s", message),
+				 detail != NULL ? errdetail_internal("%s", detail) : 0,
+				 errhint("%s", hint)));
 	return false;
 }
 
 static bool
-reject_type(Rejection *rejection, Oid type, const char *detail,
-			const char *hint)
+reject_type(bool raise, Oid type, const char *detail, const char *hint)
 {
-	return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
-						 psprintf("type %s cannot be the key of a Bloom filter",
-								  format_type_be(type)), detail, hint);
-}
-
-pg_noreturn static void
-raise_rejection(const Rejection *rejection)
-{
-	ereport(ERROR,
-			(errcode(rejection->sqlerrcode),
-			 errmsg_internal("%s", rejection->message),
-			 rejection->detail != NULL ?
-			 errdetail_internal("%s", rejection->detail) : 0,
-			 errhint("%s", rejection->hint)));
+	return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+				  psprintf("type %s cannot be the key of a Bloom filter",
+						   format_type_be(type)), detail, hint);
 }
 
 /*
@@ -88,19 +72,19 @@ raise_rejection(const Rejection *rejection)
  * bytes.
  */
 static bool
-check_collation(Oid collation, Rejection *rejection)
+check_collation(Oid collation, bool raise)
 {
 	if (!OidIsValid(collation))
-		return set_rejection(rejection, ERRCODE_INDETERMINATE_COLLATION,
-							 "could not determine which collation to use for string hashing",
-							 NULL,
-							 "Use the COLLATE clause to set the collation explicitly.");
+		return reject(raise, ERRCODE_INDETERMINATE_COLLATION,
+					  "could not determine which collation to use for string hashing",
+					  NULL,
+					  "Use the COLLATE clause to set the collation explicitly.");
 	if (!get_collation_isdeterministic(collation))
-		return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
-							 "Bloom filters do not support nondeterministic collations",
-							 psprintf("Strings that are equal under collation \"%s\" may differ in their bytes.",
-									  get_collation_name(collation)),
-							 "Apply a deterministic collation to the key, for example COLLATE \"C\".");
+		return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+					  "Bloom filters do not support nondeterministic collations",
+					  psprintf("Strings that are equal under collation \"%s\" may differ in their bytes.",
+							   get_collation_name(collation)),
+					  "Apply a deterministic collation to the key, for example COLLATE \"C\".");
 	return true;
 }
 
@@ -196,30 +180,30 @@ is_user_range(Oid type)
  * hashes do not survive a dump, and types that a name does not identify.
  */
 static bool
-check_opclass_type(Oid key_type, Oid type, Rejection *rejection)
+check_opclass_type(Oid key_type, Oid type, bool raise)
 {
 	Oid			namesake;
 
 	if (hashes_by_oid(type))
-		return reject_type(rejection, key_type,
+		return reject_type(raise, key_type,
 						   psprintf("Values of type %s hash by object identifiers, which do not survive dump and restore.",
 									format_type_be(type)),
 						   "Cast the key to text.");
 	if (type_is_rowtype(type) || type == RECORDARRAYOID)
-		return reject_type(rejection, key_type,
+		return reject_type(raise, key_type,
 						   "A filter records the name of a type, but not its attributes, which may change.",
 						   "Use an array of the columns, as in ARRAY[a, b], or one text of them, as in a || ' ' || b.");
 	if (is_user_range(type))
-		return reject_type(rejection, key_type,
+		return reject_type(raise, key_type,
 						   "A filter records the name of a type, but not its subtype.",
 						   "Use an array of the bounds, as in ARRAY[lower(key), upper(key)], or cast the key to text.");
 	if (pgbloom_type_is(type, PGBLOOM_FILTER))
-		return reject_type(rejection, key_type, NULL,
+		return reject_type(raise, key_type, NULL,
 						   "To combine filters, use bloom_union_agg for a column of them, bloom_union for two.");
 	namesake = type < FirstNormalObjectId ? InvalidOid :
 		find_namesake(type, type_name(type));
 	if (OidIsValid(namesake))
-		return reject_type(rejection, key_type,
+		return reject_type(raise, key_type,
 						   psprintf("Filters record the name of a type without its schema, and there are types %s and %s.",
 									format_type_be_qualified(type),
 									format_type_be_qualified(namesake)),
@@ -232,7 +216,7 @@ check_opclass_type(Oid key_type, Oid type, Rejection *rejection)
  * be recorded.
  */
 static bool
-set_key_type_name(BfKeyType *key_type, const char *name, Rejection *rejection)
+set_key_type_name(BfKeyType *key_type, const char *name, bool raise)
 {
 	char	   *utf8 = pgbloom_convert(name, strlen(name),
 									   GetDatabaseEncoding(), PG_UTF8);
@@ -253,12 +237,12 @@ set_key_type_name(BfKeyType *key_type, const char *name, Rejection *rejection)
 		key_type->namelen = (uint8_t) length;
 		return true;
 	}
-	return set_rejection(rejection, ERRCODE_FEATURE_NOT_SUPPORTED,
-						 psprintf("keys of type \"%s\" cannot be recorded in a Bloom filter",
-								  name),
-						 detail,
-						 length > BF_MAX_KEY_TYPE_NAME ? "Cast the key to text." :
-						 "Rename the type, or cast the key to text.");
+	return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+				  psprintf("keys of type \"%s\" cannot be recorded in a Bloom filter",
+						   name),
+				  detail,
+				  length > BF_MAX_KEY_TYPE_NAME ? "Cast the key to text." :
+				  "Rename the type, or cast the key to text.");
 }
 
 /*
@@ -323,7 +307,7 @@ database_locale(void)
  */
 static bool
 set_opclass_name(BfKeyType *key_type, const char *type_name,
-				 bool array, bool by_locale, Rejection *rejection)
+				 bool array, bool by_locale, bool raise)
 {
 	StringInfoData name;
 
@@ -338,7 +322,7 @@ set_opclass_name(BfKeyType *key_type, const char *type_name,
 		appendStringInfoString(&name, "[]");
 	if (by_locale)
 		appendStringInfo(&name, "@%s", database_locale());
-	return set_key_type_name(key_type, name.data, rejection);
+	return set_key_type_name(key_type, name.data, raise);
 }
 
 /*
@@ -346,7 +330,7 @@ set_opclass_name(BfKeyType *key_type, const char *type_name,
  * type that is not PostgreSQL's own may hash by the locale of the database.
  */
 static bool
-opclass_key_type(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
+opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 {
 	BfKeyType  *key_type = &info->key_type;
 	Oid			element = element_type(type);
@@ -356,10 +340,10 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 	/* The elements of an array may be of a domain over arrays. */
 	while (OidIsValid(element_type(part)))
 		part = getBaseType(element_type(part));
-	if (!check_opclass_type(type, part, rejection))
+	if (!check_opclass_type(type, part, raise))
 		return false;
 	collatable = type_is_collatable(part);
-	if (collatable && !check_collation(info->collation, rejection))
+	if (collatable && !check_collation(info->collation, raise))
 		return false;
 
 	key_type->code = BF_KEY_OPCLASS;
@@ -374,7 +358,7 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 									  getBaseType(element) : type),
 							OidIsValid(element),
 							collatable && part >= FirstNormalObjectId,
-							rejection);
+							raise);
 }
 
 /*
@@ -434,15 +418,15 @@ pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
 
 /* Hash values by the function of the type's default hash operator class. */
 static bool
-set_opclass_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
+set_opclass_hash(PgBloomKeyInfo *info, Oid type, bool raise)
 {
 	Oid			function;
 
-	if (!opclass_key_type(info, type, rejection))
+	if (!opclass_key_type(info, type, raise))
 		return false;
 	function = opclass_hash_function(type);
 	if (!OidIsValid(function))
-		return reject_type(rejection, type,
+		return reject_type(raise, type,
 						   "It has no default hash operator class with an extended hash function.",
 						   "Cast the key to a type that has one, for example text.");
 	fmgr_info_cxt(function, &info->extended_hash, info->context);
@@ -452,12 +436,12 @@ set_opclass_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 
 /* Find out how to hash values of a base type, unless it cannot be a key. */
 static bool
-set_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
+set_hash(PgBloomKeyInfo *info, Oid type, bool raise)
 {
 	info->hash = pgbloom_canonical_hash(type, &info->key_type);
 	if (info->hash != NULL)
 		return !type_is_collatable(type) ||
-			check_collation(info->collation, rejection);
+			check_collation(info->collation, raise);
 
 	info->array_text = pgbloom_type_is(type, PGBLOOM_KEYS);
 	if (info->array_text || pgbloom_type_is(type, PGBLOOM_KEY))
@@ -470,51 +454,24 @@ set_hash(PgBloomKeyInfo *info, Oid type, Rejection *rejection)
 	{
 		info->hash = pgbloom_hash_enum;
 		info->key_type.code = BF_KEY_ENUM;
-		return set_key_type_name(&info->key_type, type_name(type), rejection);
+		return set_key_type_name(&info->key_type, type_name(type), raise);
 	}
-	return set_opclass_hash(info, type, rejection);
+	return set_opclass_hash(info, type, raise);
 }
 
-static PgBloomKeyInfo *
-alloc_key_info(Oid collation, MemoryContext context)
+/*
+ * Find out how to hash values of a type, in a memory context.  For a type that
+ * cannot be a key, raises an error, or returns NULL.
+ */
+PgBloomKeyInfo *
+pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context,
+					  bool raise)
 {
 	PgBloomKeyInfo *info = MemoryContextAllocZero(context, sizeof(*info));
 
 	info->collation = collation;
 	info->context = context;
-	return info;
-}
-
-/*
- * Find out how to hash values of a type, in a memory context.  Raises an error
- * for a type that cannot be a key.
- */
-PgBloomKeyInfo *
-pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context)
-{
-	PgBloomKeyInfo *info = alloc_key_info(collation, context);
-	Rejection	rejection;
-
-	if (!set_hash(info, getBaseType(type), &rejection))
-		raise_rejection(&rejection);
-	return info;
-}
-
-/*
- * The same for looking up values in a filter of this key type.  Returns NULL
- * if values of the type are not keys of such a filter.
- */
-PgBloomKeyInfo *
-pgbloom_find_key_info(Oid type, Oid collation, const BfKeyType *key_type)
-{
-	PgBloomKeyInfo *info = alloc_key_info(collation, CurrentMemoryContext);
-	Rejection	rejection;
-
-	if (!set_hash(info, getBaseType(type), &rejection) ||
-		(key_type->code != BF_KEY_NONE &&
-		 !bf_key_type_equal(&info->key_type, key_type)))
-		return NULL;
-	return info;
+	return set_hash(info, getBaseType(type), raise) ? info : NULL;
 }
 
 /* The key type of this SQL type, under the collation of the type. */
@@ -522,19 +479,15 @@ void
 pgbloom_key_type_of(Oid type, BfKeyType *key_type)
 {
 	PgBloomKeyInfo *info;
-	Rejection	rejection;
 
 	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("type with OID %u does not exist", type)));
 	info = pgbloom_make_key_info(type, get_typcollation(type),
-								 CurrentMemoryContext);
+								 CurrentMemoryContext, true);
 	if (info->untyped)
-	{
-		(void) reject_type(&rejection, type, NULL,
+		(void) reject_type(true, type, NULL,
 						   "Name the type that the keys have, for example text.");
-		raise_rejection(&rejection);
-	}
 	*key_type = info->key_type;
 }

@@ -44,7 +44,6 @@ list_types(const char *name)
 static Oid
 find_named_type(const BfKeyType *key_type)
 {
-	static const BfKeyType any_key_type = {.code = BF_KEY_NONE};
 	CatCList   *list = list_types(pgbloom_key_type_name(key_type));
 	Oid			found = InvalidOid;
 	int			nfound = 0;
@@ -58,8 +57,8 @@ find_named_type(const BfKeyType *key_type)
 		Form_pg_type type = (Form_pg_type) GETSTRUCT(tuple);
 
 		if (type->typtype == TYPTYPE_BASE && type->typisdefined &&
-			pgbloom_find_key_info(type->oid, type->typcollation,
-								  &any_key_type) != NULL)
+			pgbloom_make_key_info(type->oid, type->typcollation,
+								  CurrentMemoryContext, false) != NULL)
 		{
 			found = type->oid;
 			nfound++;
@@ -126,7 +125,7 @@ make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 	result = pgbloom_make_key_info(type,
 								   type_is_collatable(type) ?
 								   untyped->collation : InvalidOid,
-								   untyped->context);
+								   untyped->context, true);
 	if (type != TEXTOID)
 		pgbloom_set_input(result, type);
 	return result;

@@ -86,12 +86,16 @@ get_filter_and_key(List *args, Node **filter, Node **key)
 static bool
 resolve_type(Condition *condition, Oid type)
 {
+	const BfKeyType *key_type = &condition->filter.params.key_type;
+
 	if (condition->by_hash)
 		return getBaseType(type) == INT8OID;
 	condition->key_info =
-		pgbloom_find_key_info(type, condition->collation,
-							  &condition->filter.params.key_type);
-	return condition->key_info != NULL;
+		pgbloom_make_key_info(type, condition->collation,
+							  CurrentMemoryContext, false);
+	return condition->key_info != NULL &&
+		(key_type->code == BF_KEY_NONE ||
+		 bf_key_type_equal(&condition->key_info->key_type, key_type));
 }
 
 /*
