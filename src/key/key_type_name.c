@@ -107,40 +107,29 @@ pgbloom_key_type_name(const BfKeyType *key_type)
 
 /* The key type with the platform and locale by which its keys are hashed. */
 static char *
-describe_key_type(const BfKeyType *key_type)
+describe_key_type(const BfKeyType *key_type, const KeyTypeName *name)
 {
-	KeyTypeName name;
-
-	split_key_type_name(key_type, &name);
-	return psprintf("%s (%s%s%s%s)", name.type,
+	return psprintf("%s (%s%s%s%s)", name->type,
 					key_type->byte_order == BF_LITTLE_ENDIAN ?
 					"little-endian, " :
 					key_type->byte_order == BF_BIG_ENDIAN ? "big-endian, " : "",
 					pg_encoding_to_char(key_type->code != BF_KEY_OPCLASS ?
 										PG_UTF8 : key_type->encoding),
-					name.locale[0] != '\0' ? ", locale " : "", name.locale);
+					name->locale[0] != '\0' ? ", locale " : "", name->locale);
 }
 
-/* Why two key types are not equal. */
-typedef enum Difference
-{
-	DIFFERENT_TYPES,
-	DIFFERENT_LOCALES,
-	DIFFERENT_PLATFORMS
-} Difference;
-
-static Difference
-compare_key_types(const BfKeyType *a, const BfKeyType *b,
-				  KeyTypeName *a_name, KeyTypeName *b_name)
+/*
+ * Set the names of two key types that are not equal.  Returns whether they are
+ * of one SQL type: then the locale or else the platform is another one.
+ */
+static bool
+same_sql_type(const BfKeyType *a, const BfKeyType *b,
+			  KeyTypeName *a_name, KeyTypeName *b_name)
 {
 	split_key_type_name(a, a_name);
 	split_key_type_name(b, b_name);
-	if (a->code != b->code || a_name->array != b_name->array ||
-		strcmp(a_name->type, b_name->type) != 0)
-		return DIFFERENT_TYPES;
-	if (strcmp(a_name->locale, b_name->locale) != 0)
-		return DIFFERENT_LOCALES;
-	return DIFFERENT_PLATFORMS;
+	return a->code == b->code && a_name->array == b_name->array &&
+		strcmp(a_name->type, b_name->type) == 0;
 }
 
 /* The SQL type to which a key is cast for lookups in a filter. */
@@ -162,10 +151,8 @@ pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
 {
 	KeyTypeName name;
 	KeyTypeName other_name;
-	Difference	difference = compare_key_types(key_type, other, &name,
-											   &other_name);
 
-	if (difference == DIFFERENT_TYPES)
+	if (!same_sql_type(key_type, other, &name, &other_name))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("Bloom filter holds keys of type %s, not of type %s",
@@ -177,13 +164,14 @@ pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
 						 type_to_cast(key_type, &name))));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 difference == DIFFERENT_PLATFORMS ?
+			 strcmp(name.locale, other_name.locale) == 0 ?
 			 errmsg("Bloom filter holds keys of type %s hashed on another platform",
 					name.type) :
 			 errmsg("Bloom filter holds keys of type %s hashed under another locale",
 					name.type),
 			 errdetail("The keys of the filter are %s, those given are %s.",
-					   describe_key_type(key_type), describe_key_type(other)),
+					   describe_key_type(key_type, &name),
+					   describe_key_type(other, &other_name)),
 			 errhint("Build the filter again in this database, or from keys cast to text.")));
 }
 
@@ -193,9 +181,8 @@ pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b)
 {
 	KeyTypeName a_name;
 	KeyTypeName b_name;
-	Difference	difference = compare_key_types(a, b, &a_name, &b_name);
 
-	if (difference == DIFFERENT_TYPES)
+	if (!same_sql_type(a, b, &a_name, &b_name))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("cannot combine Bloom filters with keys of types %s and %s",
@@ -204,12 +191,13 @@ pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b)
 				 errhint("Build both filters from keys of one type.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 difference == DIFFERENT_PLATFORMS ?
+			 strcmp(a_name.locale, b_name.locale) == 0 ?
 			 errmsg("cannot combine Bloom filters with keys of type %s hashed on different platforms",
 					a_name.type) :
 			 errmsg("cannot combine Bloom filters with keys of type %s hashed under different locales",
 					a_name.type),
 			 errdetail("The keys of one filter are %s, those of the other are %s.",
-					   describe_key_type(a), describe_key_type(b)),
+					   describe_key_type(a, &a_name),
+					   describe_key_type(b, &b_name)),
 			 errhint("Build both filters in one database, or from keys cast to text.")));
 }
