@@ -90,9 +90,14 @@ next_chunk(const BfInterrupts *interrupts, size_t left)
 	return left < CHUNK ? left : CHUNK;
 }
 
-static uint64_t
-combine(const BfInterrupts *interrupts, bool both, uint8_t *to,
-		const uint8_t *x, const uint8_t *y, size_t size)
+/*
+ * The bits that are set in x or in y, or only those that are set in both;
+ * stored if to is not NULL.  Returns how many these are: with y the same as x,
+ * the number of bits set.
+ */
+uint64_t
+bf_bitmap_combine(const BfInterrupts *interrupts, bool both, uint8_t *to,
+				  const uint8_t *x, const uint8_t *y, size_t size)
 {
 	uint64_t	count = 0;
 	size_t		at,
@@ -112,33 +117,6 @@ uint64_t
 bf_blocks_bits_set(const uint8_t *blocks, size_t size)
 {
 	return combine_chunk(false, NULL, blocks, blocks, size);
-}
-
-/* The number of bits set. */
-uint64_t
-bf_bitmap_count(const BfInterrupts *interrupts, const uint8_t *bits,
-				size_t size)
-{
-	return combine(interrupts, false, NULL, bits, bits, size);
-}
-
-/*
- * The bits that are set in x, y or both, stored if to is not NULL; returns how
- * many these are.
- */
-uint64_t
-bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *x,
-			 const uint8_t *y, size_t size)
-{
-	return combine(interrupts, false, to, x, y, size);
-}
-
-/* The bits that are set in both, likewise. */
-uint64_t
-bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to, const uint8_t *x,
-			  const uint8_t *y, size_t size)
-{
-	return combine(interrupts, true, to, x, y, size);
 }
 
 void

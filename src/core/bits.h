@@ -141,16 +141,11 @@ extern bool bf_bits_add_within(const BfGeometry *geometry, uint8_t *bits,
 							   uint64_t *bits_set);
 
 /* bitmap.c; also bf_blocks_bits_set.  These check for interrupts. */
-extern uint64_t bf_bitmap_count(const BfInterrupts *interrupts,
-								const uint8_t *bits, size_t size);
 extern uint64_t bf_bitmap_count_union(const BfInterrupts *interrupts,
 									  const BfLayer *layers, int n);
-extern uint64_t bf_bitmap_or(const BfInterrupts *interrupts, uint8_t *to,
-							 const uint8_t *x, const uint8_t *y,
-							 size_t size);
-extern uint64_t bf_bitmap_and(const BfInterrupts *interrupts, uint8_t *to,
-							  const uint8_t *x, const uint8_t *y,
-							  size_t size);
+extern uint64_t bf_bitmap_combine(const BfInterrupts *interrupts, bool both,
+								  uint8_t *to, const uint8_t *x,
+								  const uint8_t *y, size_t size);
 extern void bf_bitmap_clear(const BfInterrupts *interrupts, uint8_t *bits,
 							size_t size);
 extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,

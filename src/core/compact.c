@@ -42,7 +42,8 @@ fold_layer(BfBuilder *to, const BfLayer *layer)
 					   bf_blocks_size(&smaller, 1));
 		bits = folded;
 		geometry = smaller;
-		bits_set = bf_bitmap_count(&env->interrupts, bits, size);
+		bits_set = bf_bitmap_combine(&env->interrupts, false, NULL, bits, bits,
+									 size);
 	}
 
 	status = bf_builder_take_in_layer(to, &geometry, bits, bits_set);

@@ -292,8 +292,8 @@ check_content(const BfInterrupts *interrupts, const BfView *view)
 	{
 		const BfLayer *layer = &view->layers[i];
 
-		if (bf_bitmap_count(interrupts, layer->bits,
-							bf_geometry_size(&layer->geometry)) !=
+		if (bf_bitmap_combine(interrupts, false, NULL, layer->bits, layer->bits,
+							  bf_geometry_size(&layer->geometry)) !=
 			layer->bits_set)
 			return "The number of set bits of a layer does not match its bits.";
 	}

@@ -260,7 +260,7 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 
 	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
 		return false;
-	both = bf_bitmap_or(interrupts, NULL, layer->bits, bits, SAMPLE);
+	both = bf_bitmap_combine(interrupts, false, NULL, layer->bits, bits, SAMPLE);
 	return (double) both / (8 * SAMPLE) >
 		(double) layer->bits_full / m + 1.0 / 8 &&
 		both > bf_blocks_bits_set(layer->bits, SAMPLE) &&
@@ -304,8 +304,8 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 		if (!bf_geometry_equal(&layer->geometry, geometry) ||
 			seems_over_full(&b->env.interrupts, layer, bits))
 			continue;
-		set = bf_bitmap_or(&b->env.interrupts, NULL, layer->bits, bits,
-						   bf_geometry_size(geometry));
+		set = bf_bitmap_combine(&b->env.interrupts, false, NULL, layer->bits,
+								bits, bf_geometry_size(geometry));
 		added = set - layer->bits_set;
 
 		/* If one is a subset of the other, the result is no fuller. */
@@ -333,9 +333,9 @@ bf_builder_take_in_layer(BfBuilder *b, const BfGeometry *geometry,
 		bf_builder_append_layer(b, geometry, &layer);
 
 	if (status == BF_OK)
-		layer->bits_set = bf_bitmap_or(&b->env.interrupts, layer->bits,
-									   layer->bits, bits,
-									   bf_geometry_size(geometry));
+		layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
+											layer->bits, layer->bits, bits,
+											bf_geometry_size(geometry));
 	return status;
 }
 

@@ -223,10 +223,11 @@ bf_intersection(BfBuilder *b, const BfEnv *env,
 
 		status = bf_builder_append_layer(b, geometry, &layer);
 		if (status == BF_OK)
-			layer->bits_set = bf_bitmap_and(&env->interrupts, layer->bits,
-											x->layers[0].bits,
-											y->layers[0].bits,
-											bf_geometry_size(geometry));
+			layer->bits_set = bf_bitmap_combine(&env->interrupts, true,
+												layer->bits,
+												x->layers[0].bits,
+												y->layers[0].bits,
+												bf_geometry_size(geometry));
 		return status;
 	}
 
@@ -288,10 +289,10 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 	else
 	{
 		const BfGeometry *geometry = &x->layers[0].geometry;
-		uint64_t	bits_set = bf_bitmap_or(&env->interrupts, NULL,
-											x->layers[0].bits,
-											y->layers[0].bits,
-											bf_geometry_size(geometry));
+		uint64_t	bits_set = bf_bitmap_combine(&env->interrupts, false, NULL,
+												 x->layers[0].bits,
+												 y->layers[0].bits,
+												 bf_geometry_size(geometry));
 
 		*n = max + bf_cardinality(y) -
 			bf_geometry_cardinality(geometry, bits_set);

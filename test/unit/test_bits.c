@@ -404,21 +404,21 @@ test_kernels(void)
 			both[i] = x[at + i] | y[i];
 			common[i] = x[at + i] & y[i];
 		}
-		CHECK(bf_bitmap_count(&no_interrupts, x + at, size) ==
+		CHECK(bf_bitmap_combine(&no_interrupts, false, NULL, x + at, x + at, size) ==
 			  reference_count(x + at, size), "%zu bytes", size);
-		CHECK(bf_bitmap_or(&env.env.interrupts, NULL, x + at, y, size) ==
+		CHECK(bf_bitmap_combine(&env.env.interrupts, false, NULL, x + at, y, size) ==
 			  reference_count(both, size), "%zu bytes", size);
-		CHECK(bf_bitmap_or(&env.env.interrupts, NULL, y, x + at, size) ==
+		CHECK(bf_bitmap_combine(&env.env.interrupts, false, NULL, y, x + at, size) ==
 			  reference_count(both, size), "%zu bytes", size);
 		bf_bitmap_copy(&env.env.interrupts, z, x + at, size);
 		CHECK(memcmp(z, x + at, size) == 0, "copy of %zu bytes", size);
-		CHECK(bf_bitmap_and(&env.env.interrupts, z, z, y, size) ==
+		CHECK(bf_bitmap_combine(&env.env.interrupts, true, z, z, y, size) ==
 			  reference_count(common, size), "%zu bytes", size);
 		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
 			  size);
 		bf_bitmap_clear(&env.env.interrupts, z, size);
 		CHECK(reference_count(z, size) == 0, "%zu bytes cleared", size);
-		CHECK(bf_bitmap_or(&env.env.interrupts, x + at, x + at, y, size) ==
+		CHECK(bf_bitmap_combine(&env.env.interrupts, false, x + at, x + at, y, size) ==
 			  reference_count(both, size), "union of %zu bytes", size);
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
 		for (i = 0; i < at; i++)
@@ -445,9 +445,9 @@ test_polls(void)
 	env_init(&env, SIZE_MAX);
 	bf_bitmap_clear(&env.env.interrupts, x, size);
 	CHECK(env.polls == chunks, "clearing: %ld", env.polls);
-	bf_bitmap_or(&env.env.interrupts, x, x, y, size);
+	bf_bitmap_combine(&env.env.interrupts, false, x, x, y, size);
 	CHECK(env.polls == 2 * chunks, "uniting: %ld", env.polls);
-	bf_bitmap_and(&env.env.interrupts, x, x, y, size);
+	bf_bitmap_combine(&env.env.interrupts, true, x, x, y, size);
 	CHECK(env.polls == 3 * chunks, "intersecting: %ld", env.polls);
 	bf_bitmap_copy(&env.env.interrupts, x, y, size);
 	CHECK(env.polls == 4 * chunks, "copying: %ld", env.polls);

@@ -646,8 +646,8 @@ fold_of(const BfLayer *layer, BfGeometry *folded)
 	TestEnv		env;
 
 	env_init(&env, SIZE_MAX);
-	while (bf_geometry_fold(&geometry, bf_bitmap_count(&no_interrupts, bits,
-													   bf_geometry_size(&geometry)),
+	while (bf_geometry_fold(&geometry, bf_blocks_bits_set(bits,
+														  bf_geometry_size(&geometry)),
 							folded))
 	{
 		uint8_t    *smaller = exactly(bf_geometry_size(folded));
@@ -1732,7 +1732,7 @@ test_over_full_list(void)
 		  "%llu bits set of %llu", (unsigned long long) b.layers[0].bits_set,
 		  (unsigned long long) b.layers[0].bits_full);
 	CHECK(b.layers[0].bits_set ==
-		  bf_bitmap_count(&no_interrupts, b.layers[0].bits, bf_geometry_size(&geometry)),
+		  bf_blocks_bits_set(b.layers[0].bits, bf_geometry_size(&geometry)),
 		  "bits are counted");
 	for (i = 0; i < n; i++)
 	{
