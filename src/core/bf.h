@@ -403,7 +403,8 @@ extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
 extern double bf_cardinality(const BfView *view);
 extern bool bf_can_count_distinct(const BfView *view);
 extern double bf_count_distinct(const BfInterrupts *interrupts,
-								const BfView *view);
+								uint32_t nhashes, const BfLayer *layers,
+								int nlayers);
 extern double bf_current_fpp(const BfView *view);
 extern double bf_largest_fpp(const BfView *view);
 
@@ -454,7 +455,6 @@ extern BfStatus bf_builder_add_all(BfBuilder *b, const uint64_t *hashes,
 								   uint32_t n);
 extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
 extern void bf_builder_sort_for_probes(BfBuilder *b);
-extern double bf_builder_cardinality(const BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
 extern void bf_builder_write(const BfBuilder *b, uint8_t *image);

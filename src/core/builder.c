@@ -526,14 +526,6 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 	return false;
 }
 
-/* As bf_count_distinct; duplicates that are pending count. */
-double
-bf_builder_cardinality(const BfBuilder *b)
-{
-	return b->nlayers == 0 ? b->nhashes :
-		bf_distinct_keys(&b->env.interrupts, b->layers, b->nlayers);
-}
-
 /*
  * Can n hashes, all of them new, certainly be added without a change of form?
  * Then the filter neither becomes dense nor gets another layer, and adding

@@ -36,10 +36,6 @@ extern double bf_expected_bits_set(const BfGeometry *geometry, double n);
 extern double bf_expected_keys(const BfGeometry *geometry, double bits_set);
 extern double bf_deviation(double m, double k, double n);
 
-/* statistics.c */
-extern double bf_distinct_keys(const BfInterrupts *interrupts,
-							   const BfLayer *layers, int nlayers);
-
 /* layers.c */
 extern void *bf_reallocate(const BfEnv *env, void *memory, size_t used,
 						   size_t size);

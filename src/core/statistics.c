@@ -134,15 +134,16 @@ distinct_keys_of_equal(const BfInterrupts *interrupts, const BfLayer *layers,
 }
 
 /*
- * Number of distinct keys in all layers of a filter.  A key that is in several
- * layers counts once for each geometry, so this is an upper bound; neighbours
- * are compared, because equal layers are next to each other in an image.
+ * As bf_cardinality, for a filter of so many hashes or of these layers, but a
+ * key in layers of one geometry counts once.  This is an upper bound, since the
+ * key may be in layers of others; neighbours are compared, because equal layers
+ * are next to each other in an image.
  */
 double
-bf_distinct_keys(const BfInterrupts *interrupts, const BfLayer *layers,
-				 int nlayers)
+bf_count_distinct(const BfInterrupts *interrupts, uint32_t nhashes,
+				  const BfLayer *layers, int nlayers)
 {
-	double		keys = 0;
+	double		keys = nhashes;
 	int			first = 0;
 	int			i;
 
@@ -157,14 +158,6 @@ bf_distinct_keys(const BfInterrupts *interrupts, const BfLayer *layers,
 		}
 	}
 	return keys;
-}
-
-/* As bf_cardinality, but a key in layers of one geometry counts once. */
-double
-bf_count_distinct(const BfInterrupts *interrupts, const BfView *view)
-{
-	return view->nlayers == 0 ? view->nhashes :
-		bf_distinct_keys(interrupts, view->layers, view->nlayers);
 }
 
 /*

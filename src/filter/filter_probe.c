@@ -165,7 +165,8 @@ pgbloom_count_distinct(Datum filter, const BfView *header)
 		return bf_cardinality(header);
 	whole = PG_DETOAST_DATUM_PACKED(filter);
 	pgbloom_open(whole, &view);
-	n = bf_count_distinct(&env.interrupts, &view);
+	n = bf_count_distinct(&env.interrupts, view.nhashes, view.layers,
+						  view.nlayers);
 	if ((Pointer) whole != DatumGetPointer(filter))
 		pfree(whole);
 	return n;

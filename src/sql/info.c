@@ -36,7 +36,11 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 	if (builder != NULL && !builder->expects_probes)
 		pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	if (builder != NULL)
-		PG_RETURN_INT64((int64) rint(bf_builder_cardinality(builder)));
+		PG_RETURN_INT64((int64)
+						rint(bf_count_distinct(&builder->env.interrupts,
+											   builder->nhashes,
+											   builder->layers,
+											   builder->nlayers)));
 	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
 	PG_RETURN_INT64((int64)
 					rint(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view)));

@@ -148,7 +148,8 @@ rebuild(const BfView *view)
 	DEMAND(status == BF_OK || status == BF_NO_MEMORY ||
 		   status == BF_TOO_LARGE);
 	DEMAND(status != BF_NO_MEMORY || env.largest_requested > MEMORY);
-	DEMAND(bf_builder_cardinality(&b) >= 0);
+	DEMAND(bf_count_distinct(&b.env.interrupts, b.nhashes, b.layers,
+							 b.nlayers) >= 0);
 	if (status == BF_OK && image_write(&image, &b, true) == BF_OK)
 	{
 		demand_no_loss(view, &image.view);

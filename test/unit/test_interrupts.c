@@ -416,7 +416,8 @@ test_large_layers(void)
 		  "intersection");
 	bf_builder_free(&b);
 	check_often("intersection: copy, AND, count", &env, 3 * 8);
-	CHECK(bf_count_distinct(&env.env.interrupts, &two.view) > 0, "distinct");
+	CHECK(bf_count_distinct(&env.env.interrupts, 0, two.view.layers,
+							two.view.nlayers) > 0, "distinct");
 	check_often("count_distinct", &env, 8);
 
 	CHECK(bf_validate(&env.env.interrupts, one.bytes, one.size,
