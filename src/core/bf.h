@@ -59,8 +59,9 @@
 /* All layers of a filter together: 512 MiB, so that its text fits in 1 GB. */
 #define BF_MAX_BITS				((uint64_t) 1 << 32)
 
-/* A list of hashes takes no more than the largest layer and its entry. */
-#define BF_MAX_LIST				((uint32_t) (BF_MAX_BITS / 64 + 4))
+/* So many hashes take as much of an image as a layer and its entry. */
+#define BF_LIST_OF_BITS(bits)	((uint32_t) ((bits) / 64 + 4))
+#define BF_MAX_LIST				BF_LIST_OF_BITS(BF_MAX_BITS)
 
 /*
  * One layer that is not in an image, but on pages: 128 GiB, so that its number
@@ -461,7 +462,6 @@ extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
 extern uint8_t *bf_builder_write_in_place(BfBuilder *b, size_t before);
 
 /* set.c and compact.c: whole filters */
-extern bool bf_is_neutral(const BfView *view);
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
 extern BfStatus bf_union(BfBuilder *b, const BfEnv *env,
 						 const BfView *x, const BfView *y);

@@ -28,20 +28,6 @@
 /* Hashes that the first list has room for. */
 #define INITIAL_ROOM	8
 
-/* The size of a sparse image in bytes. */
-size_t
-bf_sparse_size(const BfParams *params, uint32_t nhashes)
-{
-	return bf_header_size(params, 0) + 8 * (size_t) nhashes;
-}
-
-/* The size of a dense image of one layer in bytes. */
-size_t
-bf_dense_size(const BfParams *params, const BfGeometry *geometry)
-{
-	return bf_header_size(params, 1) + bf_geometry_size(geometry);
-}
-
 /*
  * Set the number of hashes up to which a filter is sparse.  With expected keys,
  * it is so as long as that is the smaller form.
@@ -56,8 +42,7 @@ set_max_hashes(BfBuilder *b)
 	if (params->expected > 0 &&
 		bf_geometry_for(params->fpp, params->expected, &geometry) == BF_OK)
 	{
-		uint32_t	max = (uint32_t) ((bf_dense_size(params, &geometry) -
-									   bf_sparse_size(params, 0)) / 8);
+		uint32_t	max = BF_LIST_OF_BITS(bf_geometry_bits(&geometry));
 
 		if (!b->keeps_hashes || max > BF_MAX_UNSIZED_HASHES ||
 			params->expected > BF_MAX_UNSIZED_HASHES)

@@ -90,8 +90,7 @@ can_compact(const BfBuilder *b, BfGeometry *geometry)
 	if (b->nlayers == 0)
 		return b->nhashes > 0 &&
 			bf_geometry_for(b->params.fpp, b->nhashes, geometry) == BF_OK &&
-			bf_dense_size(&b->params, geometry) <
-			bf_sparse_size(&b->params, b->nhashes);
+			b->nhashes > BF_LIST_OF_BITS(bf_geometry_bits(geometry));
 	for (i = 0; i < b->nlayers; i++)
 	{
 		bf_check_interrupts(&b->env.interrupts);

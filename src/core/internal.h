@@ -56,9 +56,6 @@ extern void bf_builder_free_layers(BfBuilder *b);
 extern void bf_builder_sort_layers(BfBuilder *b);
 
 /* builder.c */
-extern size_t bf_sparse_size(const BfParams *params, uint32_t nhashes);
-extern size_t bf_dense_size(const BfParams *params,
-							const BfGeometry *geometry);
 extern void bf_builder_set_params(BfBuilder *b, const BfParams *params);
 extern BfStatus bf_builder_sort_and_convert(BfBuilder *b);
 extern bool bf_builder_must_convert(const BfBuilder *b, uint32_t n);

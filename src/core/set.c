@@ -13,23 +13,16 @@
 #include "bytes.h"
 #include "internal.h"
 
-/* Are these the parameters of bloom_empty() without arguments? */
-static bool
-params_are_neutral(const BfParams *params)
-{
-	return params->fpp == BF_FPP_DEFAULT && params->expected == 0 &&
-		params->seed == 0 && params->key_type.code == BF_KEY_NONE;
-}
-
 /*
- * Is this a filter without keys, and with default parameters?  Its union with
- * any other filter is the other filter.
+ * Is this a filter without keys, and with the parameters of bloom_empty()
+ * without arguments?  Its union with any other filter is the other filter.
  */
-bool
-bf_is_neutral(const BfView *view)
+static bool
+is_neutral(const BfParams *params, uint32_t nhashes, int nlayers)
 {
-	return view->nlayers == 0 && view->nhashes == 0 &&
-		params_are_neutral(&view->params);
+	return nhashes == 0 && nlayers == 0 && params->fpp == BF_FPP_DEFAULT &&
+		params->expected == 0 && params->seed == 0 &&
+		params->key_type.code == BF_KEY_NONE;
 }
 
 /*
@@ -116,9 +109,9 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 
 	if (b->incomplete)
 		return BF_INCOMPLETE;
-	if (bf_is_neutral(view))
+	if (is_neutral(&view->params, view->nhashes, view->nlayers))
 		return BF_OK;
-	if (b->nlayers == 0 && b->nhashes == 0 && params_are_neutral(&b->params))
+	if (is_neutral(&b->params, b->nhashes, b->nlayers))
 		bf_builder_set_params(b, &view->params);
 
 	/* The layers of others would make it too late to become dense. */
