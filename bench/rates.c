@@ -63,7 +63,7 @@ begin(BfBuilder *b, double fpp, uint64_t expected)
 {
 	start(b, fpp, expected);
 	if (expected == 0)
-		bf_builder_compact_at_end(b);
+		b->compact_at_end = true;
 }
 
 /* How many keys fit, in millions. */
@@ -75,7 +75,7 @@ keys_until_full(double fpp, bool aggregate)
 
 	start(&b, fpp, 0);
 	if (aggregate)
-		bf_builder_compact_at_end(&b);
+		b.compact_at_end = true;
 	while (bf_builder_add(&b, bf_hash_u64(n, 0)) == BF_OK)
 		n++;
 	bf_builder_free(&b);

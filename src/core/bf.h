@@ -97,7 +97,7 @@
 #define BF_FIRST_UNSIZED_LAYER	(UINT64_C(4) * BF_MAX_UNSIZED_HASHES)
 
 /*
- * If that layer is going to be folded (see bf_builder_compact_at_end), it is
+ * If that layer is going to be folded (see BfBuilder.compact_at_end), it is
  * made for at least this many keys, and its number of blocks is 75 times a
  * power of two.  The sizes to fold to are its divisors: the more of them
  * there are, the nearer is one to what the keys need.  On average, the result
@@ -343,8 +343,9 @@ typedef struct BfBuilder
 {
 	BfEnv		env;
 	BfParams	params;
-	bool		compact_at_end; /* see the functions of these names */
-	bool		keeps_hashes;
+	bool		compact_at_end; /* bf_builder_compact is called at the end:
+								 * without expected keys, take more room */
+	bool		keeps_hashes;	/* see the functions of these names */
 	bool		expects_probes;
 	bool		incomplete;		/* a merge was not finished */
 	uint32_t	max_hashes;		/* sparse up to this many distinct hashes */
@@ -413,8 +414,7 @@ extern double bf_largest_fpp(const BfView *view);
 extern unsigned bf_standard_hashes(double fpp);
 extern double bf_standard_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
-extern double bf_needed_bits(double fpp, uint64_t n);
-extern double bf_needed_bits_paged(double fpp, uint64_t n);
+extern double bf_needed_bits(double fpp, bool paged, uint64_t n);
 extern uint64_t bf_max_keys(double fpp);
 extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
 extern BfStatus bf_geometry_paged(double fpp, uint64_t n,
@@ -444,9 +444,7 @@ extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
 							const BfParams *params);
 extern void bf_builder_free(BfBuilder *b);
-extern void bf_builder_compact_at_end(BfBuilder *b);
-extern void bf_builder_keep_hashes(BfBuilder *b);
-extern void bf_builder_end_keep(BfBuilder *b);
+extern void bf_builder_keep_hashes(BfBuilder *b, bool keep);
 extern void bf_builder_expect_probes(BfBuilder *b);
 extern BfStatus bf_builder_set_key_type(BfBuilder *b,
 										const BfKeyType *key_type);

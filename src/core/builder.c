@@ -93,17 +93,6 @@ bf_builder_free(BfBuilder *b)
 }
 
 /*
- * Tell an empty builder that bf_builder_compact is going to be called at the
- * end.  Without expected keys, the filter may then take more room than it
- * needs until it is.
- */
-void
-bf_builder_compact_at_end(BfBuilder *b)
-{
-	b->compact_at_end = true;
-}
-
-/*
  * Tell an empty builder that it is one of several partial ones, which another
  * process is going to merge.  If all of them keep hashes, the result has the
  * layers that one process would have built, also if all keys together are more
@@ -111,19 +100,13 @@ bf_builder_compact_at_end(BfBuilder *b)
  * keep as many as a filter without expected keys.  If more than so many are
  * expected, they keep no more than any filter, because hashes would take several
  * times the memory of bits.
+ *
+ * With false, it becomes dense from now on as any other filter does.
  */
 void
-bf_builder_keep_hashes(BfBuilder *b)
+bf_builder_keep_hashes(BfBuilder *b, bool keep)
 {
-	b->keeps_hashes = true;
-	set_max_hashes(b);
-}
-
-/* From now on, become dense as any other filter does. */
-void
-bf_builder_end_keep(BfBuilder *b)
-{
-	b->keeps_hashes = false;
+	b->keeps_hashes = keep;
 	set_max_hashes(b);
 }
 

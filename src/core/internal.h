@@ -30,8 +30,8 @@ extern bool bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
 									BfReadSlice read, void *context);
 
 /* rate.c */
-extern double bf_rate_of_mean(unsigned block_log2, unsigned k, double mean);
-extern double bf_rate_of_keys(const BfGeometry *geometry, double n);
+extern double bf_mean_fpp(unsigned block_log2, unsigned k, double mean,
+						  double n, double nblocks);
 extern double bf_expected_bits_set(const BfGeometry *geometry, double n);
 extern double bf_expected_keys(const BfGeometry *geometry, double bits_set);
 extern double bf_deviation(double m, double k, double n);

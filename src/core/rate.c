@@ -74,17 +74,18 @@ load_fpp(double B, unsigned k, double unset, double two_unset,
 }
 
 /*
- * The mean rate over the loads: Poisson's with the given mean if n is 0, else
- * binomial, of n keys over nblocks blocks.
+ * The mean rate over the loads: Poisson's with the given mean if n is 0, for
+ * many blocks, else binomial, of n keys that are known, by the set bits, to be
+ * in nblocks blocks.
  *
  * The weights of the loads are built from the most likely one outwards by the
  * ratio of neighbours, which needs no factorials, and are divided by their
  * sum at the end.  These ratios only fall on the way, so what is left out
  * beyond a negligible weight is negligible, too.
  */
-static double
-mean_fpp(unsigned block_log2, unsigned k, double mean, double n,
-		 double nblocks)
+double
+bf_mean_fpp(unsigned block_log2, unsigned k, double mean, double n,
+			double nblocks)
 {
 	double		B = ldexp(1, (int) block_log2);
 	double		unset = unset_by_one(block_log2, k);
@@ -128,21 +129,6 @@ mean_fpp(unsigned block_log2, unsigned k, double mean, double n,
 		}
 	}
 	return fmin(sum / weights, 1);
-}
-
-/* The rate of many blocks of this size that hold mean keys each. */
-double
-bf_rate_of_mean(unsigned block_log2, unsigned k, double mean)
-{
-	return mean_fpp(block_log2, k, mean, 0, 0);
-}
-
-/* The rate of a layer that is known, by its set bits, to hold n > 0 keys. */
-double
-bf_rate_of_keys(const BfGeometry *geometry, double n)
-{
-	return mean_fpp(geometry->block_log2, geometry->k, n / geometry->nblocks,
-					n, geometry->nblocks);
 }
 
 /*

@@ -59,7 +59,7 @@ join_params(BfBuilder *b, const BfParams *params)
 	if (joined.fpp == b->params.fpp && joined.expected == b->params.expected)
 		return BF_OK;
 
-	bf_builder_end_keep(b);
+	bf_builder_keep_hashes(b, false);
 	status = bf_builder_sort_and_convert(b);
 	if (status == BF_OK)
 		bf_builder_set_params(b, &joined);
@@ -116,7 +116,7 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 
 	/* The layers of others would make it too late to become dense. */
 	if (view->nlayers > 0)
-		bf_builder_end_keep(b);
+		bf_builder_keep_hashes(b, false);
 	if (view->nlayers > 0 || bf_builder_must_convert(b, view->nhashes))
 		status = bf_builder_sort_and_convert(b);
 	if (status == BF_OK)

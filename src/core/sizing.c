@@ -109,13 +109,13 @@ fewest_bits(double fpp, unsigned block_log2, unsigned k,
 	double		below = floor(low * BITS_GRID) - 1;
 	double		enough = floor(high * BITS_GRID);
 
-	if (bf_rate_of_mean(block_log2, k, B * BITS_GRID / enough) > fpp)
+	if (bf_mean_fpp(block_log2, k, B * BITS_GRID / enough, 0, 0) > fpp)
 		return 0;
 	while (enough - below > 1)
 	{
 		double		middle = floor((below + enough) / 2);
 
-		if (bf_rate_of_mean(block_log2, k, B * BITS_GRID / middle) > fpp)
+		if (bf_mean_fpp(block_log2, k, B * BITS_GRID / middle, 0, 0) > fpp)
 			below = middle;
 		else
 			enough = middle;
@@ -233,16 +233,9 @@ needed_bits(const Design *design, double n)
  * blocks.
  */
 double
-bf_needed_bits(double fpp, uint64_t n)
+bf_needed_bits(double fpp, bool paged, uint64_t n)
 {
-	return needed_bits(design_for(fpp, false), (double) n);
-}
-
-/* The same for a layer on pages. */
-double
-bf_needed_bits_paged(double fpp, uint64_t n)
-{
-	return needed_bits(design_for(fpp, true), (double) n);
+	return needed_bits(design_for(fpp, paged), (double) n);
 }
 
 /*

@@ -65,7 +65,8 @@ bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set)
 	if (bits_set == 0)
 		return 0;
 	n = fmax(1, rint(bf_geometry_cardinality(geometry, bits_set)));
-	return bf_rate_of_keys(geometry, n);
+	return bf_mean_fpp(geometry->block_log2, geometry->k,
+					   n / geometry->nblocks, n, geometry->nblocks);
 }
 
 /*

@@ -55,7 +55,7 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 void
 bfi_check_size(double fpp, uint64 n)
 {
-	double		bits = bf_needed_bits_paged(fpp / 2, n);
+	double		bits = bf_needed_bits(fpp / 2, true, n);
 
 	if (bits > (double) BF_MAX_PAGED_BITS)
 		ereport(ERROR,

@@ -171,10 +171,9 @@ make_agg_state(FunctionCallInfo fcinfo, const BfParams *params,
 	Datum		state = pgbloom_make_state(get_agg_context(fcinfo), params);
 	BfBuilder  *builder = pgbloom_expanded(state);
 
-	if (compact_at_end)
-		bf_builder_compact_at_end(builder);
+	builder->compact_at_end = compact_at_end;
 	if (is_partial(fcinfo))
-		bf_builder_keep_hashes(builder);
+		bf_builder_keep_hashes(builder, true);
 	return state;
 }
 
@@ -448,7 +447,7 @@ make_agg_result(FunctionCallInfo fcinfo, bool compact)
 	if (PG_ARGISNULL(0))
 		return NULL;
 	builder = get_state_builder(fcinfo);
-	bf_builder_end_keep(builder);
+	bf_builder_keep_hashes(builder, false);
 	compact = compact && builder->params.expected == 0;
 	if (!compact &&
 		AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_AGGREGATE)

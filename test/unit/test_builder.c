@@ -513,7 +513,7 @@ test_compact_at_end(void)
 		for (p = 0; p < 3; p++)
 		{
 			start(&b[p], &env[p], 0.01, 0);
-			bf_builder_compact_at_end(&b[p]);
+			b[p].compact_at_end = true;
 		}
 		add_list(&b[1], hashes, bound);
 		add_list(&b[2], hashes + bound, n - bound);
@@ -545,7 +545,7 @@ test_compact_at_end(void)
 
 	CHECK(image.view.nlayers == 1 &&
 		  (double) bf_geometry_bits(&image.view.layers[0].geometry) <
-		  1.34 * bf_needed_bits(0.01, n) &&
+		  1.34 * bf_needed_bits(0.01, false, n) &&
 		  bf_current_fpp(&image.view) <= 0.01,
 		  "%zu bytes for %zu keys at a rate of %g", image.size, n,
 		  bf_current_fpp(&image.view));
@@ -1659,12 +1659,12 @@ test_keep_hashes(void)
 
 		start(&b, &env, cases[i].fpp, cases[i].expected);
 		otherwise = b.max_hashes;
-		bf_builder_keep_hashes(&b);
+		bf_builder_keep_hashes(&b, true);
 		CHECK(b.max_hashes == (cases[i].keeps ? BF_MAX_UNSIZED_HASHES :
 							   otherwise),
 			  "%u hashes, otherwise %u", b.max_hashes, otherwise);
 		CHECK(b.max_hashes >= otherwise, "case %zu", i);
-		bf_builder_end_keep(&b);
+		bf_builder_keep_hashes(&b, false);
 		CHECK(b.max_hashes == otherwise, "%u hashes", b.max_hashes);
 		finish(&b, &env);
 	}
@@ -1722,10 +1722,10 @@ test_over_full_list(void)
 	CHECK(n <= geometry.capacity, "%zu hashes", n);
 
 	start(&b, &env, 0.01, LENGTH(hashes));
-	bf_builder_keep_hashes(&b);
+	bf_builder_keep_hashes(&b, true);
 	add_list(&b, hashes, n);
 	CHECK(b.nlayers == 0 && b.nhashes == n, "%d layers", b.nlayers);
-	bf_builder_end_keep(&b);
+	bf_builder_keep_hashes(&b, false);
 	CHECK(bf_builder_plan(&b, &size) == BF_OK, "plan");
 	CHECK(b.nlayers == 2, "%d layers", b.nlayers);
 	CHECK(b.layers[0].bits_set <= b.layers[0].bits_full,

@@ -189,14 +189,14 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 	arena.checks = arena.allocations = -1;
 	bf_builder_init(&b, &env, &params);
 	if (builders[which].partial)
-		bf_builder_keep_hashes(&b);
+		bf_builder_keep_hashes(&b, true);
 	if (builders[which].probed)
 		bf_builder_expect_probes(&b);
 	add_keys(&b, 0, builders[which].nkeys, 1);
 
 	/* Duplicates, so that a list has some to drop. */
 	add_keys(&b, 0, builders[which].nkeys / 8, 1);
-	bf_builder_end_keep(&b);
+	bf_builder_keep_hashes(&b, false);
 
 	if (setjmp(arena.end) == 0)
 	{

@@ -835,7 +835,7 @@ test_joined_params(void)
 	CHECK(bf_builder_merge(&b, &other.view) == BF_OK &&
 		  b.params.expected == max_keys && b.params.fpp == fpp,
 		  "expected %llu", (unsigned long long) b.params.expected);
-	bf_builder_keep_hashes(&b);
+	bf_builder_keep_hashes(&b, true);
 	CHECK(bf_builder_merge(&b, &other.view) == BF_OK && b.keeps_hashes,
 		  "the parameters are joined again");
 	finish(&b, &env);

@@ -340,8 +340,8 @@ test_paged_design(void)
 		fewer += paged.k < geometry.k;
 
 		/* Without the headroom, which grows with the root of n. */
-		bits = (bf_needed_bits_paged(fpp, 4 * n) -
-				2 * bf_needed_bits_paged(fpp, n)) / (2 * (double) n);
+		bits = (bf_needed_bits(fpp, true, 4 * n) -
+				2 * bf_needed_bits(fpp, true, n)) / (2 * (double) n);
 		CHECK(bits >= best - 1e-6 && bits <= 1.15 * best + 1e-6,
 			  "%g: %.6f bits per key, the best is %.6f", fpp, bits, best);
 		B = ldexp(1, paged.block_log2);
@@ -351,7 +351,7 @@ test_paged_design(void)
 			  reference_rate(B, paged.k - 1, B / (1.15 * best), 0, 0) >
 			  fpp * (1 - 1e-6), "%g: k = %d would do", fpp, paged.k - 1);
 		CHECK(paged.capacity >= n &&
-			  bf_needed_bits_paged(fpp, paged.capacity) <=
+			  bf_needed_bits(fpp, true, paged.capacity) <=
 			  (double) bf_geometry_bits(&paged), "%g: capacity %llu", fpp,
 			  (unsigned long long) paged.capacity);
 	}
@@ -470,11 +470,11 @@ test_geometries(void)
 		BfGeometry	geometry;
 
 		/* and room for the deviation of what they set, below 3 sqrt(n) */
-		CHECK(bf_needed_bits(fpp, n) > needed &&
-			  bf_needed_bits(fpp, n) <
+		CHECK(bf_needed_bits(fpp, false, n) > needed &&
+			  bf_needed_bits(fpp, false, n) <
 			  needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp),
 			  "%g, %llu keys: %.3f", fpp, (unsigned long long) n,
-			  bf_needed_bits(fpp, n));
+			  bf_needed_bits(fpp, false, n));
 		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
 		room = (double) bf_geometry_bits(&geometry);
@@ -739,9 +739,9 @@ test_paged_fold(void)
 		  geometry.nblocks % folded.nblocks == 0, "%u of %u blocks",
 		  folded.nblocks, geometry.nblocks);
 	CHECK((double) folded.capacity >= few &&
-		  bf_needed_bits_paged(0.0005, folded.capacity) <=
+		  bf_needed_bits(0.0005, true, folded.capacity) <=
 		  (double) bf_geometry_bits(&folded) &&
-		  bf_needed_bits_paged(0.0005, folded.capacity + 1) >
+		  bf_needed_bits(0.0005, true, folded.capacity + 1) >
 		  (double) bf_geometry_bits(&folded), "capacity %llu",
 		  (unsigned long long) folded.capacity);
 }
@@ -750,7 +750,7 @@ test_paged_fold(void)
 static double
 bits_when_folded(BfGeometry geometry, double n)
 {
-	double		needed = bf_needed_bits(geometry.fpp, (uint64_t) n);
+	double		needed = bf_needed_bits(geometry.fpp, false, (uint64_t) n);
 	BfGeometry	folded;
 
 	while (bf_geometry_fold(&geometry,
@@ -782,7 +782,7 @@ test_geometry_to_fold(void)
 
 		bf_geometry_to_fold(table_fpp[p], &whole);
 		bf_geometry_for(table_fpp[p], BF_FIRST_UNSIZED_LAYER, &other);
-		CHECK(bf_needed_bits(table_fpp[p], whole.capacity) <=
+		CHECK(bf_needed_bits(table_fpp[p], false, whole.capacity) <=
 			  (double) bf_geometry_bits(&whole) &&
 			  whole.capacity >= BF_FIRST_FOLDED_LAYER &&
 			  whole.capacity < 2 * BF_FIRST_FOLDED_LAYER + 10000,
@@ -844,10 +844,10 @@ static double
 needed_bits(double fpp, double keys)
 {
 	uint64_t	whole = (uint64_t) keys;
-	double		bits = bf_needed_bits(fpp, whole);
+	double		bits = bf_needed_bits(fpp, false, whole);
 
 	return bits +
-		(keys - floor(keys)) * (bf_needed_bits(fpp, whole + 1) - bits);
+		(keys - floor(keys)) * (bf_needed_bits(fpp, false, whole + 1) - bits);
 }
 
 /* Against trying every divisor. */
