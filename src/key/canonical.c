@@ -20,6 +20,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
+#include "core/bytes.h"
 #include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -280,13 +281,9 @@ static uint64
 hash_two_words(uint64 first, uint64 second, uint64 seed)
 {
 	uint8		bytes[16];
-	int			i;
 
-	for (i = 0; i < 8; i++)
-	{
-		bytes[i] = (uint8) (first >> (8 * i));
-		bytes[8 + i] = (uint8) (second >> (8 * i));
-	}
+	bf_store64(bytes, first);
+	bf_store64(bytes + 8, second);
 	return bf_hash_bytes(bytes, sizeof(bytes), seed);
 }
 
