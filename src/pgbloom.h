@@ -44,7 +44,7 @@ typedef struct PgBloomSymbol
 } PgBloomSymbol;
 
 /* Only what SQL calls is visible outside the library. */
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 /* memory.c */
 extern char *pgbloom_pretty_size(double bytes);
@@ -55,6 +55,6 @@ extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* PGBLOOM_H */

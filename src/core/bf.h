@@ -372,15 +372,7 @@ bf_builder_collect(BfBuilder *b, uint64_t hash)
  * The functions of the core are not visible to other libraries of the same
  * process.
  */
-#ifdef __GNUC__
-#define BF_HIDE_BEGIN	_Pragma("GCC visibility push(hidden)")
-#define BF_HIDE_END		_Pragma("GCC visibility pop")
-#else
-#define BF_HIDE_BEGIN
-#define BF_HIDE_END
-#endif
-
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 /* hash.c: keys to hashes */
 extern uint64_t bf_hash_bytes(const void *bytes, size_t size, uint64_t seed);
@@ -471,6 +463,6 @@ extern BfStatus bf_intersection_cardinality(const BfEnv *env,
 extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
 								   bool *found);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* BF_H */

@@ -129,7 +129,7 @@ bf_layers_contain(const BfLayer *layers, int nlayers, uint64_t hash)
 	return false;
 }
 
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 /* bits.c; also bf_block_contains, bf_block_add */
 extern void bf_bits_add_all(const BfInterrupts *interrupts,
@@ -157,6 +157,6 @@ extern void bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, uint32_t nblocks,
 						   uint32_t factor, size_t block_size);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* BF_BITS_H */

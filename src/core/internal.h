@@ -11,7 +11,7 @@
 
 #include "bits.h"
 
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 /* key_type.c */
 extern const char *bf_key_type_reason(const BfKeyType *key_type);
@@ -63,6 +63,6 @@ extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
 									uint32_t n);
 extern BfStatus bf_builder_flush_hashes(BfBuilder *b);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* BF_INTERNAL_H */

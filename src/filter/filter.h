@@ -48,7 +48,7 @@ typedef struct PgBloomProbe
 	Relation	toast;			/* its TOAST table, once opened for slices */
 } PgBloomProbe;
 
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 /* End the probes of a call. */
 static inline void
@@ -146,6 +146,6 @@ extern Datum pgbloom_writable(FunctionCallInfo fcinfo);
 extern Datum pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 								const uint64 *hashes, int n);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* PGBLOOM_FILTER_H */

@@ -74,7 +74,7 @@ typedef struct PgBloomHashedKey
 	int			index;
 } PgBloomHashedKey;
 
-BF_HIDE_BEGIN
+#pragma GCC visibility push(hidden)
 
 static inline PgBloomFnCache *
 pgbloom_make_fn_cache(MemoryContext context)
@@ -167,6 +167,6 @@ extern void pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n);
 extern ArrayType *pgbloom_make_result_array(const PgBloomKeyArray *keys,
 											const bool *results);
 
-BF_HIDE_END
+#pragma GCC visibility pop
 
 #endif							/* PGBLOOM_KEY_H */
