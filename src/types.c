@@ -27,20 +27,12 @@ PG_FUNCTION_INFO_V1(bloom_keys_in);
 /* In src/sql/io.c, named here because it tells what type it is. */
 extern PGDLLEXPORT Datum bloom_in(PG_FUNCTION_ARGS);
 
+/* In the order of PgBloomType. */
 static PgBloomSymbol inputs[] =
 {
-	[PGBLOOM_FILTER] =
-	{
-		"bloom_in", bloom_in, InvalidOid
-	},
-	[PGBLOOM_KEY] =
-	{
-		"bloom_key_in", bloom_key_in, InvalidOid
-	},
-	[PGBLOOM_KEYS] =
-	{
-		"bloom_keys_in", bloom_keys_in, InvalidOid
-	}
+	{"bloom_in", bloom_in, InvalidOid},
+	{"bloom_key_in", bloom_key_in, InvalidOid},
+	{"bloom_keys_in", bloom_keys_in, InvalidOid},
 };
 
 static char *

@@ -149,8 +149,9 @@ expand_copy(Datum filter)
 	return expanded;
 }
 
-static PgBloomExpanded *
-get_expanded(Datum filter)
+/* The builder of an expanded filter; NULL for any other value. */
+BfBuilder *
+pgbloom_expanded(Datum filter)
 {
 	ExpandedObjectHeader *header;
 
@@ -158,16 +159,7 @@ get_expanded(Datum filter)
 		return NULL;
 	header = DatumGetEOHP(filter);
 	return header->eoh_methods == &pgbloom_expanded_methods ?
-		(PgBloomExpanded *) header : NULL;
-}
-
-/* The builder of an expanded filter; NULL for any other value. */
-BfBuilder *
-pgbloom_expanded(Datum filter)
-{
-	PgBloomExpanded *expanded = get_expanded(filter);
-
-	return expanded == NULL ? NULL : pgbloom_batch_builder(&expanded->batch);
+		pgbloom_batch_builder(&((PgBloomExpanded *) header)->batch) : NULL;
 }
 
 /*

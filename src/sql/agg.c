@@ -106,26 +106,6 @@ reject_arguments(FunctionCallInfo fcinfo, const BfParams *params)
 	reject_different_params(params, &other);
 }
 
-static inline void
-check_arguments(FunctionCallInfo fcinfo, const BfParams *params)
-{
-	if (!arguments_match(fcinfo, params))
-		reject_arguments(fcinfo, params);
-}
-
-/*
- * Does an inverse transition function take rows out of the state?  Then it has
- * a memory context of its own.
- */
-static bool
-is_moving(FunctionCallInfo fcinfo)
-{
-	WindowAggState *window = (WindowAggState *) fcinfo->context;
-
-	return IsA(window, WindowAggState) &&
-		window->curaggcontext != window->aggcontext;
-}
-
 /*
  * The memory context of the aggregate that calls this function.  There is no
  * inverse transition function for a filter.  What another one returns may be
@@ -134,6 +114,7 @@ is_moving(FunctionCallInfo fcinfo)
 static MemoryContext
 get_agg_context(FunctionCallInfo fcinfo)
 {
+	WindowAggState *window = (WindowAggState *) fcinfo->context;
 	MemoryContext context;
 
 	if (!AggCheckCallContext(fcinfo, &context))
@@ -141,7 +122,10 @@ get_agg_context(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("support function of a Bloom filter aggregate called outside an aggregate"),
 				 errhint("Use bloom_agg, bloom_agg_hash, bloom_union_agg or bloom_intersection_agg.")));
-	if (is_moving(fcinfo))
+
+	/* If one takes rows out of a state, that has a context of its own. */
+	if (IsA(window, WindowAggState) &&
+		window->curaggcontext != window->aggcontext)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("support function of a Bloom filter aggregate called in moving-aggregate mode"),
@@ -237,7 +221,8 @@ get_row_state(FunctionCallInfo fcinfo, Datum *state)
 		*state = load_state(fcinfo, true);
 		batch = pgbloom_expanded_batch(*state);
 	}
-	check_arguments(fcinfo, &batch->builder.params);
+	if (!arguments_match(fcinfo, &batch->builder.params))
+		reject_arguments(fcinfo, &batch->builder.params);
 	return batch;
 }
 
@@ -254,23 +239,6 @@ take_cache_from_state(FunctionCallInfo fcinfo, PgBloomBatch *batch)
 	fcinfo->flinfo->fn_extra = batch->fn_cache;
 }
 
-/* Add the key of this row, unless it is NULL. */
-static void
-add_key(FunctionCallInfo fcinfo, PgBloomBatch *batch)
-{
-	BfBuilder  *builder = &batch->builder;
-	const BfKeyType *key_type;
-	uint64		hash;
-
-	if (PG_ARGISNULL(1))
-		return;
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							&builder->params, &key_type);
-	if (builder->params.key_type.code == BF_KEY_NONE)
-		bf_builder_set_key_type(builder, key_type);
-	pgbloom_batch_add(batch, hash);
-}
-
 /*
  * bloom_agg_transfn(state, key [, fpp [, expected [, seed]]])
  */
@@ -279,10 +247,19 @@ bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
 	Datum		state;
 	PgBloomBatch *batch = get_row_state(fcinfo, &state);
+	BfBuilder  *builder = &batch->builder;
+	const BfKeyType *key_type;
+	uint64		hash;
 
 	if (fcinfo->flinfo->fn_expr == NULL)
 		take_cache_from_state(fcinfo, batch);
-	add_key(fcinfo, batch);
+	if (PG_ARGISNULL(1))
+		return state;
+	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
+							&builder->params, &key_type);
+	if (builder->params.key_type.code == BF_KEY_NONE)
+		bf_builder_set_key_type(builder, key_type);
+	pgbloom_batch_add(batch, hash);
 	return state;
 }
 
