@@ -86,8 +86,8 @@ pgbloom_convert(const char *string, size_t length, int from, int to)
  * In a SQL_ASCII database, the encoding of text is not known, and its bytes
  * are hashed as they are.
  */
-static bool
-text_is_utf8(void)
+bool
+pgbloom_text_is_utf8(void)
 {
 	int			encoding = GetDatabaseEncoding();
 
@@ -136,7 +136,7 @@ hash_string(const char *string, int length, uint64 seed)
 	char	   *utf8;
 	uint64		hash;
 
-	if (text_is_utf8() || is_ascii(string, length))
+	if (pgbloom_text_is_utf8() || is_ascii(string, length))
 		return bf_hash_bytes(string, length, seed);
 	utf8 = pgbloom_convert(string, length, GetDatabaseEncoding(), PG_UTF8);
 	if (utf8 == NULL)
@@ -408,7 +408,7 @@ static const CanonicalType canonical_types[] =
 PgBloomHashFunction
 pgbloom_text_hash(void)
 {
-	return text_is_utf8() ? hash_bytea_key : hash_text_key;
+	return pgbloom_text_is_utf8() ? hash_bytea_key : hash_text_key;
 }
 
 /*

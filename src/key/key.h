@@ -122,6 +122,7 @@ extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
 											   const BfKeyType *key_type);
 extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
 extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
+extern void pgbloom_add_hint(void *hint);
 
 /* key_type.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
@@ -146,6 +147,7 @@ extern char *pgbloom_convert(const char *string, size_t length,
 extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
 												  BfKeyType *key_type);
 extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
+extern bool pgbloom_text_is_utf8(void);
 extern PgBloomHashFunction pgbloom_text_hash(void);
 extern uint64 pgbloom_hash_bpchar(Datum key, uint64 seed);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);

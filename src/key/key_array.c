@@ -15,15 +15,6 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-/* Error context callback: a driver may not know that a list is an array. */
-static void
-add_cast_hint(void *arg)
-{
-	(void) arg;
-	if (geterrcode() == ERRCODE_INVALID_TEXT_REPRESENTATION)
-		errhint("Pass an array, with a cast if the driver does not send one, as in $1::text[].");
-}
-
 /*
  * The array in an argument.  The elements of one without a type are text, each
  * of them a key without a type.
@@ -38,8 +29,10 @@ get_array(FunctionCallInfo fcinfo, int argno)
 	if (!pgbloom_element_info(fcinfo, argno)->array_text)
 		return PG_GETARG_ARRAYTYPE_P(argno);
 	string = TextDatumGetCString(PG_GETARG_DATUM(argno));
-	callback.callback = add_cast_hint;
-	callback.arg = NULL;
+
+	/* A driver may not know that a list is an array. */
+	callback.callback = pgbloom_add_hint;
+	callback.arg = "Pass an array, with a cast if the driver does not send one, as in $1::text[].";
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 	array = DatumGetArrayTypeP(OidInputFunctionCall(F_ARRAY_IN, string,

@@ -166,15 +166,6 @@ hashes_by_oid(Oid type)
 	}
 }
 
-static bool
-is_user_range(Oid type)
-{
-	char		kind = get_typtype(type);
-
-	return type >= FirstNormalObjectId &&
-		(kind == TYPTYPE_RANGE || kind == TYPTYPE_MULTIRANGE);
-}
-
 /*
  * Check the type of a key, or of the elements of one: reject types whose
  * hashes do not survive a dump, and types that a name does not identify.
@@ -193,7 +184,8 @@ check_opclass_type(Oid key_type, Oid type, bool raise)
 		return reject_type(raise, key_type,
 						   "A filter records the name of a type, but not its attributes, which may change.",
 						   "Use an array of the columns, as in ARRAY[a, b], or one text of them, as in a || ' ' || b.");
-	if (is_user_range(type))
+	if (type >= FirstNormalObjectId &&
+		(type_is_range(type) || type_is_multirange(type)))
 		return reject_type(raise, key_type,
 						   "A filter records the name of a type, but not its subtype.",
 						   "Use an array of the bounds, as in ARRAY[lower(key), upper(key)], or cast the key to text.");
@@ -450,7 +442,7 @@ set_hash(PgBloomKeyInfo *info, Oid type, bool raise)
 		info->untyped = true;
 		return true;
 	}
-	if (get_typtype(type) == TYPTYPE_ENUM)
+	if (type_is_enum(type))
 	{
 		info->hash = pgbloom_hash_enum;
 		info->key_type.code = BF_KEY_ENUM;

@@ -98,13 +98,6 @@ pgbloom_set_input(PgBloomKeyInfo *info, Oid type)
 	info->from_text = true;
 }
 
-/* What an error context callback needs. */
-typedef struct UntypedKey
-{
-	const char *string;
-	bool		exact;			/* for an index */
-} UntypedKey;
-
 static PgBloomKeyInfo *
 make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 {
@@ -204,19 +197,12 @@ check_label(const BfKeyType *key_type, const char *label)
 	pfree(name);
 }
 
-/* Error context callback: was an array passed as a key by mistake? */
-static void
-add_array_hint(void *arg)
+/* Error context callback: a hint, if text is not a value of its type. */
+void
+pgbloom_add_hint(void *hint)
 {
-	const UntypedKey *key = arg;
-
-	if (key->string[0] != '{' ||
-		geterrcode() != ERRCODE_INVALID_TEXT_REPRESENTATION)
-		return;
-	if (key->exact)
-		errhint("To look up the elements of an array, use bloom_index_contains_each.");
-	else
-		errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.");
+	if (geterrcode() == ERRCODE_INVALID_TEXT_REPRESENTATION)
+		errhint("%s", (const char *) hint);
 }
 
 /* Convert the text of an untyped key to the type as which it is read. */
@@ -224,9 +210,7 @@ Datum
 pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 {
 	char	   *string = TextDatumGetCString(key);
-	UntypedKey	untyped = {string, type->exact};
-	ErrorContextCallback callback = {error_context_stack, add_array_hint,
-	&untyped};
+	ErrorContextCallback callback;
 	Datum		result;
 
 	if (type->key_type.code == BF_KEY_ENUM && !type->exact)
@@ -236,8 +220,16 @@ pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 		return key;
 	}
 
-	/* Values of opclass-hashed types may begin with a brace. */
-	if (type->key_type.code != BF_KEY_OPCLASS)
+	/*
+	 * Was an array passed as a key by mistake?  Values of opclass-hashed types
+	 * may begin with a brace.
+	 */
+	callback.callback = pgbloom_add_hint;
+	callback.arg = type->exact ?
+		"To look up the elements of an array, use bloom_index_contains_each." :
+		"To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.";
+	callback.previous = error_context_stack;
+	if (string[0] == '{' && type->key_type.code != BF_KEY_OPCLASS)
 		error_context_stack = &callback;
 	result = InputFunctionCall(&type->input, string, type->ioparam, -1);
 	error_context_stack = callback.previous;

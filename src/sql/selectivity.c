@@ -22,7 +22,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
-#include "mb/pg_wchar.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/cost.h"
@@ -106,10 +105,7 @@ resolve_type(Condition *condition, Oid type)
 static bool
 hash_may_fail(const Condition *condition)
 {
-	int			encoding = GetDatabaseEncoding();
-
-	return !condition->by_hash && encoding != PG_UTF8 &&
-		encoding != PG_SQL_ASCII &&
+	return !condition->by_hash && !pgbloom_text_is_utf8() &&
 		(condition->key_info->key_type.code == BF_KEY_TEXT ||
 		 condition->key_info->key_type.code == BF_KEY_ENUM);
 }
