@@ -26,7 +26,6 @@ typedef struct varlena Bloom;
 	((Bloom *) PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(n)))
 #define PG_RETURN_BLOOM_P(x)	PG_RETURN_POINTER(x)
 
-
 /* The types that the extension creates. */
 typedef enum PgBloomType
 {

@@ -46,34 +46,36 @@
 PG_FUNCTION_INFO_V1(bloom_add_support);
 
 static void
-add_pending(PgBloomBatch *batch)
+add_pending(PgBloomExpanded *expanded)
 {
-	BfBuilder  *builder = &batch->builder;
+	BfBuilder  *builder = &expanded->builder;
 
-	pgbloom_check(bf_builder_add_all(builder, batch->pending,
-									 batch->npending),
+	pgbloom_check(bf_builder_add_all(builder, expanded->pending,
+									 expanded->npending),
 				  &builder->params, NULL);
 
 	/* Not earlier: after an error, they are added again. */
-	batch->npending = 0;
+	expanded->npending = 0;
 }
 
 /* The builder, with all hashes added. */
-BfBuilder *
-pgbloom_batch_builder(PgBloomBatch *batch)
+static BfBuilder *
+get_builder(ExpandedObjectHeader *header)
 {
-	if (batch->builder.incomplete)
-		pgbloom_check(BF_INCOMPLETE, &batch->builder.params, NULL);
-	if (batch->npending > 0)
-		add_pending(batch);
-	return &batch->builder;
+	PgBloomExpanded *expanded = (PgBloomExpanded *) header;
+
+	if (expanded->builder.incomplete)
+		pgbloom_check(BF_INCOMPLETE, &expanded->builder.params, NULL);
+	if (expanded->npending > 0)
+		add_pending(expanded);
+	return &expanded->builder;
 }
 
-/* Add a hash for which pgbloom_batch_add has no room. */
+/* Add a hash for which pgbloom_expanded_add has no room. */
 void
-pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash)
+pgbloom_expanded_add_slowly(PgBloomExpanded *expanded, uint64 hash)
 {
-	BfBuilder  *builder = &batch->builder;
+	BfBuilder  *builder = &expanded->builder;
 
 	if (builder->nlayers == 0 ||
 		bf_geometry_bits(&builder->layers[builder->nlayers - 1].geometry) <
@@ -82,22 +84,21 @@ pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash)
 		pgbloom_check(bf_builder_add(builder, hash), &builder->params, NULL);
 		return;
 	}
-	if (batch->pending == NULL)
+	if (expanded->pending == NULL)
 	{
-		batch->pending = MemoryContextAlloc(builder->env.context,
-											MAX_PENDING * sizeof(uint64));
-		batch->room = MAX_PENDING;
+		expanded->pending = MemoryContextAlloc(builder->env.context,
+											   MAX_PENDING * sizeof(uint64));
+		expanded->room = MAX_PENDING;
 	}
 	else
-		add_pending(batch);
-	batch->pending[batch->npending++] = hash;
+		add_pending(expanded);
+	expanded->pending[expanded->npending++] = hash;
 }
 
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
-	BfBuilder  *builder =
-		pgbloom_batch_builder(&((PgBloomExpanded *) header)->batch);
+	BfBuilder  *builder = get_builder(header);
 	size_t		size;
 
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
@@ -110,8 +111,7 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size size)
 	if (size != get_flat_size(header))
 		elog(ERROR, "unexpected size of an expanded Bloom filter");
 	SET_VARSIZE(result, size);
-	bf_builder_write(&((PgBloomExpanded *) header)->batch.builder,
-					 (uint8_t *) VARDATA(result));
+	bf_builder_write(get_builder(header), (uint8_t *) VARDATA(result));
 }
 
 const ExpandedObjectMethods pgbloom_expanded_methods = {get_flat_size, flatten_into};
@@ -125,7 +125,7 @@ make_expanded(MemoryContext context, const BfParams *params)
 	BfEnv		env = pgbloom_env(context);
 
 	EOH_init_header(&expanded->header, &pgbloom_expanded_methods, context);
-	bf_builder_init(&expanded->batch.builder, &env, params);
+	bf_builder_init(&expanded->builder, &env, params);
 	return expanded;
 }
 
@@ -142,8 +142,8 @@ expand_copy(Datum filter)
 												   "expanded Bloom filter",
 												   ALLOCSET_START_SMALL_SIZES),
 							 &view.params);
-	pgbloom_merge(&expanded->batch.builder, &view);
-	bf_builder_expect_probes(&expanded->batch.builder);
+	pgbloom_merge(&expanded->builder, &view);
+	bf_builder_expect_probes(&expanded->builder);
 	if ((Pointer) image != DatumGetPointer(filter))
 		pfree(image);
 	return expanded;
@@ -159,7 +159,7 @@ pgbloom_expanded(Datum filter)
 		return NULL;
 	header = DatumGetEOHP(filter);
 	return header->eoh_methods == &pgbloom_expanded_methods ?
-		pgbloom_batch_builder(&((PgBloomExpanded *) header)->batch) : NULL;
+		get_builder(header) : NULL;
 }
 
 /*
@@ -199,7 +199,7 @@ pgbloom_writable(FunctionCallInfo fcinfo)
 	Datum		filter = PG_GETARG_DATUM(0);
 	Node	   *argument;
 
-	if (!PG_ARGISNULL(0) && pgbloom_expanded_batch(filter) != NULL)
+	if (!PG_ARGISNULL(0) && pgbloom_expanded_rw(filter) != NULL)
 		return filter;
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)
@@ -262,7 +262,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 	}
 
 	copy = expand_copy(filter);
-	builder = &copy->batch.builder;
+	builder = &copy->builder;
 	pgbloom_add_to_copy(builder, key_type, hashes, n);
 
 	/* Sort and deduplicate hashes; convert to dense form if they are many. */

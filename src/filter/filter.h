@@ -19,21 +19,15 @@
  */
 #define PGBLOOM_HEADER_SLICE	1536
 
-/* A builder to which hashes are added in batches. */
-typedef struct PgBloomBatch
+/* An expanded filter, to which hashes are added in batches. */
+typedef struct PgBloomExpanded
 {
+	ExpandedObjectHeader header;
 	BfBuilder	builder;
 	uint32		npending;
 	uint32		room;			/* of pending */
 	uint64	   *pending;		/* hashes not yet added, or NULL */
 	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
-} PgBloomBatch;
-
-/* An expanded filter */
-typedef struct PgBloomExpanded
-{
-	ExpandedObjectHeader header;
-	PgBloomBatch batch;
 } PgBloomExpanded;
 
 /* An open filter argument, between pgbloom_probe_open and _close. */
@@ -107,27 +101,27 @@ extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* expanded.c */
 extern const ExpandedObjectMethods pgbloom_expanded_methods;
-extern BfBuilder *pgbloom_batch_builder(PgBloomBatch *batch);
-extern void pgbloom_batch_add_slowly(PgBloomBatch *batch, uint64 hash);
+extern void pgbloom_expanded_add_slowly(PgBloomExpanded *expanded,
+										uint64 hash);
 
 /* Add a hash, immediately or with a batch. */
 static inline void
-pgbloom_batch_add(PgBloomBatch *batch, uint64 hash)
+pgbloom_expanded_add(PgBloomExpanded *expanded, uint64 hash)
 {
-	if (bf_builder_collect(&batch->builder, hash))
+	if (bf_builder_collect(&expanded->builder, hash))
 		return;
-	if (batch->npending < batch->room)
-		batch->pending[batch->npending++] = hash;
+	if (expanded->npending < expanded->room)
+		expanded->pending[expanded->npending++] = hash;
 	else
-		pgbloom_batch_add_slowly(batch, hash);
+		pgbloom_expanded_add_slowly(expanded, hash);
 }
 
 /*
- * The builder and its batch, of an expanded filter that may be changed; NULL
- * for any other value.  Aggregates ask for each row, hence no calls.
+ * An expanded filter that may be changed; NULL for any other value.  Aggregates
+ * ask for each row, hence no calls.
  */
-static inline PgBloomBatch *
-pgbloom_expanded_batch(Datum filter)
+static inline PgBloomExpanded *
+pgbloom_expanded_rw(Datum filter)
 {
 	Pointer		pointer = DatumGetPointer(filter);
 	varatt_expanded expanded;
@@ -136,7 +130,7 @@ pgbloom_expanded_batch(Datum filter)
 		return NULL;
 	memcpy(&expanded, VARDATA_EXTERNAL(pointer), sizeof(expanded));
 	return expanded.eohptr->eoh_methods == &pgbloom_expanded_methods ?
-		&((PgBloomExpanded *) expanded.eohptr)->batch : NULL;
+		(PgBloomExpanded *) expanded.eohptr : NULL;
 }
 
 extern BfBuilder *pgbloom_expanded(Datum filter);

@@ -94,7 +94,6 @@ pgbloom_set_input(PgBloomKeyInfo *info, Oid type)
 
 	getTypeInputInfo(type, &input, &info->ioparam);
 	fmgr_info_cxt(input, &info->input, info->context);
-	info->input_type = type;
 	info->from_text = true;
 }
 

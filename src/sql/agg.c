@@ -202,28 +202,28 @@ make_row_state(FunctionCallInfo fcinfo)
 }
 
 /*
- * The state to which a row is added, and its batch.  A row with a NULL key has
+ * The state to which a row is added, and its datum.  A row with a NULL key has
  * parameters as well, so it makes the state and is checked.
  */
-static pg_attribute_always_inline PgBloomBatch *
+static pg_attribute_always_inline PgBloomExpanded *
 get_row_state(FunctionCallInfo fcinfo, Datum *state)
 {
-	PgBloomBatch *batch;
+	PgBloomExpanded *expanded;
 
 	/* The usual caller is checked without a call. */
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, AggState))
 		(void) get_agg_context(fcinfo);
 	*state = PG_ARGISNULL(0) ? make_row_state(fcinfo) :
 		PG_GETARG_DATUM(0);
-	batch = pgbloom_expanded_batch(*state);
-	if (batch == NULL)
+	expanded = pgbloom_expanded_rw(*state);
+	if (expanded == NULL)
 	{
 		*state = load_state(fcinfo, true);
-		batch = pgbloom_expanded_batch(*state);
+		expanded = pgbloom_expanded_rw(*state);
 	}
-	if (!arguments_match(fcinfo, &batch->builder.params))
-		reject_arguments(fcinfo, &batch->builder.params);
-	return batch;
+	if (!arguments_match(fcinfo, &expanded->builder.params))
+		reject_arguments(fcinfo, &expanded->builder.params);
+	return expanded;
 }
 
 /*
@@ -232,11 +232,12 @@ get_row_state(FunctionCallInfo fcinfo, Datum *state)
  * before.  The state keeps it.
  */
 static void
-take_cache_from_state(FunctionCallInfo fcinfo, PgBloomBatch *batch)
+take_cache_from_state(FunctionCallInfo fcinfo, PgBloomExpanded *expanded)
 {
-	if (batch->fn_cache == NULL)
-		batch->fn_cache = pgbloom_make_fn_cache(batch->builder.env.context);
-	fcinfo->flinfo->fn_extra = batch->fn_cache;
+	if (expanded->fn_cache == NULL)
+		expanded->fn_cache =
+			pgbloom_make_fn_cache(expanded->builder.env.context);
+	fcinfo->flinfo->fn_extra = expanded->fn_cache;
 }
 
 /*
@@ -246,20 +247,20 @@ Datum
 bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
 	Datum		state;
-	PgBloomBatch *batch = get_row_state(fcinfo, &state);
-	BfBuilder  *builder = &batch->builder;
+	PgBloomExpanded *expanded = get_row_state(fcinfo, &state);
+	BfBuilder  *builder = &expanded->builder;
 	const BfKeyType *key_type;
 	uint64		hash;
 
 	if (fcinfo->flinfo->fn_expr == NULL)
-		take_cache_from_state(fcinfo, batch);
+		take_cache_from_state(fcinfo, expanded);
 	if (PG_ARGISNULL(1))
 		return state;
 	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
 							&builder->params, &key_type);
 	if (builder->params.key_type.code == BF_KEY_NONE)
 		bf_builder_set_key_type(builder, key_type);
-	pgbloom_batch_add(batch, hash);
+	pgbloom_expanded_add(expanded, hash);
 	return state;
 }
 
@@ -272,10 +273,10 @@ Datum
 bloom_agg_hash_transfn(PG_FUNCTION_ARGS)
 {
 	Datum		state;
-	PgBloomBatch *batch = get_row_state(fcinfo, &state);
+	PgBloomExpanded *expanded = get_row_state(fcinfo, &state);
 
 	if (!PG_ARGISNULL(1))
-		pgbloom_batch_add(batch, (uint64) PG_GETARG_INT64(1));
+		pgbloom_expanded_add(expanded, (uint64) PG_GETARG_INT64(1));
 	return state;
 }
 
@@ -294,7 +295,7 @@ combine_state(FunctionCallInfo fcinfo, StateOperation operation,
 	if (PG_ARGISNULL(0))
 		return make_state_from(fcinfo, &view, compact_at_end);
 	state = PG_GETARG_DATUM(0);
-	if (pgbloom_expanded_batch(state) == NULL)
+	if (pgbloom_expanded_rw(state) == NULL)
 		state = load_state(fcinfo, compact_at_end);
 	operation(pgbloom_expanded(state), &view);
 	return state;
