@@ -229,7 +229,7 @@ capacity_of(double bits)
 	uint64_t	n = (uint64_t) (bits / bf_bits_per_key(fpp));
 	BfGeometry	geometry;
 
-	while (bf_geometry_for(fpp, n, &geometry) != BF_OK ||
+	while (bf_geometry_for(fpp, false, n, &geometry) != BF_OK ||
 		   (double) bf_geometry_bits(&geometry) > bits)
 		n -= n / 1000 + 1;
 	return n;

@@ -151,7 +151,7 @@ print_flood(void)
 	uint64_t	n;
 	uint64_t	i;
 
-	if (bf_geometry_for(FLOOD_RATE, FLOODED_KEYS, &geometry) != BF_OK)
+	if (bf_geometry_for(FLOOD_RATE, false, FLOODED_KEYS, &geometry) != BF_OK)
 		fail("bf_geometry_for failed");
 	one_block = UINT64_MAX / geometry.nblocks;
 

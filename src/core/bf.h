@@ -408,9 +408,8 @@ extern double bf_standard_bits_per_key(double fpp);
 extern double bf_bits_per_key(double fpp);
 extern double bf_needed_bits(double fpp, bool paged, uint64_t n);
 extern uint64_t bf_max_keys(double fpp);
-extern BfStatus bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry);
-extern BfStatus bf_geometry_paged(double fpp, uint64_t n,
-								  BfGeometry *geometry);
+extern BfStatus bf_geometry_for(double fpp, bool paged, uint64_t n,
+								BfGeometry *geometry);
 extern void bf_geometry_to_fold(double fpp, BfGeometry *geometry);
 extern bool bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 							 BfGeometry *folded);

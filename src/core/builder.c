@@ -40,7 +40,8 @@ set_max_hashes(BfBuilder *b)
 
 	b->max_hashes = BF_MAX_UNSIZED_HASHES;
 	if (params->expected > 0 &&
-		bf_geometry_for(params->fpp, params->expected, &geometry) == BF_OK)
+		bf_geometry_for(params->fpp, false, params->expected,
+						&geometry) == BF_OK)
 	{
 		uint32_t	max = BF_LIST_OF_BITS(bf_geometry_bits(&geometry));
 
@@ -217,7 +218,7 @@ convert_to_dense(BfBuilder *b)
 	if (params->expected == 0 && b->compact_at_end)
 		bf_geometry_to_fold(params->fpp, &geometry);
 	else
-		status = bf_geometry_for(params->fpp, params->expected > 0 ?
+		status = bf_geometry_for(params->fpp, false, params->expected > 0 ?
 								 params->expected : BF_FIRST_UNSIZED_LAYER,
 								 &geometry);
 	if (status == BF_OK)

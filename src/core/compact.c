@@ -89,7 +89,8 @@ can_compact(const BfBuilder *b, BfGeometry *geometry)
 
 	if (b->nlayers == 0)
 		return b->nhashes > 0 &&
-			bf_geometry_for(b->params.fpp, b->nhashes, geometry) == BF_OK &&
+			bf_geometry_for(b->params.fpp, false, b->nhashes,
+							geometry) == BF_OK &&
 			b->nhashes > BF_LIST_OF_BITS(bf_geometry_bits(geometry));
 	for (i = 0; i < b->nlayers; i++)
 	{

@@ -170,13 +170,13 @@ append_successor(BfBuilder *b, uint32_t remaining, BfLayer **layer)
 	if (n < remaining)
 		n = remaining;
 
-	if (bf_geometry_for(fpp, n, &geometry) != BF_OK ||
+	if (bf_geometry_for(fpp, false, n, &geometry) != BF_OK ||
 		bf_geometry_bits(&geometry) > left)
 	{
 		/* The rest is for headroom and for rounding to whole blocks. */
 		n = (uint64_t) ((double) left / bf_bits_per_key(fpp) * 125 / 128);
 		if (n < largest / 8 || n == 0 ||
-			bf_geometry_for(fpp, n, &geometry) != BF_OK)
+			bf_geometry_for(fpp, false, n, &geometry) != BF_OK)
 			return BF_TOO_LARGE;
 	}
 	geometry.generation =
@@ -260,7 +260,8 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 
 	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
 		return false;
-	both = bf_bitmap_combine(interrupts, false, NULL, layer->bits, bits, SAMPLE);
+	both = bf_bitmap_combine(interrupts, false, NULL, layer->bits, bits,
+							 SAMPLE);
 	return (double) both / (8 * SAMPLE) >
 		(double) layer->bits_full / m + 1.0 / 8 &&
 		both > bf_blocks_bits_set(layer->bits, SAMPLE) &&

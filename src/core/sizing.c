@@ -276,18 +276,20 @@ set_first_geometry(BfGeometry *geometry, const Design *design, uint32_t nblocks)
 }
 
 /*
- * The layer of a design for n keys.  BF_TOO_LARGE if that takes more than
- * max_bits before rounding.
+ * The layer for n keys at a rate, BF_LAYER_FPP_MIN to BF_FPP_MAX.  Its
+ * capacity is what its whole blocks hold, at least n.  BF_TOO_LARGE, and
+ * *geometry is not set, if n is above bf_max_keys.  A layer on pages has fewer
+ * hash functions and up to BF_MAX_PAGED_BITS.
  */
-static BfStatus
-make_geometry(const Design *design, uint64_t n, uint64_t max_bits,
-			  BfGeometry *geometry)
+BfStatus
+bf_geometry_for(double fpp, bool paged, uint64_t n, BfGeometry *geometry)
 {
+	const Design *design = design_for(fpp, paged);
 	double		bits = needed_bits(design, (double) n);
 	uint64_t	nblocks;
 	uint64_t	unit = 1;
 
-	if (bits > (double) max_bits)
+	if (bits > (double) (paged ? BF_MAX_PAGED_BITS : BF_MAX_BITS))
 		return BF_TOO_LARGE;
 
 	nblocks = (uint64_t) ceil(ldexp(bits, -design->block_log2));
@@ -298,28 +300,6 @@ make_geometry(const Design *design, uint64_t n, uint64_t max_bits,
 	nblocks = (nblocks + unit - 1) / unit * unit;
 	set_first_geometry(geometry, design, (uint32_t) nblocks);
 	return BF_OK;
-}
-
-/*
- * The layer for n keys at a rate, BF_LAYER_FPP_MIN to BF_FPP_MAX.  Its
- * capacity is what its whole blocks hold, at least n.  BF_TOO_LARGE, and
- * *geometry is not set, if n is above bf_max_keys.
- */
-BfStatus
-bf_geometry_for(double fpp, uint64_t n, BfGeometry *geometry)
-{
-	return make_geometry(design_for(fpp, false), n, BF_MAX_BITS, geometry);
-}
-
-/*
- * The same for a layer on pages, which has fewer hash functions and up to
- * BF_MAX_PAGED_BITS.
- */
-BfStatus
-bf_geometry_paged(double fpp, uint64_t n, BfGeometry *geometry)
-{
-	return make_geometry(design_for(fpp, true), n, BF_MAX_PAGED_BITS,
-						 geometry);
 }
 
 /* The layer that folds to the most sizes; see BF_FIRST_FOLDED_LAYER. */

@@ -65,7 +65,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 		pgbloom_check_expected(expected, true);
 	if (sized)
 		n = (uint64) ceil(expected);
-	if (sized && bf_geometry_for(fpp, n, &geometry) != BF_OK)
+	if (sized && bf_geometry_for(fpp, false, n, &geometry) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("Bloom filter for %lld keys at a false-positive rate of %s would take %s",

@@ -44,7 +44,7 @@
 static void
 geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 {
-	while (bf_geometry_paged(fpp, n, geometry) != BF_OK)
+	while (bf_geometry_for(fpp, true, n, geometry) != BF_OK)
 		n = n / 4 * 3;
 }
 

@@ -132,7 +132,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	expected = (int64) ceil(nkeys);
 
 	filters = (expected - 1) / (int64) bf_max_keys(fpp) + 1;
-	if (bf_geometry_for(fpp, (expected + filters - 1) / filters,
+	if (bf_geometry_for(fpp, false, (expected + filters - 1) / filters,
 						&geometry) != BF_OK)
 		elog(ERROR, "no layer geometry for one of " INT64_FORMAT " filters",
 			 filters);

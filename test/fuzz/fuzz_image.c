@@ -69,7 +69,7 @@ max_memory(const BfView *view, size_t size)
 	if (expected > possible)
 		expected = possible;
 	if (expected > 0 &&
-		bf_geometry_for(fpp, expected, &geometry) == BF_OK)
+		bf_geometry_for(fpp, false, expected, &geometry) == BF_OK)
 		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
 	return max;
 }
@@ -182,7 +182,7 @@ combine(const BfView *x, const BfView *y)
 	if (params.expected > bf_max_keys(params.fpp))
 		params.expected = bf_max_keys(params.fpp);
 	if (params.expected > 0 &&
-		bf_geometry_for(params.fpp, params.expected, &geometry) == BF_OK)
+		bf_geometry_for(params.fpp, false, params.expected, &geometry) == BF_OK)
 		max += (size_t) (bf_geometry_bits(&geometry) / 8) * 5 / 4;
 
 	env_init(&env, MEMORY);

@@ -536,7 +536,7 @@ same_bits(void)
 		uint64_t	set = 0;
 		uint64_t	i;
 
-		bf_geometry_for(rates[r], 3000, &geometry);
+		bf_geometry_for(rates[r], false, 3000, &geometry);
 		geometry.generation = (uint8_t) r;
 		whole = calloc(1, bf_geometry_size(&geometry));
 		blocks = calloc(1, bf_geometry_size(&geometry));
@@ -578,7 +578,7 @@ share_full(void)
 	BfGeometry	geometry;
 	uint64_t	full;
 
-	bf_geometry_for(0.01, 12345, &geometry);
+	bf_geometry_for(0.01, false, 12345, &geometry);
 	full = bf_blocks_full(&geometry, geometry.nblocks);
 	CHECK(full == bf_geometry_full(&geometry), "%llu bits",
 		  (unsigned long long) full);
@@ -608,7 +608,7 @@ large_rate(double fpp, uint64_t n, uint64_t probes)
 	uint8_t    *blocks;
 	uint64_t	i;
 
-	CHECK(bf_geometry_paged(fpp, n, &geometry) == BF_OK,
+	CHECK(bf_geometry_for(fpp, true, n, &geometry) == BF_OK,
 		  "%llu keys", (unsigned long long) n);
 	CHECK(bf_geometry_bits(&geometry) > BF_MAX_BITS, "no larger than an image");
 	span = UINT64_MAX / geometry.nblocks * MADE;
@@ -646,9 +646,9 @@ large_layers(void)
 	large_rate(0.005, UINT64_C(1000000000), scaled(5000000, 500000));
 	large_rate(0.005, UINT64_C(10000000000), scaled(5000000, 500000));
 	large_rate(5e-4, UINT64_C(10000000000), scaled(20000000, 1000000));
-	CHECK(bf_geometry_paged(0.005, UINT64_C(90000000000), &geometry) == BF_OK,
+	CHECK(bf_geometry_for(0.005, true, UINT64_C(90000000000), &geometry) == BF_OK,
 		  "90 billion keys");
-	CHECK(bf_geometry_paged(0.005, UINT64_C(1000000000000),
+	CHECK(bf_geometry_for(0.005, true, UINT64_C(1000000000000),
 							&geometry) == BF_TOO_LARGE, "10^12 keys");
 }
 

@@ -345,7 +345,7 @@ test_sized_limit(void)
 			Image		image;
 			size_t		n;
 
-			bf_geometry_for(rates[p], expected[i], &geometry);
+			bf_geometry_for(rates[p], false, expected[i], &geometry);
 			dense = HEADER + ENTRY + (size_t) bf_geometry_bits(&geometry) / 8;
 			max = (dense - HEADER) / 8;
 			hashes = hash_list(max + 1, 3);
@@ -402,7 +402,7 @@ test_unsized_limit(void)
 		  serial.view.nhashes == max,
 		  "2^22 keys: %d layers, %u hashes", serial.view.nlayers,
 		  serial.view.nhashes);
-	bf_geometry_for(0.01, 1 << 24, &first);
+	bf_geometry_for(0.01, false, 1 << 24, &first);
 	CHECK(more.view.nlayers == 1 &&
 		  more.view.layers[0].geometry.nblocks == first.nblocks &&
 		  more.view.layers[0].geometry.capacity == first.capacity,
@@ -601,7 +601,7 @@ test_compact_list(void)
 			BfGeometry	geometry;
 			bool		smaller;
 
-			bf_geometry_for(rates[p], n > 0 ? n : 1, &geometry);
+			bf_geometry_for(rates[p], false, n > 0 ? n : 1, &geometry);
 			smaller = n > 0 && ENTRY + bf_geometry_size(&geometry) < 8 * n;
 			if (!image_from(&image, rates[p], 0, hashes, n, true))
 				continue;
@@ -704,7 +704,7 @@ test_compact_fold(void)
 			{
 				BfGeometry	geometry;
 
-				bf_geometry_for(rates[p], n, &geometry);
+				bf_geometry_for(rates[p], false, n, &geometry);
 				CHECK(image.view.nlayers ==
 					  (ENTRY + bf_geometry_size(&geometry) < 8 * n ? 1 : 0),
 					  "%g, %zu hashes: %d layers", rates[p], n,
@@ -1071,7 +1071,7 @@ test_growth(void)
 
 				if (i > 0)
 					wanted = BF_GROWTH * image.view.layers[i - 1].geometry.capacity;
-				bf_geometry_for(ldexp(rates[p], -i), wanted, &designed);
+				bf_geometry_for(ldexp(rates[p], -i), false, wanted, &designed);
 				CHECK(geometry->fpp == ldexp(rates[p], -i),
 					  "%g, layer %d has rate %g", rates[p], i, geometry->fpp);
 				CHECK(geometry->nblocks == designed.nblocks &&
@@ -1161,7 +1161,7 @@ test_exactly_expected(void)
 			uint64_t	sets;
 			uint64_t	set;
 
-			bf_geometry_for(rates[p], 1, &one);
+			bf_geometry_for(rates[p], false, 1, &one);
 			n = i < LENGTH(nblocks)
 				? (uint64_t) (ldexp(nblocks[i], one.block_log2) /
 							  bf_bits_per_key(rates[p]))
@@ -1288,7 +1288,7 @@ test_too_large(void)
 	if (!CHECK(b.nlayers == 1 && b.layers[0].geometry.block_log2 == 9,
 			   "%d layers", b.nlayers))
 		return;
-	bf_geometry_for(0.01, 360000000, &geometry);
+	bf_geometry_for(0.01, false, 360000000, &geometry);
 	b.layers[0].geometry = geometry;
 	b.layers[0].bits_set = b.layers[0].bits_full = bf_geometry_full(&geometry);
 	left = BF_MAX_BITS - bf_geometry_bits(&geometry);
@@ -1303,7 +1303,7 @@ test_too_large(void)
 		  env.largest_requested, (unsigned long long) left / 8);
 
 	/* So little is left that another layer would hardly be worth it. */
-	bf_geometry_for(0.01, 425000000, &geometry);
+	bf_geometry_for(0.01, false, 425000000, &geometry);
 	b.layers[0].geometry = geometry;
 	env.largest_requested = 0;
 	status = BF_OK;
@@ -1717,7 +1717,7 @@ test_over_full_list(void)
 	size_t		left_low = 0;
 	size_t		size;
 
-	bf_geometry_for(0.01, LENGTH(hashes), &geometry);
+	bf_geometry_for(0.01, false, LENGTH(hashes), &geometry);
 	n = colliding_with_none(&geometry, hashes);
 	CHECK(n <= geometry.capacity, "%zu hashes", n);
 

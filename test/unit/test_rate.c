@@ -175,7 +175,7 @@ test_full(void)
 	BfGeometry	geometry;
 	uint64_t	set;
 
-	bf_geometry_for(fpp, 100000, &geometry);
+	bf_geometry_for(fpp, false, 100000, &geometry);
 	for (set = 1; set <= filters; set++)
 		probe_one(&tally, fpp, geometry.capacity, geometry.capacity, false, set,
 				  scaled(1600000, 10000));

@@ -486,7 +486,7 @@ test_growth_after_union(void)
 	add_keys(&b, 0, 1400, 2);
 	image_write(&image, &b, false);
 	finish(&b, &env);
-	bf_geometry_for(small.view.layers[small.view.nlayers - 1].geometry.fpp / 2,
+	bf_geometry_for(small.view.layers[small.view.nlayers - 1].geometry.fpp / 2, false,
 					1500, &geometry);
 	geometry.generation = (uint8_t) small.view.nlayers;
 	CHECK(image.view.nlayers == small.view.nlayers + 1 &&

@@ -247,7 +247,7 @@ test_table(void)
 		/* The cells are rounded to 1/100, the core's figure up to 1/1024. */
 		CHECK(got > wanted - 0.0051 && got < wanted + 0.0051 + 1.0 / 1024,
 			  "%g takes %.4f bits per key, should be %.2f", fpp, got, wanted);
-		if (!CHECK(bf_geometry_for(fpp, 1000000, &geometry) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK, "%g", fpp))
 			continue;
 		CHECK(geometry.block_log2 == chosen, "%g has blocks of 2^%d bits", fpp,
 			  geometry.block_log2);
@@ -284,7 +284,7 @@ test_design(void)
 		double		B;
 		BfGeometry	geometry;
 
-		if (!CHECK(bf_geometry_for(fpp, 1000000, &geometry) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK, "%g", fpp))
 			continue;
 		B = ldexp(1, geometry.block_log2);
 		CHECK(got * 1024 == floor(got * 1024), "%g: %.9f", fpp, got);
@@ -331,8 +331,8 @@ test_paged_design(void)
 		BfGeometry	geometry,
 					paged;
 
-		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK &&
-				   bf_geometry_paged(fpp, n, &paged) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK &&
+				   bf_geometry_for(fpp, true, n, &paged) == BF_OK, "%g", fpp))
 			continue;
 		CHECK(paged.block_log2 == geometry.block_log2 && paged.k <= geometry.k,
 			  "%g: blocks of 2^%d bits and k = %d, not 2^%d and at most %d",
@@ -379,7 +379,7 @@ test_remembered(void)
 			BfGeometry	geometry;
 
 			memset(&geometry, 0, sizeof(geometry));
-			CHECK(bf_geometry_for(fpp, 12345, &geometry) == BF_OK, "%g", fpp);
+			CHECK(bf_geometry_for(fpp, false, 12345, &geometry) == BF_OK, "%g", fpp);
 			if (round == 0)
 			{
 				bits[j] = bf_bits_per_key(fpp);
@@ -415,7 +415,7 @@ test_million(void)
 		double		bits;
 		BfGeometry	geometry;
 
-		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
 
 		/* Header, one entry of the directory, and the longest key type name. */
@@ -475,7 +475,7 @@ test_geometries(void)
 			  needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp),
 			  "%g, %llu keys: %.3f", fpp, (unsigned long long) n,
 			  bf_needed_bits(fpp, false, n));
-		if (!CHECK(bf_geometry_for(fpp, n, &geometry) == BF_OK, "%g", fpp))
+		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g", fpp))
 			continue;
 		room = (double) bf_geometry_bits(&geometry);
 
@@ -514,9 +514,9 @@ test_limit(void)
 	uint64_t	i;
 	BfGeometry	geometry;
 
-	CHECK(bf_geometry_for(0.01, 430000000, &geometry) == BF_OK,
+	CHECK(bf_geometry_for(0.01, false, 430000000, &geometry) == BF_OK,
 		  "430 million keys at 1 %%");
-	CHECK(bf_geometry_for(0.0001, 215000000, &geometry) == BF_OK,
+	CHECK(bf_geometry_for(0.0001, false, 215000000, &geometry) == BF_OK,
 		  "215 million keys at 0.01 %%");
 	for (i = 0; i < 40; i++)
 	{
@@ -524,16 +524,16 @@ test_limit(void)
 		uint64_t	max = (uint64_t) (4294967296.0 / bf_bits_per_key(fpp));
 		uint64_t	fitting = max - (uint64_t) (4 * sqrt((double) max));
 
-		CHECK(bf_geometry_for(fpp, fitting, &geometry) == BF_OK &&
+		CHECK(bf_geometry_for(fpp, false, fitting, &geometry) == BF_OK &&
 			  bf_geometry_bits(&geometry) <= BF_MAX_BITS,
 			  "%llu keys at %g", (unsigned long long) fitting, fpp);
-		CHECK(bf_geometry_for(fpp, max + 1, &geometry) == BF_TOO_LARGE,
+		CHECK(bf_geometry_for(fpp, false, max + 1, &geometry) == BF_TOO_LARGE,
 			  "%llu keys at %g", (unsigned long long) max + 1, fpp);
-		CHECK(bf_geometry_for(fpp, UINT64_C(1) << 33, &geometry) == BF_TOO_LARGE,
+		CHECK(bf_geometry_for(fpp, false, UINT64_C(1) << 33, &geometry) == BF_TOO_LARGE,
 			  "2^33 keys at %g", fpp);
-		CHECK(bf_geometry_for(fpp, UINT64_MAX, &geometry) == BF_TOO_LARGE,
+		CHECK(bf_geometry_for(fpp, false, UINT64_MAX, &geometry) == BF_TOO_LARGE,
 			  "2^64 keys at %g", fpp);
-		CHECK(bf_geometry_for(fpp, 1, &geometry) == BF_OK && geometry.nblocks == 1 &&
+		CHECK(bf_geometry_for(fpp, false, 1, &geometry) == BF_OK && geometry.nblocks == 1 &&
 			  geometry.capacity >= 1, "1 key at %g", fpp);
 	}
 
@@ -542,7 +542,7 @@ test_limit(void)
 	{
 		double		fpp = ratio_of(i, 30, 1e-9, BF_LAYER_FPP_MIN);
 
-		CHECK(bf_geometry_for(fpp, 1000, &geometry) == BF_OK &&
+		CHECK(bf_geometry_for(fpp, false, 1000, &geometry) == BF_OK &&
 			  geometry.k <= BF_MAX_HASHES && geometry.capacity >= 1000 &&
 			  bf_bits_per_key(fpp) < 1.2 * bf_standard_bits_per_key(fpp),
 			  "a layer at %g: %.3f bits per key, k = %d", fpp,
@@ -577,7 +577,7 @@ test_cardinality(void)
 					per_bit;
 		BfGeometry	geometry;
 
-		if (bf_geometry_for(fpp, 1 + (random64(&state) >> 38), &geometry) != BF_OK)
+		if (bf_geometry_for(fpp, false, 1 + (random64(&state) >> 38), &geometry) != BF_OK)
 			continue;
 		n = floor((double) geometry.capacity *
 				  (double) (random64(&state) % 3000) / 1000);
@@ -657,14 +657,14 @@ capacity_of_blocks(double fpp, uint32_t nblocks)
 	uint64_t	low = 0;
 	uint64_t	high;
 
-	bf_geometry_for(fpp, 1, &geometry);
+	bf_geometry_for(fpp, false, 1, &geometry);
 	high = (uint64_t) (ldexp(nblocks, geometry.block_log2) /
 					   bf_bits_per_key(fpp)) + 1;
 	while (high - low > 1)
 	{
 		uint64_t	middle = low + (high - low) / 2;
 
-		if (bf_geometry_for(fpp, middle, &geometry) == BF_OK &&
+		if (bf_geometry_for(fpp, false, middle, &geometry) == BF_OK &&
 			geometry.nblocks <= nblocks)
 			low = middle;
 		else
@@ -695,9 +695,9 @@ test_rate_of_content(void)
 							wanted;
 				BfGeometry	geometry;
 
-				bf_geometry_for(table_fpp[p], 1, &geometry);
+				bf_geometry_for(table_fpp[p], false, 1, &geometry);
 				B = ldexp(1, geometry.block_log2);
-				bf_geometry_for(table_fpp[p],
+				bf_geometry_for(table_fpp[p], false,
 								capacity_of_blocks(table_fpp[p], nblocks[i]),
 								&geometry);
 				n = ceil((double) geometry.capacity * fill[j]);
@@ -730,7 +730,7 @@ test_paged_fold(void)
 				folded;
 	uint64_t	bits_set;
 
-	CHECK(bf_geometry_paged(0.0005, 1000000, &geometry) == BF_OK, "geometry");
+	CHECK(bf_geometry_for(0.0005, true, 1000000, &geometry) == BF_OK, "geometry");
 	bits_set = (uint64_t) reference_bits_set(&geometry, few);
 	if (!CHECK(bf_geometry_fold(&geometry, bits_set, &folded),
 			   "k = %d is not folded", geometry.k))
@@ -781,7 +781,7 @@ test_geometry_to_fold(void)
 		BfGeometry	other;
 
 		bf_geometry_to_fold(table_fpp[p], &whole);
-		bf_geometry_for(table_fpp[p], BF_FIRST_UNSIZED_LAYER, &other);
+		bf_geometry_for(table_fpp[p], false, BF_FIRST_UNSIZED_LAYER, &other);
 		CHECK(bf_needed_bits(table_fpp[p], false, whole.capacity) <=
 			  (double) bf_geometry_bits(&whole) &&
 			  whole.capacity >= BF_FIRST_FOLDED_LAYER &&
@@ -827,7 +827,7 @@ test_full(void)
 		double		rate;
 		BfGeometry	geometry;
 
-		bf_geometry_for(fpp, n, &geometry);
+		bf_geometry_for(fpp, false, n, &geometry);
 		full = bf_geometry_full(&geometry);
 		rate = bf_geometry_fpp(&geometry, full);
 		CHECK((double) full >= reference_bits_set(&geometry, (double) n) &&
@@ -872,7 +872,7 @@ test_fold(void)
 					folded,
 					designed;
 
-		bf_geometry_for(fpp, n, &geometry);
+		bf_geometry_for(fpp, false, n, &geometry);
 
 		/* From nothing to more than it was made for. */
 		keys = (double) geometry.capacity *
@@ -903,7 +903,7 @@ test_fold(void)
 		/* It is the layer that one would get by asking for its capacity. */
 		CHECK(folded.capacity == capacity_of_blocks(fpp, folded.nblocks),
 			  "capacity %llu", (unsigned long long) folded.capacity);
-		CHECK(bf_geometry_for(fpp, folded.capacity, &designed) == BF_OK &&
+		CHECK(bf_geometry_for(fpp, false, folded.capacity, &designed) == BF_OK &&
 			  designed.nblocks == folded.nblocks &&
 			  designed.capacity == folded.capacity,
 			  "%u blocks for %llu keys, computed directly: %u",
