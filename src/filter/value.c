@@ -12,18 +12,24 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 
-/* Raise an error unless a filter could be opened. */
-static void
-check_opened(BfStatus status, const BfView *view)
+/*
+ * Raise an error unless a filter could be opened.  Returns false after a soft
+ * error.
+ */
+static bool
+check_opened(BfStatus status, const BfView *view, int sqlerrcode,
+			 Node *escontext)
 {
 	if (status != BF_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
+		ereturn(escontext, false,
+				(errcode(sqlerrcode),
 				 errmsg("invalid Bloom filter"),
 				 errdetail_internal("%s", view->reason),
 				 status == BF_UNKNOWN_VERSION ?
 				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") :
-				 errhint("Restore the value from a backup, or build the filter again.")));
+				 sqlerrcode == ERRCODE_DATA_CORRUPTED ?
+				 errhint("Restore the value from a backup, or build the filter again.") : 0));
+	return true;
 }
 
 /*
@@ -34,14 +40,16 @@ void
 pgbloom_open(const struct varlena *filter, BfView *view)
 {
 	check_opened(bf_open((const uint8_t *) VARDATA_ANY(filter),
-						 VARSIZE_ANY_EXHDR(filter), view), view);
+						 VARSIZE_ANY_EXHDR(filter), view), view,
+				 ERRCODE_DATA_CORRUPTED, NULL);
 }
 
 /* Open the header and layer directory of a filter. */
 void
 pgbloom_open_header(const uint8_t *header, size_t size, BfView *view)
 {
-	check_opened(bf_open_header(header, size, view), view);
+	check_opened(bf_open_header(header, size, view), view,
+				 ERRCODE_DATA_CORRUPTED, NULL);
 }
 
 /* Validate bytes that come from outside.  Returns false after a soft error. */
@@ -51,16 +59,9 @@ pgbloom_validate(const uint8_t *image, size_t size, int sqlerrcode,
 {
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfView		view;
-	BfStatus	status = bf_validate(&env.interrupts, image, size, &view);
 
-	if (status != BF_OK)
-		ereturn(escontext, false,
-				(errcode(sqlerrcode),
-				 errmsg("invalid Bloom filter"),
-				 errdetail_internal("%s", view.reason),
-				 status == BF_UNKNOWN_VERSION ?
-				 errhint("It may have been written by a newer version of the extension \"bloomfilter\".") : 0));
-	return true;
+	return check_opened(bf_validate(&env.interrupts, image, size, &view),
+						&view, sqlerrcode, escontext);
 }
 
 /* Merge a filter into a builder. */

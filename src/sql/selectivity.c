@@ -110,19 +110,6 @@ hash_may_fail(const Condition *condition)
 		 condition->key_info->key_type.code == BF_KEY_ENUM);
 }
 
-/* Look up a value of the column. */
-static bool
-contains_value(const Condition *condition, Datum value)
-{
-	const BfView *filter = &condition->filter;
-
-	if (condition->by_hash)
-		return bf_contains(filter, (uint64) DatumGetInt64(value));
-	return bf_contains(filter,
-					   pgbloom_key_hash(condition->key_info, value,
-										&filter->params, NULL));
-}
-
 /*
  * Look up the most common values.  *sum_all receives their share of the rows,
  * *sum_found the share of those that the filter contains, *nfound their
@@ -149,8 +136,13 @@ look_up_common_values(Condition *condition, double *sum_all,
 		nvalues = slot.nvalues;
 		for (i = 0; i < nvalues; i++)
 		{
+			uint64		hash = condition->by_hash ?
+				(uint64) DatumGetInt64(slot.values[i]) :
+				pgbloom_key_hash(condition->key_info, slot.values[i],
+								 &condition->filter.params, NULL);
+
 			*sum_all += slot.numbers[i];
-			if (contains_value(condition, slot.values[i]))
+			if (bf_contains(&condition->filter, hash))
 			{
 				*sum_found += slot.numbers[i];
 				(*nfound)++;
