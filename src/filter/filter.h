@@ -96,7 +96,7 @@ extern double pgbloom_count_distinct(Datum filter, const BfView *header);
 extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
 								const struct varlena *value,
 								PgBloomProbe *probe);
-extern void pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
+extern bool pgbloom_stored_plan(PgBloomProbe *probe, int nkeys);
 extern bool pgbloom_stored_contains(PgBloomProbe *probe, uint64 hash);
 
 /* expanded.c */

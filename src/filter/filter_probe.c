@@ -104,22 +104,13 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	probe->params = &probe->view->params;
 }
 
-/* Is only the header in memory, so that slices are read? */
-static inline bool
-is_sliced(const PgBloomProbe *probe)
-{
-	return probe->builder == NULL && probe->view->image == NULL;
-}
-
 /* Look up a key by its hash. */
 bool
 pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash)
 {
 	if (probe->builder != NULL)
 		return bf_builder_contains(probe->builder, hash);
-	if (is_sliced(probe))
-		pgbloom_stored_plan(probe, 1);
-	if (is_sliced(probe))
+	if (probe->view->image == NULL && pgbloom_stored_plan(probe, 1))
 		return pgbloom_stored_contains(probe, hash);
 	return bf_contains(probe->view, hash);
 }
@@ -144,9 +135,8 @@ pgbloom_probe_contains_key(PgBloomProbe *probe, const PgBloomKeyInfo *info,
 bool
 pgbloom_probe_batch(PgBloomProbe *probe, int nkeys)
 {
-	if (is_sliced(probe))
+	return probe->builder == NULL && probe->view->image == NULL &&
 		pgbloom_stored_plan(probe, nkeys);
-	return is_sliced(probe);
 }
 
 /*

@@ -376,10 +376,10 @@ pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
 }
 
 /*
- * Detoast the current filter if that is cheaper than the slices read so far
- * and one for each of the next keys.
+ * Detoast the current filter, of which slices are read, if that is cheaper than
+ * those read so far and one for each of the next keys.  Else return true.
  */
-void
+bool
 pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 {
 	PgBloomStoredCache *cache = probe->cache;
@@ -391,15 +391,15 @@ pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 	/* No other filter was opened since this one. */
 	Assert(find_entry(cache, probe->stored) == entry);
 
-	if (cost > whole)
-	{
-		old = MemoryContextSwitchTo(entry->context);
-		read_whole(probe, entry);
-		MemoryContextSwitchTo(old);
-		cache->total += entry->size;
-		check_cache(cache);
-		probe->view = entry->view;
-	}
+	if (cost <= whole)
+		return true;
+	old = MemoryContextSwitchTo(entry->context);
+	read_whole(probe, entry);
+	MemoryContextSwitchTo(old);
+	cache->total += entry->size;
+	check_cache(cache);
+	probe->view = entry->view;
+	return false;
 }
 
 /* Look up a key by slices. */
