@@ -90,7 +90,7 @@ extern bool pgbloom_probe_contains_key(PgBloomProbe *probe,
 									   uint64 hash);
 extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 extern void pgbloom_open_info(Datum filter, BfView *view);
-extern double pgbloom_count_distinct(Datum filter, const BfView *header);
+extern int64 pgbloom_count_distinct(Datum filter, const BfView *header);
 
 /* stored.c */
 extern void pgbloom_stored_open(FunctionCallInfo fcinfo,

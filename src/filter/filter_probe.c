@@ -10,6 +10,8 @@
  */
 #include "filter/filter.h"
 
+#include <math.h>
+
 #include "access/detoast.h"
 
 /*
@@ -143,7 +145,7 @@ pgbloom_probe_batch(PgBloomProbe *probe, int nkeys)
  * The number of distinct keys of a filter that is open for its header.  More
  * of it is read only if its layers are compared.
  */
-double
+int64
 pgbloom_count_distinct(Datum filter, const BfView *header)
 {
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
@@ -152,14 +154,14 @@ pgbloom_count_distinct(Datum filter, const BfView *header)
 	double		n;
 
 	if (!bf_can_count_distinct(header))
-		return bf_cardinality(header);
+		return (int64) rint(bf_cardinality(header));
 	whole = PG_DETOAST_DATUM_PACKED(filter);
 	pgbloom_open(whole, &view);
 	n = bf_count_distinct(&env.interrupts, view.nhashes, view.layers,
 						  view.nlayers);
 	if ((Pointer) whole != DatumGetPointer(filter))
 		pfree(whole);
-	return n;
+	return (int64) rint(n);
 }
 
 /*

@@ -42,8 +42,7 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 											   builder->layers,
 											   builder->nlayers)));
 	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
-	PG_RETURN_INT64((int64)
-					rint(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view)));
+	PG_RETURN_INT64(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view));
 }
 
 Datum
@@ -87,8 +86,7 @@ bloom_info(PG_FUNCTION_ARGS)
 	values[INFO_LAYERS] = Int32GetDatum(view.nlayers);
 	pgbloom_set_bits_columns(&view, &values[INFO_BITS], &nulls[INFO_BITS]);
 	values[INFO_CARDINALITY] =
-		Int64GetDatum((int64)
-					  rint(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view)));
+		Int64GetDatum(pgbloom_count_distinct(PG_GETARG_DATUM(0), &view));
 	values[INFO_CURRENT_FPP] = Float8GetDatum(bf_current_fpp(&view));
 	values[INFO_BYTES] = Int64GetDatum((int64) (VARHDRSZ + view.size));
 	values[INFO_OVER_CAPACITY] = BoolGetDatum(view.nlayers > 1);
