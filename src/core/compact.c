@@ -52,19 +52,6 @@ fold_layer(BfBuilder *to, const BfLayer *layer)
 	return status;
 }
 
-static BfStatus
-fold_layers(BfBuilder *to, const BfBuilder *b)
-{
-	BfStatus	status = BF_OK;
-	int			i;
-
-	for (i = 0; status == BF_OK && i < b->nlayers; i++)
-		status = fold_layer(to, &b->layers[i]);
-	if (status == BF_OK)
-		bf_builder_sort_layers(to);
-	return status;
-}
-
 /* Turn a list of distinct hashes into a layer for just their number. */
 static BfStatus
 pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
@@ -116,6 +103,7 @@ bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
 {
 	BfGeometry	geometry;
 	BfStatus	status = bf_builder_sort_and_convert(b);
+	int			i;
 
 	*found = false;
 	if (status != BF_OK)
@@ -125,14 +113,21 @@ bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
 		return BF_OK;
 
 	bf_builder_init(smaller, &b->env, &b->params);
-	status = b->nlayers > 0 ? fold_layers(smaller, b) :
-		pack_hashes(smaller, b, &geometry);
+	if (b->nlayers == 0)
+		status = pack_hashes(smaller, b, &geometry);
+	for (i = 0; status == BF_OK && i < b->nlayers; i++)
+		status = fold_layer(smaller, &b->layers[i]);
 	if (status != BF_OK)
+	{
 		bf_builder_free(smaller);
-	else if (b->params.expected > 0 && b->nlayers == 0)
+		return status;
+	}
+
+	bf_builder_sort_layers(smaller);
+	if (b->params.expected > 0 && b->nlayers == 0)
 		smaller->params.expected = b->nhashes;
 	else if (b->params.expected > 0 && b->nlayers == 1 &&
 			 b->layers[0].geometry.fpp == b->params.fpp)
 		smaller->params.expected = smaller->layers[0].geometry.capacity;
-	return status;
+	return BF_OK;
 }
