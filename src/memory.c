@@ -67,13 +67,8 @@ env_check_interrupts(void *context)
 BfEnv
 pgbloom_env(MemoryContext context)
 {
-	BfEnv		env;
+	BfEnv		env = {env_alloc, env_free, context, {env_check_interrupts, NULL}};
 
-	env.alloc = env_alloc;
-	env.free = env_free;
-	env.context = context;
-	env.interrupts.check = env_check_interrupts;
-	env.interrupts.context = NULL;
 	return env;
 }
 
