@@ -67,7 +67,8 @@ env_check_interrupts(void *context)
 BfEnv
 pgbloom_env(MemoryContext context)
 {
-	BfEnv		env = {env_alloc, env_free, context, {env_check_interrupts, NULL}};
+	BfEnv		env = {env_alloc, env_free, context,
+	{env_check_interrupts, NULL}};
 
 	return env;
 }

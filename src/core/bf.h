@@ -301,14 +301,11 @@ typedef struct BfView
 	(offsetof(BfView, layers) + (nlayers) * sizeof(BfLayer))
 
 /*
- * Returns a slice of an image that is elsewhere: length bytes from offset at
- * on.  They remain valid until the next call.
+ * Returns a slice of an image that is elsewhere: length bytes, at most
+ * BF_MAX_BLOCK_SIZE, from offset at on.  They remain valid until the next call.
  */
 typedef const uint8_t *(*BfReadSlice) (void *context, size_t at,
 									   size_t length);
-
-/* The longest slice that is read, in bytes: one block. */
-#define BF_MAX_SLICE			BF_MAX_BLOCK_SIZE
 
 /*
  * Is called every few milliseconds of a long operation.  It may leave the

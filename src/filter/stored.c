@@ -68,10 +68,10 @@ struct PgBloomStoredCache
 	Size		total;			/* size of all detoasted values */
 	uint64		clock;			/* number of times current was set */
 	CacheEntry	entries[CACHE_ENTRIES];
-	uint32		slice[1 + BF_MAX_SLICE / 4];	/* the last one, a varlena */
+	uint32		slice[1 + BF_MAX_BLOCK_SIZE / 4];	/* the last one, a varlena */
 };
 
-StaticAssertDecl(PGBLOOM_HEADER_SLICE <= BF_MAX_SLICE,
+StaticAssertDecl(PGBLOOM_HEADER_SLICE <= BF_MAX_BLOCK_SIZE,
 				 "the first slice is one slice");
 
 /*

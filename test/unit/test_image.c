@@ -1258,12 +1258,12 @@ static const uint8_t *
 read_block_slice(void *context, size_t at, size_t length)
 {
 	Reader	   *reader = context;
-	static const uint8_t nothing[BF_MAX_SLICE];
+	static const uint8_t nothing[BF_MAX_BLOCK_SIZE];
 
 	reader->reads++;
 	free(reader->part);
 	reader->part = NULL;
-	if (!CHECK(length > 0 && length <= BF_MAX_SLICE &&
+	if (!CHECK(length > 0 && length <= BF_MAX_BLOCK_SIZE &&
 			   at <= reader->image->size &&
 			   length <= reader->image->size - at,
 			   "%zu bytes at %zu of %zu", length, at, reader->image->size))
