@@ -292,34 +292,12 @@ database_locale(void)
 }
 
 /*
- * Set the name of an opclass-hashed key type: the name of the type, or of the
- * element type of an array; "[]" for an array; "@" and the locale of the
- * database, if values may hash by it.  Each "[" and "@" in the name of the type
- * is doubled, so that no two types get one name.
- */
-static bool
-set_opclass_name(BfKeyType *key_type, const char *type_name,
-				 bool array, bool by_locale, bool raise)
-{
-	StringInfoData name;
-
-	initStringInfo(&name);
-	for (; *type_name != '\0'; type_name++)
-	{
-		if (strchr("[@", *type_name) != NULL)
-			appendStringInfoChar(&name, *type_name);
-		appendStringInfoChar(&name, *type_name);
-	}
-	if (array)
-		appendStringInfoString(&name, "[]");
-	if (by_locale)
-		appendStringInfo(&name, "@%s", database_locale());
-	return set_key_type_name(key_type, name.data, raise);
-}
-
-/*
  * Set the key type of a type that is hashed by its operator class.  A collatable
  * type that is not PostgreSQL's own may hash by the locale of the database.
+ *
+ * The name is that of the type, or of the element type of an array; "[]" for an
+ * array; "@" and the locale, if values may hash by it.  Each "[" and "@" in the
+ * name of the type is doubled, so that no two types get one name.
  */
 static bool
 opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
@@ -328,6 +306,8 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 	Oid			element = element_type(type);
 	Oid			part = type;
 	bool		collatable;
+	StringInfoData name;
+	const char *from;
 
 	/* The elements of an array may be of a domain over arrays. */
 	while (OidIsValid(element_type(part)))
@@ -345,12 +325,20 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 	key_type->byte_order = BF_LITTLE_ENDIAN;
 #endif
 	key_type->encoding = (uint8_t) GetDatabaseEncoding();
-	return set_opclass_name(key_type,
-							type_name(OidIsValid(element) ?
-									  getBaseType(element) : type),
-							OidIsValid(element),
-							collatable && part >= FirstNormalObjectId,
-							raise);
+
+	initStringInfo(&name);
+	from = type_name(OidIsValid(element) ? getBaseType(element) : type);
+	for (; *from != '\0'; from++)
+	{
+		if (strchr("[@", *from) != NULL)
+			appendStringInfoChar(&name, *from);
+		appendStringInfoChar(&name, *from);
+	}
+	if (OidIsValid(element))
+		appendStringInfoString(&name, "[]");
+	if (collatable && part >= FirstNormalObjectId)
+		appendStringInfo(&name, "@%s", database_locale());
+	return set_key_type_name(key_type, name.data, raise);
 }
 
 /*
