@@ -19,13 +19,10 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_statistic.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "parser/parse_type.h"
-#include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -43,70 +40,9 @@
 typedef struct Side
 {
 	VariableStatData var;
-	Node	   *expr;
-	Oid			type;
-	Oid			less;			/* operator of the type */
-	bool		has_range;
-	Datum		smallest;
-	Datum		largest;
 	double		ndistinct;
 	double		share;			/* of the rows, in the other's range */
 } Side;
-
-/* Extend the range of a side by values of its statistics. */
-static void
-extend_side(Side *side, const AttStatsSlot *slot, bool sorted)
-{
-	FmgrInfo	less;
-	int16		typlen;
-	bool		typbyval;
-	Datum		smallest = side->smallest;
-	Datum		largest = side->largest;
-	int			i;
-
-	fmgr_info(get_opcode(side->less), &less);
-	for (i = 0; i < slot->nvalues; i += sorted ? Max(slot->nvalues - 1, 1) : 1)
-	{
-		Datum		value = slot->values[i];
-
-		if (!side->has_range)
-			smallest = largest = value;
-		else if (DatumGetBool(FunctionCall2Coll(&less, slot->stacoll, value,
-												smallest)))
-			smallest = value;
-		else if (DatumGetBool(FunctionCall2Coll(&less, slot->stacoll, largest,
-												value)))
-			largest = value;
-		side->has_range = true;
-	}
-	if (side->has_range)
-	{
-		get_typlenbyval(side->type, &typlen, &typbyval);
-		side->smallest = datumCopy(smallest, typbyval, typlen);
-		side->largest = datumCopy(largest, typbyval, typlen);
-	}
-}
-
-static void
-read_range(Side *side, Oid collation)
-{
-	static const int kinds[] = {STATISTIC_KIND_MCV, STATISTIC_KIND_HISTOGRAM};
-	AttStatsSlot slot;
-	int			i;
-
-	for (i = 0; i < (int) lengthof(kinds); i++)
-	{
-		bool		sorted = kinds[i] == STATISTIC_KIND_HISTOGRAM;
-
-		if (!get_attstatsslot(&slot, side->var.statsTuple, kinds[i],
-							  sorted ? side->less : InvalidOid,
-							  ATTSTATSSLOT_VALUES))
-			continue;
-		if (slot.stacoll == collation)
-			extend_side(side, &slot, sorted);
-		free_attstatsslot(&slot);
-	}
-}
 
 /* Has the column most common values?  PostgreSQL compares those of both. */
 static bool
@@ -118,86 +54,18 @@ has_common_values(const Side *side)
 							InvalidOid, 0);
 }
 
-/*
- * Look up what is known of a side.  Values that the user must not see are left
- * alone, as by PostgreSQL's own estimates.
- */
+/* Look up what is known of a side. */
 static bool
-examine_side(PlannerInfo *root, Side *side, Node *expr, Oid type, Oid family)
+examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
 	bool		is_default;
 
-	side->expr = expr;
-	side->type = type;
 	examine_variable(root, expr, 0, &side->var);
-	side->less = get_opfamily_member(family, type, type, BTLessStrategyNumber);
 	if (side->var.rel == NULL || !HeapTupleIsValid(side->var.statsTuple) ||
-		!OidIsValid(side->less) || IsPolymorphicType(type) ||
-		side->var.rel->tuples <= 0 ||
-		!statistic_proc_security_check(&side->var, get_opcode(side->less)))
+		side->var.rel->tuples <= 0)
 		return false;
 	side->ndistinct = get_variable_numdistinct(&side->var, &is_default);
 	return !is_default;
-}
-
-static Expr *
-make_side_bound(Side *side, Side *other, Datum value, StrategyNumber strategy,
-				Oid family, Oid collation)
-{
-	Oid			operator = get_opfamily_member(family, side->type, other->type,
-											   strategy);
-	int16		typlen;
-	bool		typbyval;
-
-	if (!OidIsValid(operator))
-		return NULL;
-	get_typlenbyval(other->type, &typlen, &typbyval);
-	return make_opclause(operator, BOOLOID, false, (Expr *) side->expr,
-						 (Expr *) makeConst(other->type, -1, collation, typlen,
-											value, false, typbyval),
-						 InvalidOid, collation);
-}
-
-/* Does the range of the other side, of the same type, contain this one? */
-static bool
-is_contained(Side *side, Side *other, Oid collation)
-{
-	FmgrInfo	less;
-
-	if (side->type != other->type)
-		return false;
-	fmgr_info(get_opcode(side->less), &less);
-	return !DatumGetBool(FunctionCall2Coll(&less, collation, side->smallest,
-										   other->smallest)) &&
-		!DatumGetBool(FunctionCall2Coll(&less, collation, other->largest,
-										side->largest));
-}
-
-/*
- * Which share of a side's rows is in the range of the other one?  PostgreSQL
- * may look into an index for values at the end of a histogram, so it is only
- * asked if values are out of that range.
- */
-static bool
-share_in_range(PlannerInfo *root, Side *side, Side *other, Oid family,
-			   Oid collation)
-{
-	Expr	   *from,
-			   *to;
-
-	side->share = 1;
-	if (is_contained(side, other, collation))
-		return true;
-	from = make_side_bound(side, other, other->smallest,
-						   BTGreaterEqualStrategyNumber, family, collation);
-	to = make_side_bound(side, other, other->largest, BTLessEqualStrategyNumber,
-						 family, collation);
-	if (from == NULL || to == NULL)
-		return false;
-	side->share = clauselist_selectivity(root, list_make2(from, to),
-										 side->var.rel->relid, JOIN_INNER,
-										 NULL);
-	return side->share > 0;
 }
 
 /* The largest share of the rows left by conditions that is in the range. */
@@ -210,29 +78,30 @@ share_of_rows(const Side *side)
 
 /*
  * Find which share of the rows of each side of an equality is in the range of
- * the other one.  Returns false if it is not known.  The sides are released by
- * the caller in any case.
+ * the other one: it is what a merge join would read.  PostgreSQL takes all rows
+ * to be there if it does not know.  Returns false if it is not known.  The sides
+ * are released by the caller in any case.
  */
 static bool
 find_shares(PlannerInfo *root, RestrictInfo *rinfo, Side *left, Side *right,
 			bool compare_common)
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	Oid			family = linitial_oid(rinfo->mergeopfamilies);
-	Oid			collation = op->inputcollid;
-	Oid			left_type;
-	Oid			right_type;
+	Selectivity left_start,
+				left_end,
+				right_start,
+				right_end;
 
-	op_input_types(op->opno, &left_type, &right_type);
-	if (!examine_side(root, left, linitial(op->args), left_type, family) ||
-		!examine_side(root, right, lsecond(op->args), right_type, family) ||
+	if (!examine_side(root, left, linitial(op->args)) ||
+		!examine_side(root, right, lsecond(op->args)) ||
 		(compare_common && has_common_values(left) && has_common_values(right)))
 		return false;
-	read_range(left, collation);
-	read_range(right, collation);
-	return left->has_range && right->has_range &&
-		share_in_range(root, left, right, family, collation) &&
-		share_in_range(root, right, left, family, collation);
+	mergejoinscansel(root, (Node *) op, linitial_oid(rinfo->mergeopfamilies),
+					 BTLessStrategyNumber, false, &left_start, &left_end,
+					 &right_start, &right_end);
+	left->share = left_end - left_start;
+	right->share = right_end - right_start;
+	return left->share > 0 && right->share > 0;
 }
 
 /* The clauses of outer joins have a selectivity of their own. */
