@@ -324,9 +324,8 @@ typedef struct PgBloomJoinTarget
 } PgBloomJoinTarget;
 
 extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
-										  HashJoin *join,
-										  const Oid *families,
-										  bool rescanned, List **targets);
+										  HashJoin *join, bool rescanned,
+										  List **targets);
 
 /* worth.c */
 extern double pgbloom_join_matching(HashJoin *join);
@@ -337,7 +336,6 @@ extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
 /* keys.c */
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
-extern Oid	pgbloom_join_hash_family(Oid operator);
 extern bool pgbloom_join_is_in_c(Oid function);
 extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,

@@ -12,18 +12,14 @@
  */
 #include "join/join.h"
 
-#include "access/hash.h"
 #include "access/htup_details.h"
 #include "access/transam.h"
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_amop.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "join/hash.h"
-#include "utils/catcache.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -66,39 +62,6 @@ pgbloom_join_column(Expr *key)
 	Var		   *var = (Var *) pgbloom_join_strip_relabel(key);
 
 	return IsA(var, Var) && var->varattno > 0 ? var->varattno : 0;
-}
-
-/*
- * The hash operator family by which an equality operator is hashed, or
- * InvalidOid if there is none.
- */
-Oid
-pgbloom_join_hash_family(Oid operator)
-{
-	CatCList   *members = SearchSysCacheList1(AMOPOPID,
-											  ObjectIdGetDatum(operator));
-	Oid			family = InvalidOid;
-	int			i;
-
-	for (i = 0; i < members->n_members && !OidIsValid(family); i++)
-	{
-		Form_pg_amop member = (Form_pg_amop)
-			GETSTRUCT(&members->members[i]->tuple);
-
-		if (member->amopmethod == HASH_AM_OID &&
-			member->amopstrategy == HTEqualStrategyNumber &&
-			OidIsValid(get_opfamily_proc(member->amopfamily,
-										 member->amoplefttype,
-										 member->amoplefttype,
-										 HASHSTANDARD_PROC)) &&
-			OidIsValid(get_opfamily_proc(member->amopfamily,
-										 member->amoprighttype,
-										 member->amoprighttype,
-										 HASHSTANDARD_PROC)))
-			family = member->amopfamily;
-	}
-	ReleaseSysCacheList(members);
-	return family;
 }
 
 /* Is this a function in C? */
@@ -159,8 +122,7 @@ is_number(PgBloomJoinKeyMethod method)
 }
 
 /*
- * Look up how to hash the values that the operator compares.  The operator
- * must have a hash family.
+ * Look up how to hash the values that the operator compares.
  *
  * The standard support functions are those that the join itself calls.  The
  * extended ones may fail where these do not, as for arrays whose elements have

@@ -18,7 +18,6 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "utils/guc.h"
@@ -85,34 +84,6 @@ drops_outer_rows(JoinType type)
 {
 	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT ||
 		PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type);
-}
-
-/*
- * The hash operator family of each key of the join, or InvalidOid for a key
- * that no filter can use.  The join evaluates and hashes a key only if those
- * before it are not NULL, so after the first one, a key must not be able to
- * fail.  A key is never volatile, because PostgreSQL does not hash those.
- */
-static Oid *
-key_families(HashJoin *join)
-{
-	List	   *inner_keys = ((Hash *) innerPlan(join))->hashkeys;
-	Oid		   *families = palloc(sizeof(Oid) * list_length(inner_keys));
-	int			i;
-
-	for (i = 0; i < list_length(inner_keys); i++)
-	{
-		Node	   *key = list_nth(inner_keys, i);
-		Oid			operator = list_nth_oid(join->hashoperators, i);
-
-		families[i] = op_strict(operator) &&
-			(i == 0 ||
-			 (!pgbloom_join_may_fail((Expr *) key) &&
-			  !pgbloom_join_hash_may_fail(operator, exprType(key)))) &&
-			!contain_subplans(key) ?
-			pgbloom_join_hash_family(operator) : InvalidOid;
-	}
-	return families;
 }
 
 /*
@@ -305,8 +276,8 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		return PGBLOOM_REASON_REPEATED;
 	if (planning->nodes->volatile_subplans)
 		return PGBLOOM_REASON_VOLATILE_SUBQUERY;
-	reason = pgbloom_join_targets(planning->nodes, join, key_families(join),
-								  above->rescanned, targets);
+	reason = pgbloom_join_targets(planning->nodes, join, above->rescanned,
+								  targets);
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_worthwhile(planning->stmt, join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))

@@ -15,6 +15,7 @@
 
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
@@ -38,7 +39,6 @@ typedef struct Search
 {
 	const PgBloomJoinNodes *nodes;
 	HashJoin   *join;
-	const Oid  *families;
 	bool		rescanned;		/* the join may be executed more than once */
 	List	   *targets;
 	PgBloomReason reason;		/* why there are no more of them */
@@ -167,16 +167,19 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 	{
 		int			number = keys->key[i].number;
 		AttrNumber	column = pgbloom_join_column(keys->key[i].expr);
+		Oid			operator = list_nth_oid(search->join->hashoperators,
+											number);
 
 		for (j = 0; j < ncolumns; j++)
 		{
-			Oid			equality = op_in_opfamily(operators[j],
-												  search->families[number]) ?
-				operators[j] :
+			/* A sorted SetOp has ordering operators from 18 on. */
+			Oid			equality =
 				get_equality_op_for_ordering_op(operators[j], NULL);
 
-			if (columns[j] == column && OidIsValid(equality) &&
-				op_in_opfamily(equality, search->families[number]) &&
+			if (!OidIsValid(equality))
+				equality = operators[j];
+			if (columns[j] == column &&
+				equality_ops_are_compatible(equality, operator) &&
 				collations[j] == list_nth_oid(search->join->hashcollations,
 											  number))
 			{
@@ -462,27 +465,39 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 }
 
 /*
+ * Can a filter use this key of the join?  The join evaluates and hashes a key
+ * only if those before it are not NULL, so after the first one, a key must not
+ * be able to fail.  A key is never volatile, because PostgreSQL does not hash
+ * those.
+ */
+static bool
+is_usable(HashJoin *join, int number)
+{
+	Node	   *key = list_nth(((Hash *) innerPlan(join))->hashkeys, number);
+	Oid			operator = list_nth_oid(join->hashoperators, number);
+
+	return op_strict(operator) && !contain_subplans(key) &&
+		(number == 0 ||
+		 (!pgbloom_join_may_fail((Expr *) key) &&
+		  !pgbloom_join_hash_may_fail(operator, exprType(key))));
+}
+
+/*
  * Find the scans that a filter of this join may reduce, as a list of
- * PgBloomJoinTarget, or return why there are none.  families has the hash
- * operator family of each key, or InvalidOid for a key that is not to be used.
+ * PgBloomJoinTarget, or return why there are none.
  */
 PgBloomReason
 pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
-					 const Oid *families, bool rescanned, List **targets)
+					 bool rescanned, List **targets)
 {
-	Search		search = {
-		.nodes = nodes,
-		.join = join,
-		.families = families,
-		.rescanned = rescanned
-	};
+	Search		search = {.nodes = nodes, .join = join, .rescanned = rescanned};
 	Keys		keys = {0};
 	int			i;
 
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
 	{
-		if (!OidIsValid(families[i]))
+		if (!is_usable(join, i))
 			continue;
 		keys.key[keys.n].number = i;
 		keys.key[keys.n++].expr = list_nth(join->hashkeys, i);
