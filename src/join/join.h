@@ -152,28 +152,6 @@ typedef struct PgBloomJoinFilter
 	struct PgBloomJoinsBetween *between;	/* of its probes */
 } PgBloomJoinFilter;
 
-/* What is known of a row whose page has been probed. */
-typedef enum PgBloomJoinRow
-{
-	PGBLOOM_JOIN_UNKNOWN,
-	PGBLOOM_JOIN_REMOVED,
-	PGBLOOM_JOIN_FOUND
-} PgBloomJoinRow;
-
-/* A probe of columns of a scan. */
-typedef struct PgBloomJoinProbe
-{
-	PgBloomJoinFilter *filter;
-	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
-	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
-	int			nkeys;
-
-	/* the rows of a heap page that have been probed ahead, see page.c */
-	BlockNumber block;
-	uint32		generation;		/* of the bits they were probed with */
-	uint8		rows[MaxHeapTuplesPerPage + 1]; /* by offset number */
-} PgBloomJoinProbe;
-
 /* A node of a plan that is executed, and the nodes above it. */
 typedef struct PgBloomJoinAncestor
 {
@@ -418,13 +396,6 @@ extern bool pgbloom_join_brin_blocks(ScanState *scan,
 									 const PgBloomJoinFilter *filter,
 									 List *keys, BlockNumber *first,
 									 BlockNumber *last);
-
-/* page.c */
-extern bool pgbloom_join_has_pages(PlanState *state);
-extern PgBloomJoinRow pgbloom_join_probe_ahead(PgBloomJoinProbe *probe,
-											   PgBloomJoinProbe *previous,
-											   ScanState *scan,
-											   TupleTableSlot *slot);
 
 /* direct.c */
 extern void pgbloom_join_start(PlanState *plan);
