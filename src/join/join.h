@@ -173,7 +173,7 @@ typedef struct PgBloomJoinBuild
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
 
-/* probe_function.c */
+/* probe.c */
 extern PGDLLEXPORT Datum bloom_join_probe(PG_FUNCTION_ARGS);
 
 #ifdef __GNUC__
@@ -243,9 +243,6 @@ typedef struct PgBloomUnfiltered
 
 extern const char *pgbloom_join_reason_text(PgBloomReason reason);
 extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
-
-/* probe_function.c */
-extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
 /* nodes.c */
 typedef struct PgBloomJoinNodes
@@ -353,6 +350,7 @@ extern void pgbloom_join_count(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 								  NullableDatum *keys);
+extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
 /* range.c */
 extern PgBloomJoinRange *pgbloom_join_make_range(Oid equality, Oid collation,

@@ -1,14 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * probe.c
- *	  Probing the filter of a join, and whether that is worth it.
+ *	  Probing the filter of a join, and whether that is worth it; the SQL
+ *	  function that does so, and how the planner finds it.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
 #include "core/bits.h"
 #include "join/hash.h"
+#include "pgbloom.h"
+#include "utils/acl.h"
+#include "utils/catcache.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(bloom_join_probe);
 
 /*
  * Probes after which a filter decides whether it is worth probing: if more
@@ -119,4 +128,113 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 	if (found)
 		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
 	return pgbloom_join_count_row(filter, found);
+}
+
+/* What a call remembers. */
+typedef struct ProbeCall
+{
+	PgBloomJoinFilter *filter;
+	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
+} ProbeCall;
+
+static ProbeCall *
+init_call(FmgrInfo *flinfo)
+{
+	ProbeCall  *call = MemoryContextAlloc(flinfo->fn_mcxt, sizeof(ProbeCall));
+
+	call->filter = pgbloom_join_find(flinfo->fn_mcxt, flinfo->fn_expr);
+	call->between = pgbloom_join_find_between(call->filter, flinfo->fn_expr);
+	flinfo->fn_extra = call;
+	return call;
+}
+
+/*
+ * bloom_join_probe(filter integer, VARIADIC keys "any") returns boolean
+ *
+ * Can the row with these keys have a match in the join whose filter has this
+ * number?  Where there is no such filter, as in a call by a user, the answer
+ * is true.
+ *
+ * Without keys, the call returns whether the row passes whatever its keys are:
+ * the filter is not complete yet, or takes samples.
+ *
+ * An expression of a plan is initialized in the memory context of its
+ * execution, so fn_mcxt identifies the execution whose filter it is.
+ */
+Datum
+bloom_join_probe(PG_FUNCTION_ARGS)
+{
+	ProbeCall  *call = fcinfo->flinfo->fn_extra;
+	PgBloomJoinFilter *filter;
+
+	if (call == NULL)
+		call = init_call(fcinfo->flinfo);
+	filter = call->filter;
+	if (call->between != NULL && !pgbloom_join_between_started(call->between))
+		PG_RETURN_BOOL(true);
+	if (filter->skip > 0)
+	{
+		filter->skip--;
+		PG_RETURN_BOOL(true);
+	}
+	if (PG_NARGS() == 1)
+		PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
+}
+
+/* May every role call the function? */
+static bool
+is_public(HeapTuple function)
+{
+	bool		isnull;
+	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
+									  &isnull);
+	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
+
+	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
+							 ACL_EXECUTE, ACLMASK_ANY) != 0;
+}
+
+/*
+ * Is this the extension's function?  Its signature is part of that: others may
+ * have the same name.
+ */
+static bool
+is_probe_function(HeapTuple tuple)
+{
+	static PgBloomSymbol symbol =
+	{
+		"bloom_join_probe", bloom_join_probe, InvalidOid
+	};
+	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+
+	return form->prorettype == BOOLOID && form->provariadic == ANYOID &&
+		form->pronargs == 2 && form->proargtypes.values[0] == INT4OID &&
+		pgbloom_calls(form->oid, &symbol);
+}
+
+/*
+ * Find the extension's function.  A query must not fail for want of a privilege
+ * that it does not need without filters, so a function that not all roles may
+ * call is not used.
+ */
+PgBloomReason
+pgbloom_join_find_probe_function(Oid *function)
+{
+	CatCList   *candidates = SearchSysCacheList1(PROCNAMEARGSNSP,
+												 CStringGetDatum("bloom_join_probe"));
+	PgBloomReason reason = PGBLOOM_REASON_EXTENSION;
+	int			i;
+
+	for (i = 0; i < candidates->n_members && reason != PGBLOOM_NO_REASON; i++)
+	{
+		HeapTuple	tuple = &candidates->members[i]->tuple;
+
+		if (!is_probe_function(tuple))
+			continue;
+		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
+		reason = is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
+	}
+	ReleaseSysCacheList(candidates);
+	return reason;
 }
