@@ -4,9 +4,8 @@
  *	  The nodes of a finished plan: their children, which of them call
  *	  volatile functions, and security barriers.
  *
- * PostgreSQL has no walker for finished plans, so the children and the
- * expressions of each kind of node are listed here.  Nodes that are not known
- * count as volatile.
+ * PostgreSQL has no walker for finished plans, so the kinds of nodes that have
+ * children or expressions of their own are listed here.
  *
  *-------------------------------------------------------------------------
  */
@@ -106,37 +105,9 @@ is_volatile(Plan *plan)
 		case T_WindowAgg:
 			return has_volatile_call(((WindowAgg *) plan)->startOffset) ||
 				has_volatile_call(((WindowAgg *) plan)->endOffset);
-		case T_ProjectSet:
-		case T_Append:
-		case T_MergeAppend:
-		case T_RecursiveUnion:
-		case T_BitmapAnd:
-		case T_BitmapOr:
-		case T_SeqScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapIndexScan:
-		case T_BitmapHeapScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-		case T_SubqueryScan:
-		case T_NamedTuplestoreScan:
-		case T_CteScan:
-		case T_WorkTableScan:
-		case T_Material:
-		case T_Memoize:
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_Group:
-		case T_Agg:
-		case T_Unique:
-		case T_Gather:
-		case T_GatherMerge:
-		case T_Hash:
-		case T_SetOp:
-			return false;
 		default:
-			return true;
+			/* Nothing is known of nodes of other extensions. */
+			return IsA(plan, CustomScan);
 	}
 }
 
