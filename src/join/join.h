@@ -296,6 +296,8 @@ typedef struct PgBloomJoinTarget
 	bool		guarded;		/* a key may fail, or is expensive */
 	double		most_passed;	/* if a larger share passes: sample */
 	double		most_keys;		/* of more inner rows it is of no use */
+	double		matching;		/* estimated share of rows that pass */
+	Expr	   *qual;			/* that probes the filter */
 } PgBloomJoinTarget;
 
 extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
@@ -303,7 +305,6 @@ extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
 										  List **targets);
 
 /* worth.c */
-extern double pgbloom_join_matching(HashJoin *join);
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
 extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
 											 HashJoin *join, List **targets);

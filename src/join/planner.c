@@ -25,14 +25,6 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* Where a call of the probe function is going to be added. */
-typedef struct Consumer
-{
-	Plan	   *scan;
-	Expr	   *qual;
-	double		matching;		/* estimated share of rows that pass */
-} Consumer;
-
 /* What is above a part of the plan. */
 typedef struct Surroundings
 {
@@ -49,7 +41,7 @@ typedef struct Planning
 	List	   *unfiltered;		/* of PgBloomUnfiltered, then */
 	Oid			function;		/* bloom_join_probe */
 	int			last_number;
-	List	   *consumers;
+	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomJoinNodes *nodes;	/* NULL until a join is worth looking at them */
 	Bitmapset  *once;			/* subplans that are executed once, from 1 on */
 } Planning;
@@ -118,25 +110,18 @@ make_probe(Planning *planning, int number, List *keys)
 }
 
 /*
- * Remember a call of the probe function.  The join does not evaluate the key of
+ * The condition that probes a filter.  The join does not evaluate the key of
  * the first outer row, which it may fetch early, if its inner side turns out to
  * be empty.  So a key that may fail is evaluated only if the filter is complete,
  * and one that is expensive only for rows that are probed.
  */
-static void
-add_consumer(Planning *planning, HashJoin *join, int number,
-			 PgBloomJoinTarget *target)
+static Expr *
+make_qual(Planning *planning, int number, PgBloomJoinTarget *target)
 {
-	Consumer   *consumer = palloc(sizeof(Consumer));
+	Expr	   *probe = make_probe(planning, number, target->keys);
 
-	consumer->scan = target->scan;
-	consumer->qual = make_probe(planning, number, target->keys);
-	if (target->guarded)
-		consumer->qual = make_orclause(list_make2(make_probe(planning, number,
-															 NIL),
-												  consumer->qual));
-	consumer->matching = pgbloom_join_matching(join);
-	planning->consumers = lappend(planning->consumers, consumer);
+	return !target->guarded ? probe :
+		make_orclause(list_make2(make_probe(planning, number, NIL), probe));
 }
 
 /*
@@ -187,9 +172,8 @@ is_inner_side_harmless(Planning *planning, HashJoin *join)
 
 /*
  * Put the node that builds filters for these targets between Hash and its
- * child, and remember the calls that probe them.  Everything
- * that other parts of PostgreSQL want to know of it, such as costs and
- * parameters, is as of the child.  Below Gather it is parallel-aware, so that
+ * child, and remember the targets.  Everything that other parts of PostgreSQL
+ * want to know of it, such as costs and parameters, is as of the child.  Below Gather it is parallel-aware, so that
  * it gets shared memory.
  */
 static void
@@ -212,13 +196,14 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 		List	   *filter = find_filter(planning, &filters,
 										 target->key_numbers);
 
-		add_consumer(planning, join, linitial_int(filter), target);
+		target->qual = make_qual(planning, linitial_int(filter), target);
 		pgbloom_join_note_filter(planning->stmt, planning->nodes, join,
 								 (Scan *) target->scan);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
 	}
+	planning->targets = list_concat(planning->targets, targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;
@@ -378,10 +363,10 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 }
 
 static int
-compare_consumers(const ListCell *a, const ListCell *b)
+compare_matching(const ListCell *a, const ListCell *b)
 {
-	const Consumer *x = lfirst(a);
-	const Consumer *y = lfirst(b);
+	const PgBloomJoinTarget *x = lfirst(a);
+	const PgBloomJoinTarget *y = lfirst(b);
 
 	return (x->matching > y->matching) - (x->matching < y->matching);
 }
@@ -396,13 +381,13 @@ add_quals(Planning *planning)
 	PlanInvalItem *item = makeNode(PlanInvalItem);
 	ListCell   *lc;
 
-	list_sort(planning->consumers, compare_consumers);
-	foreach(lc, planning->consumers)
+	list_sort(planning->targets, compare_matching);
+	foreach(lc, planning->targets)
 	{
-		Consumer   *consumer = lfirst(lc);
+		PgBloomJoinTarget *target = lfirst(lc);
 
-		consumer->scan->qual = lappend(list_copy(consumer->scan->qual),
-									   consumer->qual);
+		target->scan->qual = lappend(list_copy(target->scan->qual),
+									 target->qual);
 	}
 	item->cacheId = PROCOID;
 	item->hashValue = GetSysCacheHashValue1(PROCOID,
@@ -456,6 +441,6 @@ pgbloom_join_add_filters(PlannedStmt *stmt)
 
 	if (statement_reason(stmt) == PGBLOOM_NO_REASON)
 		visit_statement(&planning);
-	if (planning.consumers != NIL)
+	if (planning.targets != NIL)
 		add_quals(&planning);
 }

@@ -78,8 +78,8 @@ is_grouping(Plan *plan)
  * groups have no statistics, so the planner takes all groups to have one of the
  * inner keys; but an inner row has the key of one group, or of few.
  */
-double
-pgbloom_join_matching(HashJoin *join)
+static double
+share_matching(HashJoin *join)
 {
 	JoinType	type = join->join.jointype;
 	double		rows = join->join.plan.plan_rows;
@@ -197,7 +197,7 @@ pgbloom_join_never_worthwhile(HashJoin *join)
 	if (innerPlan(join)->plan_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 >
 		pgbloom_join_filter_limit() / 4.0 * 3)
 		return PGBLOOM_REASON_MEMORY;
-	return pgbloom_join_matching(join) > MAX_MATCHING ?
+	return share_matching(join) > MAX_MATCHING ?
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }
 
@@ -207,6 +207,7 @@ not_worthwhile(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
 {
 	double		most;
 
+	target->matching = share_matching(join);
 	target->most_passed = 1;
 	target->most_keys = DBL_MAX;
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
@@ -220,8 +221,8 @@ not_worthwhile(PlannedStmt *stmt, HashJoin *join, PgBloomJoinTarget *target)
 		target->most_passed = Min(most, MAX_PASSED);
 	else
 		target->most_keys = innerPlan(join)->plan_rows * most /
-			Max(pgbloom_join_matching(join), MAX_MATCHING / INT_MAX);
-	return pgbloom_join_matching(join) <= most ?
+			Max(target->matching, MAX_MATCHING / INT_MAX);
+	return target->matching <= most ?
 		PGBLOOM_NO_REASON : PGBLOOM_REASON_EXPENSIVE;
 }
 
