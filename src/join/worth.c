@@ -19,7 +19,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -54,13 +53,6 @@
 
 /* Values that are wider on average are likely to be compressed. */
 #define WIDE	1024
-
-typedef struct KeyCost
-{
-	PlannedStmt *stmt;
-	bool		bare;			/* the key is a column */
-	Cost		cost;
-} KeyCost;
 
 /* Does a plan return a row for each group? */
 static bool
@@ -127,35 +119,32 @@ is_wide(PlannedStmt *stmt, Var *column)
 	return wide;
 }
 
-/* Add what the values of columns of variable length cost. */
-static bool
-add_columns_walker(Node *node, void *context)
-{
-	KeyCost    *key = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var) && get_typlen(((Var *) node)->vartype) == -1)
-	{
-		if (!key->bare)
-			key->cost += VARLENA_OPERATORS * cpu_operator_cost;
-		if (is_wide(key->stmt, (Var *) node))
-			key->cost += seq_page_cost;
-	}
-	return expression_tree_walker(node, add_columns_walker, context);
-}
-
-/* What it costs to evaluate a key for one row. */
+/*
+ * What it costs to evaluate a key for one row, with what the values of columns
+ * of variable length cost.
+ */
 static Cost
 key_cost(PlannedStmt *stmt, Expr *expr)
 {
-	KeyCost		key = {stmt, pgbloom_join_column(expr) != 0, 0};
+	bool		bare = pgbloom_join_column(expr) != 0;
 	QualCost	functions;
+	Cost		cost;
+	ListCell   *lc;
 
 	cost_qual_eval_node(&functions, (Node *) expr, NULL);
-	key.cost = functions.per_tuple;
-	add_columns_walker((Node *) expr, &key);
-	return key.cost;
+	cost = functions.per_tuple;
+	foreach(lc, pull_var_clause((Node *) expr, 0))
+	{
+		Var		   *column = lfirst(lc);
+
+		if (get_typlen(column->vartype) != -1)
+			continue;
+		if (!bare)
+			cost += VARLENA_OPERATORS * cpu_operator_cost;
+		if (is_wide(stmt, column))
+			cost += seq_page_cost;
+	}
+	return cost;
 }
 
 /*
