@@ -318,7 +318,6 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	return rel;
 }
 
-/* Does this part of the plan scan the relation? */
 static bool
 scans(Plan *plan, Index relid)
 {

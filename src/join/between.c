@@ -39,7 +39,6 @@ find_builder(HashJoinState *join)
 	return pgbloom_is_builder(child->plan) ? (PgBloomJoinBuild *) child : NULL;
 }
 
-/* Is this the join whose inner side the filter is built of? */
 static bool
 builds_filter(HashJoinState *join, const PgBloomJoinFilter *filter)
 {

@@ -34,7 +34,6 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/* Has the table a BRIN index? */
 bool
 pgbloom_join_has_brin(Relation table)
 {

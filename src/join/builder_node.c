@@ -17,42 +17,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
-static Node *create_state(CustomScan *scan);
-static void begin_build(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec_build(CustomScanState *node);
-static void end_build(CustomScanState *node);
-static void rescan_build(CustomScanState *node);
-
-const CustomScanMethods pgbloom_join_scan_methods = {
-	.CustomName = "Bloom Filter",
-	.CreateCustomScanState = create_state
-};
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = "Bloom Filter",
-	.BeginCustomScan = begin_build,
-	.ExecCustomScan = exec_build,
-	.EndCustomScan = end_build,
-	.ReScanCustomScan = rescan_build,
-	.EstimateDSMCustomScan = pgbloom_join_estimate_dsm,
-	.InitializeDSMCustomScan = pgbloom_join_initialize_dsm,
-	.ReInitializeDSMCustomScan = pgbloom_join_reinitialize_dsm,
-	.InitializeWorkerCustomScan = pgbloom_join_initialize_worker,
-	.ShutdownCustomScan = pgbloom_join_shutdown,
-	.ExplainCustomScan = pgbloom_join_explain
-};
-
-static Node *
-create_state(CustomScan *scan)
-{
-	PgBloomJoinBuild *build = palloc0(sizeof(PgBloomJoinBuild));
-
-	(void) scan;
-	NodeSetTag(build, T_CustomScanState);
-	build->css.methods = &exec_methods;
-	return (Node *) build;
-}
-
 /*
  * Prepare to evaluate a key, unless another filter has it, too.  Most keys are
  * columns of the child, which are read from its slot.
@@ -226,3 +190,33 @@ rescan_build(CustomScanState *node)
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Bloom Filter",
+	.BeginCustomScan = begin_build,
+	.ExecCustomScan = exec_build,
+	.EndCustomScan = end_build,
+	.ReScanCustomScan = rescan_build,
+	.EstimateDSMCustomScan = pgbloom_join_estimate_dsm,
+	.InitializeDSMCustomScan = pgbloom_join_initialize_dsm,
+	.ReInitializeDSMCustomScan = pgbloom_join_reinitialize_dsm,
+	.InitializeWorkerCustomScan = pgbloom_join_initialize_worker,
+	.ShutdownCustomScan = pgbloom_join_shutdown,
+	.ExplainCustomScan = pgbloom_join_explain
+};
+
+static Node *
+create_state(CustomScan *scan)
+{
+	PgBloomJoinBuild *build = palloc0(sizeof(PgBloomJoinBuild));
+
+	(void) scan;
+	NodeSetTag(build, T_CustomScanState);
+	build->css.methods = &exec_methods;
+	return (Node *) build;
+}
+
+const CustomScanMethods pgbloom_join_scan_methods = {
+	.CustomName = "Bloom Filter",
+	.CreateCustomScanState = create_state
+};

@@ -209,7 +209,6 @@ relation_constraints(Relation relation, Snapshot snapshot)
 	return constraints;
 }
 
-/* May the relation have constraints? */
 bool
 pgbloom_join_has_constraints(Relation relation)
 {

@@ -298,7 +298,6 @@ prepare_probes(PlanState *state, void *context)
 	return planstate_tree_walker(state, prepare_probes, &here);
 }
 
-/* Prepare the probes of a plan whose execution has been started. */
 void
 pgbloom_join_start(PlanState *plan)
 {

@@ -81,7 +81,6 @@ may_fail_walker(Node *node, void *context)
 	return expression_tree_walker(node, may_fail_walker, context);
 }
 
-/* Could the evaluation of this key raise an error? */
 bool
 pgbloom_join_may_fail(Expr *key)
 {

@@ -55,7 +55,6 @@ pgbloom_join_register(PgBloomJoinFilter *filter)
 	MemoryContextRegisterResetCallback(filter->query, callback);
 }
 
-/* Has this execution of a plan any filters? */
 bool
 pgbloom_join_has_filters(MemoryContext query)
 {

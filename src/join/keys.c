@@ -64,7 +64,6 @@ pgbloom_join_column(Expr *key)
 	return IsA(var, Var) && var->varattno > 0 ? var->varattno : 0;
 }
 
-/* Is this a function in C? */
 bool
 pgbloom_join_is_in_c(Oid function)
 {

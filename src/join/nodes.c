@@ -16,7 +16,6 @@
 #include "optimizer/optimizer.h"
 #include "utils/syscache.h"
 
-/* Is this a node that builds join filters? */
 bool
 pgbloom_is_builder(Plan *plan)
 {

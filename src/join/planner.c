@@ -298,7 +298,6 @@ consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
 		add_filters(planning, join, targets, above->parallel);
 }
 
-/* What is above a child of this plan. */
 static Surroundings
 above_child(Plan *plan, Plan *child, const Surroundings *above)
 {
@@ -395,7 +394,6 @@ add_quals(Planning *planning)
 	planning->stmt->invalItems = lappend(planning->stmt->invalItems, item);
 }
 
-/* Consider all joins of the statement. */
 static void
 visit_statement(Planning *planning)
 {

@@ -182,7 +182,6 @@ bloom_join_probe(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
 }
 
-/* May every role call the function? */
 static bool
 is_public(HeapTuple function)
 {

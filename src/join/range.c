@@ -248,7 +248,6 @@ pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
 	range->nlisted++;
 }
 
-/* Is it known that there are no keys? */
 bool
 pgbloom_join_range_is_empty(const Range *range)
 {

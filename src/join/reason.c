@@ -75,7 +75,6 @@ relations_of(PlannedStmt *stmt, Plan *plan)
 	return result.len > 0 ? result.data : "rows";
 }
 
-/* Send a message for each hash join without filters. */
 void
 pgbloom_join_report(PlannedStmt *stmt, List *unfiltered)
 {

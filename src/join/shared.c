@@ -111,7 +111,6 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 		shared->size = add_size(shared->size, shared->filters[i].nscans);
 }
 
-/* The counts of one filter in one process. */
 static PgBloomJoinCounts *
 shared_counts(Shared *shared, int process, int filter)
 {
