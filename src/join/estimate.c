@@ -44,7 +44,6 @@ typedef struct Side
 	double		share;			/* of the rows, in the other's range */
 } Side;
 
-/* Has the column most common values?  PostgreSQL compares those of both. */
 static bool
 has_common_values(const Side *side)
 {
@@ -78,30 +77,25 @@ share_of_rows(const Side *side)
 
 /*
  * Find which share of the rows of each side of an equality is in the range of
- * the other one: it is what a merge join would read.  PostgreSQL takes all rows
- * to be there if it does not know.  Returns false if it is not known.  The sides
- * are released by the caller in any case.
+ * the other one: it is what a merge join would read, all of them if statistics
+ * do not tell.  Returns false if it is not known.
  */
 static bool
-find_shares(PlannerInfo *root, RestrictInfo *rinfo, Side *left, Side *right,
-			bool compare_common)
+find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
+			double *right)
 {
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	Selectivity left_start,
 				left_end,
 				right_start,
 				right_end;
 
-	if (!examine_side(root, left, linitial(op->args)) ||
-		!examine_side(root, right, lsecond(op->args)) ||
-		(compare_common && has_common_values(left) && has_common_values(right)))
-		return false;
-	mergejoinscansel(root, (Node *) op, linitial_oid(rinfo->mergeopfamilies),
+	mergejoinscansel(root, (Node *) rinfo->clause,
+					 linitial_oid(rinfo->mergeopfamilies),
 					 BTLessStrategyNumber, false, &left_start, &left_end,
 					 &right_start, &right_end);
-	left->share = left_end - left_start;
-	right->share = right_end - right_start;
-	return left->share > 0 && right->share > 0;
+	*left = left_end - left_start;
+	*right = right_end - right_start;
+	return *left > 0 && *right > 0;
 }
 
 /* The clauses of outer joins have a selectivity of their own. */
@@ -113,25 +107,18 @@ is_column_equality(RestrictInfo *rinfo)
 		get_oprjoin(((OpExpr *) rinfo->clause)->opno) == F_EQJOINSEL;
 }
 
-/*
- * Which share of the rows of one side is in the range of the other one, as far
- * as the statistics tell?
- */
+/* Which share of the rows of a relation is in the range of the other side? */
 double
 pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
 							RelOptInfo *rel)
 {
-	Side		left = {0};
-	Side		right = {0};
-	double		share = 1;
+	double		left,
+				right;
 
-	if (!is_column_equality(rinfo))
+	if (!is_column_equality(rinfo) ||
+		!find_shares(root, rinfo, &left, &right))
 		return 1;
-	if (find_shares(root, rinfo, &left, &right, false))
-		share = left.var.rel == rel ? left.share : right.share;
-	ReleaseVariableStats(left.var);
-	ReleaseVariableStats(right.var);
-	return share;
+	return bms_is_member(rel->relid, rinfo->left_relids) ? left : right;
 }
 
 /*
@@ -141,11 +128,15 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
 static double
 correction(PlannerInfo *root, RestrictInfo *rinfo)
 {
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	Side		left = {0};
 	Side		right = {0};
 	double		factor = 1;
 
-	if (find_shares(root, rinfo, &left, &right, true))
+	if (examine_side(root, &left, linitial(op->args)) &&
+		examine_side(root, &right, lsecond(op->args)) &&
+		!(has_common_values(&left) && has_common_values(&right)) &&
+		find_shares(root, rinfo, &left.share, &right.share))
 		factor = Max(left.ndistinct, right.ndistinct) /
 			Max(left.ndistinct * left.share, right.ndistinct * right.share) *
 			share_of_rows(&left) * share_of_rows(&right);
