@@ -21,15 +21,6 @@
 
 #include "nodes/nodeFuncs.h"
 
-/* The joins to wait for of one call of the probe function. */
-struct PgBloomJoinsBetween
-{
-	const Node *call;
-	struct PgBloomJoinsBetween *next;	/* of this filter */
-	List	   *joins;			/* of HashJoinState */
-};
-typedef struct PgBloomJoinsBetween Between;
-
 /* The node that builds filters of the join's inner side, or NULL. */
 static PgBloomJoinBuild *
 find_builder(HashJoinState *join)
@@ -63,20 +54,19 @@ is_blocking(PlanState *state)
  * or begin with one.
  */
 void
-pgbloom_join_note_between(const PgBloomJoinAncestor *scan, const Node *qual)
+pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 {
 	PgBloomJoinFilter *filter =
 		pgbloom_join_find(scan->state->state->es_query_cxt, qual);
 	const PgBloomJoinAncestor *below = scan;
 	const PgBloomJoinAncestor *node;
 	List	   *joins = NIL;
-	Between    *between;
 
 	if (is_orclause(qual))
 	{
 		ListCell   *lc;
 
-		foreach(lc, ((const BoolExpr *) qual)->args)
+		foreach(lc, ((BoolExpr *) qual)->args)
 			pgbloom_join_note_between(scan, lfirst(lc));
 	}
 	if (!OidIsValid(filter->function))
@@ -96,33 +86,31 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, const Node *qual)
 			 join->js.jointype == JOIN_SEMI))
 			joins = lappend(joins, join);
 	}
-	if (joins == NIL)
-		return;
-	between = palloc(sizeof(Between));
-	between->call = qual;
-	between->joins = joins;
-	between->next = filter->between;
-	filter->between = between;
+	if (joins != NIL)
+		filter->between = lappend(filter->between, lcons(qual, joins));
 }
 
-/* The joins that this call has to wait for, or NULL. */
-Between *
+/* The call with the joins that it has to wait for, or NIL. */
+List *
 pgbloom_join_find_between(const PgBloomJoinFilter *filter, const Node *call)
 {
-	Between    *between = filter->between;
+	ListCell   *lc;
 
-	while (between != NULL && between->call != call)
-		between = between->next;
-	return between;
+	foreach(lc, filter->between)
+	{
+		if (linitial(lfirst(lc)) == call)
+			return lfirst(lc);
+	}
+	return NIL;
 }
 
 /* Have they all read their inner side? */
 bool
-pgbloom_join_between_started(const Between *between)
+pgbloom_join_between_started(const List *between)
 {
 	ListCell   *lc;
 
-	foreach(lc, between->joins)
+	for_each_from(lc, between, 1)
 	{
 		if (((HashJoinState *) lfirst(lc))->hj_HashTable == NULL)
 			return false;

@@ -47,7 +47,7 @@ typedef enum Row
 typedef struct Probe
 {
 	PgBloomJoinFilter *filter;
-	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
+	List	   *between;		/* NIL if there are none */
 	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
 	int			nkeys;
 
@@ -192,7 +192,7 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 		Row			row = ROW_UNKNOWN;
 		bool		found;
 
-		if (probe->between != NULL &&
+		if (probe->between != NIL &&
 			!pgbloom_join_between_started(probe->between))
 			continue;
 		if (filter->skip > 0)

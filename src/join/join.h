@@ -149,7 +149,7 @@ typedef struct PgBloomJoinFilter
 	int			number;
 	Oid			function;		/* that probes it */
 	PgBloomJoinCounts local_counts;
-	struct PgBloomJoinsBetween *between;	/* of its probes */
+	List	   *between;		/* of its probes: lists of a call and joins */
 } PgBloomJoinFilter;
 
 /* A node of a plan that is executed, and the nodes above it. */
@@ -322,10 +322,10 @@ extern const CustomScanMethods pgbloom_join_scan_methods;
 
 /* between.c */
 extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
-									  const Node *qual);
-extern struct PgBloomJoinsBetween *pgbloom_join_find_between(const PgBloomJoinFilter *filter,
-															 const Node *call);
-extern bool pgbloom_join_between_started(const struct PgBloomJoinsBetween *between);
+									  Node *qual);
+extern List *pgbloom_join_find_between(const PgBloomJoinFilter *filter,
+									   const Node *call);
+extern bool pgbloom_join_between_started(const List *between);
 extern void pgbloom_join_read_inner_sides_first(const PgBloomJoinAncestor *scan,
 												const PgBloomJoinFilter *filter);
 

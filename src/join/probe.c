@@ -134,7 +134,7 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 typedef struct ProbeCall
 {
 	PgBloomJoinFilter *filter;
-	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
+	List	   *between;		/* NIL if there are none */
 } ProbeCall;
 
 static ProbeCall *
@@ -170,7 +170,7 @@ bloom_join_probe(PG_FUNCTION_ARGS)
 	if (call == NULL)
 		call = init_call(fcinfo->flinfo);
 	filter = call->filter;
-	if (call->between != NULL && !pgbloom_join_between_started(call->between))
+	if (call->between != NIL && !pgbloom_join_between_started(call->between))
 		PG_RETURN_BOOL(true);
 	if (filter->skip > 0)
 	{

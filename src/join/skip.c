@@ -39,7 +39,7 @@
 typedef struct GateFilter
 {
 	PgBloomJoinFilter *filter;
-	struct PgBloomJoinsBetween *between;	/* NULL if there are none */
+	List	   *between;		/* NIL if there are none */
 	List	   *keys;			/* of the relation, or NULL for one that is
 								 * not */
 	int			number;			/* among the scans of the filter, or -1 */
@@ -320,7 +320,7 @@ decide(Gate *gate, GateFilter *filter)
 				caller;
 
 	if (!pgbloom_join_is_complete(filter->filter) ||
-		(filter->between != NULL &&
+		(filter->between != NIL &&
 		 !pgbloom_join_between_started(filter->between)))
 		return false;
 	if (filter->decided == filter->filter->generation)
