@@ -142,22 +142,6 @@ calls_user_walker(Node *node, void *context)
 		 expression_tree_walker(node, calls_user_walker, context));
 }
 
-/* Those without a function of a user, unless it is in C. */
-static List *
-safe_conditions(List *conditions)
-{
-	bool		trust_c = true;
-	List	   *safe = NIL;
-	ListCell   *lc;
-
-	foreach(lc, conditions)
-	{
-		if (!calls_user_walker(lfirst(lc), &trust_c))
-			safe = lappend(safe, lfirst(lc));
-	}
-	return safe;
-}
-
 /*
  * Without rows, a CHECK constraint may have an expression that always fails.
  */
@@ -170,20 +154,26 @@ is_empty(Relation relation)
 
 /*
  * The constraints of the relation that all rows satisfy which the snapshot
- * sees, with Vars of varno 1.  A CHECK constraint that is not valid, or whose
- * functions are not immutable, is left out, and so is one with a function that
- * is not PostgreSQL's: it would be called for constants, and may fail or be
- * forbidden to the user.
+ * sees, with Vars of varno 1.  One with a function of a user is left out: it
+ * would be called for constants, and may fail or be forbidden to the user.
+ * Those of partition keys that are in C are trusted.  A CHECK constraint that is
+ * not valid, or whose functions are not immutable, is left out, too.
  */
 static List *
 relation_constraints(Relation relation, Snapshot snapshot)
 {
 	TupleConstr *constr = RelationGetDescr(relation)->constr;
-	List	   *constraints =
-		safe_conditions(partition_constraints(relation, snapshot));
-	bool		trust_c = false;
+	List	   *constraints = NIL;
+	bool		trust_c = true;
+	ListCell   *lc;
 	int			i;
 
+	foreach(lc, partition_constraints(relation, snapshot))
+	{
+		if (!calls_user_walker(lfirst(lc), &trust_c))
+			constraints = lappend(constraints, lfirst(lc));
+	}
+	trust_c = false;
 	if (constr == NULL || is_empty(relation))
 		return constraints;
 	for (i = 0; i < constr->num_check; i++)
