@@ -187,29 +187,12 @@ has_row_security(Oid table)
 }
 
 /*
- * Note whether the statement has views with a security barrier, or tables with
- * row-level security.  What is below a barrier is not known, because the plan
- * may have no node for it, and it may be in subplans.  Conditions of a parent
- * hide rows of its partitions.  PlannedStmt.dependsOnRole does not tell it.
- */
-static void
-examine_relations(PgBloomJoinNodes *nodes, PlannedStmt *stmt)
-{
-	ListCell   *lc;
-
-	foreach(lc, stmt->rtable)
-	{
-		RangeTblEntry *rte = lfirst(lc);
-
-		nodes->barrier |= rte->security_barrier;
-		nodes->hides_rows |= rte->security_barrier ||
-			(rte->rtekind == RTE_RELATION && has_row_security(rte->relid));
-	}
-}
-
-/*
  * Examine all nodes of a statement, each of them once: subplans are in a list,
  * and not looked for in the expressions that use them.
+ *
+ * What is below a security barrier is not known, because the plan may have no
+ * node for it, and it may be in subplans.  Conditions of a parent hide rows of
+ * its partitions.  PlannedStmt.dependsOnRole does not tell it.
  */
 PgBloomJoinNodes *
 pgbloom_examine_nodes(PlannedStmt *stmt)
@@ -223,7 +206,14 @@ pgbloom_examine_nodes(PlannedStmt *stmt)
 		if (lfirst(lc) != NULL)
 			nodes->volatile_subplans |= examine_plan(nodes, lfirst(lc));
 	}
-	examine_relations(nodes, stmt);
+	foreach(lc, stmt->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+
+		nodes->barrier |= rte->security_barrier;
+		nodes->hides_rows |= rte->security_barrier ||
+			(rte->rtekind == RTE_RELATION && has_row_security(rte->relid));
+	}
 	return nodes;
 }
 
