@@ -200,7 +200,7 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 			filter->skip--;
 			continue;
 		}
-		if (qual->pages != NULL && filter->bits != NULL && !filter->sampling)
+		if (qual->pages != NULL && !filter->sampling)
 		{
 			row = probe_ahead(probe, previous, qual->pages, slot);
 			previous = probe;

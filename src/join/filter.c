@@ -100,14 +100,15 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 }
 
 /*
- * Let all rows pass, from now on.  Shared bits are found again by the first
- * probe, see pgbloom_join_contains.
+ * Let all rows pass, from now on.  Not so with shared bits: in a Parallel Hash,
+ * no process reads the outer side before all have read the inner side, so a
+ * process that came too late for the inner side finds complete bits.
  */
 void
 pgbloom_join_withdraw(PgBloomJoinFilter *filter)
 {
 	pgbloom_join_count(filter);
-	filter->bits = NULL;
+	filter->bits = filter->shared_bits;
 	filter->complete = false;
 	filter->generation++;
 	filter->skip = filter->shared_bits != NULL ? 0 : PG_INT64_MAX;
@@ -431,7 +432,6 @@ pgbloom_join_publish(PgBloomJoinFilter *filter)
 		MemoryContextReset(filter->context);
 		filter->hashes = NULL;
 		filter->new_bits = NULL;
-		filter->bits = filter->shared_bits;
 	}
 	else
 	{

@@ -97,7 +97,7 @@ typedef struct PgBloomJoinRange PgBloomJoinRange;
 typedef struct PgBloomJoinFilter
 {
 	int64		skip;			/* let so many rows pass unprobed */
-	const uint8 *bits;			/* NULL until the filter is complete */
+	const uint8 *bits;			/* once the filter is complete, or shared */
 	uint32		generation;		/* of the bits, as addresses come again */
 	BfGeometry	geometry;
 	int			nkeys;

@@ -76,21 +76,6 @@ end_window(PgBloomJoinFilter *filter)
 	pgbloom_join_count(filter);
 }
 
-/*
- * Start to probe, if the filter is complete.  In a Parallel Hash, no process
- * reads the outer side before all have read the inner side, so a process that
- * came too late for the inner side finds complete bits.
- */
-static bool
-find_shared_bits(PgBloomJoinFilter *filter)
-{
-	if (filter->shared_bits == NULL)
-		return false;
-	filter->bits = filter->shared_bits;
-	filter->counts->size = bf_geometry_size(&filter->geometry);
-	return true;
-}
-
 /* Account a row that was probed, and pass on whether it was found. */
 bool
 pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
@@ -115,8 +100,6 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 	bool		found = true;
 	int			i;
 
-	if (filter->bits == NULL && !find_shared_bits(filter))
-		return true;
 	for (i = 0; i < filter->nkeys && found; i++)
 	{
 		found = !keys[i].isnull;
