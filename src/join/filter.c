@@ -128,7 +128,9 @@ pgbloom_join_reset(PgBloomJoinFilter *filter)
 	filter->bits_set = 0;
 	filter->collecting = true;
 	filter->counts->keys = 0;
-	pgbloom_join_probe_all(filter);
+	/* Probe each row, at least in the first window. */
+	filter->sampling = false;
+	pgbloom_join_count(filter);
 	for (i = 0; i < filter->nkeys && filter->ranges[i] != NULL; i++)
 		pgbloom_join_clear_range(filter->ranges[i]);
 	if (filter->range_context != NULL)

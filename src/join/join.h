@@ -346,7 +346,6 @@ extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
 extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
 
 /* probe.c */
-extern void pgbloom_join_probe_all(PgBloomJoinFilter *filter);
 extern void pgbloom_join_count(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,

@@ -35,14 +35,6 @@ PG_FUNCTION_INFO_V1(bloom_join_probe);
 #define SAMPLE_WINDOW	100
 #define RESUME_PASSED	0.875
 
-/* Probe each row, at least in the first window. */
-void
-pgbloom_join_probe_all(PgBloomJoinFilter *filter)
-{
-	filter->sampling = false;
-	filter->window = WINDOW;
-}
-
 /* Account the probes of this window, and start another. */
 void
 pgbloom_join_count(PgBloomJoinFilter *filter)
