@@ -140,6 +140,11 @@
 #define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
 #endif
 
+/* 18 took the strategy of an order for a value of an enum that is the same. */
+#if PG_VERSION_NUM < 180000
+#define cmptype	strategy
+#endif
+
 /* 18 renamed the columns by which SetOp compares rows. */
 #if PG_VERSION_NUM < 180000
 #define cmpColIdx		dupColIdx

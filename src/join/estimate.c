@@ -78,23 +78,31 @@ share_of_rows(const Side *side)
 /*
  * Find which share of the rows of each side of an equality is in the range of
  * the other one: it is what a merge join would read, all of them if statistics
- * do not tell.  Returns false if it is not known.
+ * do not tell.  PostgreSQL finds it there when it plans that join.  Returns
+ * false if it is not known.
  */
 static bool
 find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
 			double *right)
 {
-	Selectivity left_start,
-				left_end,
-				right_start,
-				right_end;
+	MergeScanSelCache *scan;
 
-	mergejoinscansel(root, (Node *) rinfo->clause,
-					 linitial_oid(rinfo->mergeopfamilies),
-					 BTLessStrategyNumber, false, &left_start, &left_end,
-					 &right_start, &right_end);
-	*left = left_end - left_start;
-	*right = right_end - right_start;
+	if (rinfo->scansel_cache == NIL)
+	{
+		scan = palloc(sizeof(MergeScanSelCache));
+		scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
+		scan->collation = ((OpExpr *) rinfo->clause)->inputcollid;
+		scan->cmptype = BTLessStrategyNumber;
+		scan->nulls_first = false;
+		mergejoinscansel(root, (Node *) rinfo->clause, scan->opfamily,
+						 scan->cmptype, scan->nulls_first,
+						 &scan->leftstartsel, &scan->leftendsel,
+						 &scan->rightstartsel, &scan->rightendsel);
+		rinfo->scansel_cache = list_make1(scan);
+	}
+	scan = linitial(rinfo->scansel_cache);
+	*left = scan->leftendsel - scan->leftstartsel;
+	*right = scan->rightendsel - scan->rightstartsel;
 	return *left > 0 && *right > 0;
 }
 
