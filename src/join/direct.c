@@ -181,13 +181,13 @@ eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
 {
 	DirectQual *qual = state->evalfunc_private;
 	TupleTableSlot *slot = econtext->ecxt_scantuple;
-	Probe *previous = NULL;
+	Probe	   *previous = NULL;
 	int			i;
 
 	*isnull = false;
 	for (i = 0; i < qual->n; i++)
 	{
-		Probe *probe = &qual->probes[i];
+		Probe	   *probe = &qual->probes[i];
 		PgBloomJoinFilter *filter = probe->filter;
 		Row			row = ROW_UNKNOWN;
 		bool		found;

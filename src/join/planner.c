@@ -173,8 +173,8 @@ is_inner_side_harmless(Planning *planning, HashJoin *join)
 /*
  * Put the node that builds filters for these targets between Hash and its
  * child, and remember the targets.  Everything that other parts of PostgreSQL
- * want to know of it, such as costs and parameters, is as of the child.  Below Gather it is parallel-aware, so that
- * it gets shared memory.
+ * want to know of it, such as costs and parameters, is as of the child.  Below
+ * Gather it is parallel-aware, so that it gets shared memory.
  */
 static void
 add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
