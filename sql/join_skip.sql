@@ -212,6 +212,20 @@ INSERT INTO parted VALUES (5, 1);
 SELECT * FROM report('SELECT * FROM parted JOIN five USING (k)');
 DROP TABLE parted, five;
 
+-- A proof of many steps only for a large partition: here for the odd keys
+CREATE TABLE listed (k int, filler text) PARTITION BY LIST (k);
+ALTER TABLE listed ALTER filler SET STORAGE plain;
+DO $$ BEGIN FOR i IN 0 .. 1 LOOP
+	EXECUTE format('CREATE TABLE listed_%s PARTITION OF listed FOR VALUES IN (%s)', i,
+		(SELECT string_agg((2 * k + i)::text, ', ') FROM generate_series(0, 99) k));
+END LOOP; END $$;
+INSERT INTO listed SELECT k, CASE WHEN k % 2 = 1 THEN repeat('x', 1900) END FROM generate_series(0, 199) k, generate_series(1, 10);
+CREATE TABLE ten AS SELECT 20 * i + odd AS k, odd FROM generate_series(0, 9) i, generate_series(0, 1) odd;
+ANALYZE listed, ten;
+SELECT * FROM report('SELECT k FROM listed JOIN ten USING (k) WHERE odd = 0');
+SELECT * FROM report('SELECT k FROM listed JOIN ten USING (k) WHERE odd = 1');
+DROP TABLE listed, ten;
+
 -- Hash partitions: few keys are tried one by one
 CREATE TABLE hashed (k bigint, v int) PARTITION BY HASH (k);
 SELECT format('CREATE TABLE hashed_%s PARTITION OF hashed FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec

@@ -24,6 +24,7 @@
 #include "partitioning/partbounds.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -31,6 +32,14 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+
+/*
+ * The most comparisons of constants by which a scan is proved to be empty: of
+ * any table, for each block of it, and of a foreign table.
+ */
+#define MOST_PROOFS			100
+#define PROOFS_PER_BLOCK	4
+#define MOST_FOREIGN_PROOFS	10000
 
 /*
  * Does the snapshot see this row of a catalog?  Rows that an older snapshot
@@ -152,6 +161,14 @@ is_empty(Relation relation)
 		RelationGetNumberOfBlocks(relation) == 0;
 }
 
+/* Is this a CHECK constraint that PostgreSQL never evaluates, and may fail? */
+static bool
+fails_unnoticed(Relation relation, Node *check)
+{
+	return !RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
+		pgbloom_join_may_fail((Expr *) check);
+}
+
 /*
  * The constraints of the relation that all rows satisfy which the snapshot
  * sees, with Vars of varno 1.  One with a function of a user is left out: it
@@ -187,7 +204,8 @@ relation_constraints(Relation relation, Snapshot snapshot)
 													   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
-		if (calls_user_walker(check, &trust_c))
+		if (calls_user_walker(check, &trust_c) ||
+			fails_unnoticed(relation, check))
 			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))
@@ -260,6 +278,49 @@ hash_partition_refuted(FuncExpr *call, Expr *key,
 	return true;
 }
 
+/* Add up the constants of an expression, and the elements of arrays. */
+static bool
+count_constants_walker(Node *node, void *context)
+{
+	const Const *constant = (const Const *) node;
+	double	   *n = context;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Const))
+		return expression_tree_walker(node, count_constants_walker, context);
+	if (!constant->constisnull && type_is_array(constant->consttype))
+	{
+		ArrayType  *array = DatumGetArrayTypeP(constant->constvalue);
+
+		*n += ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	}
+	else
+		*n += 1;
+	return false;
+}
+
+/*
+ * Do the constraints contradict these conditions?  Each constant of the ones is
+ * compared with each of the others, in about a microsecond, so that a proof may
+ * take longer than the scan.  A query of another server takes longer in any case.
+ */
+static bool
+is_refuted(Relation relation, List *constraints, List *conditions)
+{
+	double		theirs = 0;
+	double		ours = 0;
+	double		most = MOST_FOREIGN_PROOFS;
+
+	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
+		most = MOST_PROOFS + PROOFS_PER_BLOCK *
+			(double) RelationGetNumberOfBlocks(relation);
+	count_constants_walker((Node *) constraints, &theirs);
+	count_constants_walker((Node *) conditions, &ours);
+	return theirs * ours <= most &&
+		predicate_refuted_by(constraints, conditions, false);
+}
+
 /*
  * Do the constraints of the relation contradict all keys of the filter?  keys
  * are those of the relation, or NULL for one that is not among its columns.
@@ -294,6 +355,6 @@ pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 		if (list != NULL)
 			lists = lappend(lists, list);
 	}
-	return predicate_refuted_by(constraints, bounds, false) ||
-		predicate_refuted_by(constraints, lists, false);
+	return is_refuted(relation, constraints, bounds) ||
+		is_refuted(relation, constraints, lists);
 }

@@ -422,7 +422,7 @@ read_early(Gate *gate)
 
 	if (!TupIsNull(slot))
 	{
-		gate->nreturned++;
+		gate->nreturned = Min(gate->nreturned + 1, 2);
 		gate->returned = gate->scan->ss_ScanTupleSlot->tts_tid;
 	}
 	return slot;
