@@ -231,8 +231,10 @@ CREATE TABLE unsuitable (j json, r regclass, p point, k bloom_key, ks bloom_keys
 CREATE INDEX ON unsuitable USING bloomfilter (j);
 CREATE INDEX ON unsuitable USING bloomfilter (r);
 CREATE INDEX ON unsuitable USING bloomfilter (p);
+\set VERBOSITY sqlstate
 CREATE INDEX ON unsuitable USING bloomfilter (k);
 CREATE INDEX ON unsuitable USING bloomfilter (ks);
+\set VERBOSITY default
 CLUSTER items USING built;
 SELECT bloom_index_contains('items', 1);
 CREATE INDEX items_btree ON items (id);

@@ -621,6 +621,14 @@ VACUUM ANALYZE places, hashed_two, collated;
 SELECT key, counts_on_filters('SELECT amount FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
   FROM unnest('{hashed JOIN places USING (place), hashed JOIN places ON hashed.place = wide, hashed_two JOIN places USING (place),
 	collated JOIN places USING (named)}'::text[]) AS key;
+-- but by the keys of a partitioned table
+CREATE TABLE parted_calendar (LIKE calendar) PARTITION BY RANGE (day);
+CREATE TABLE parted_calendar_1 PARTITION OF parted_calendar FOR VALUES FROM ('2016-01-01') TO ('2025-03-15');
+CREATE TABLE parted_calendar_2 PARTITION OF parted_calendar FOR VALUES FROM ('2025-03-15') TO ('2026-01-01');
+INSERT INTO parted_calendar SELECT * FROM calendar;
+ANALYZE parted_calendar;
+SELECT counts_on_filters('SELECT amount FROM facts JOIN parted_calendar c USING (day) WHERE c.day BETWEEN ''2025-03-01'' AND ''2025-03-31''') AS parted;
+DROP TABLE parted_calendar;
 -- nor by a BRIN index of other operators
 DROP INDEX plain_day;
 CREATE INDEX plain_bloom ON plain USING brin (day date_bloom_ops) WITH (pages_per_range = 4);

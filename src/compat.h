@@ -108,7 +108,11 @@
  */
 #if PG_VERSION_NUM >= 190000
 #define PGBLOOM_FORGET_GROUPED(joinrel) ((joinrel)->grouped_rel = NULL)
+#define PGBLOOM_GROUPS_EARLY(root, joinrel) \
+	((joinrel)->grouped_rel != NULL && \
+	 !bms_equal((joinrel)->relids, (root)->all_query_rels))
 #else
+#define PGBLOOM_GROUPS_EARLY(root, joinrel) false
 #define PGBLOOM_FORGET_GROUPED(joinrel) ((void) (joinrel))
 #endif
 

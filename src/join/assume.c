@@ -282,6 +282,8 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
+ * Not if rows of a part of the query may be grouped early: add_path() would free
+ * paths of which those of the groups are made.
  */
 RelOptInfo *
 pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
@@ -298,6 +300,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	if (current == NULL || current->parse != root->parse ||
 		root->parent_root != NULL || root->hasLateralRTEs ||
 		!enable_hashjoin || enable_partitionwise_join ||
+		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost))
 		return rel;
@@ -318,22 +321,6 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	return rel;
 }
 
-static bool
-scans(Plan *plan, Index relid)
-{
-	ListCell   *lc;
-
-	if (nodeTag(plan) >= T_SeqScan && nodeTag(plan) <= T_CustomScan &&
-		((Scan *) plan)->scanrelid == relid)
-		return true;
-	foreach(lc, pgbloom_plan_children(plan))
-	{
-		if (scans(lfirst(lc), relid))
-			return true;
-	}
-	return false;
-}
-
 /* The relation of the query that this one is, or a partition or child of. */
 static Index
 topmost_parent(PlannedStmt *stmt, Index relid)
@@ -348,6 +335,23 @@ topmost_parent(PlannedStmt *stmt, Index relid)
 			return topmost_parent(stmt, child->parent_relid);
 	}
 	return relid;
+}
+
+/* Does this part of the plan scan the relation, or a part of it? */
+static bool
+scans(PlannedStmt *stmt, Plan *plan, Index relid)
+{
+	ListCell   *lc;
+
+	if (nodeTag(plan) >= T_SeqScan && nodeTag(plan) <= T_CustomScan &&
+		topmost_parent(stmt, ((Scan *) plan)->scanrelid) == relid)
+		return true;
+	foreach(lc, pgbloom_plan_children(plan))
+	{
+		if (scans(stmt, lfirst(lc), relid))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -373,7 +377,7 @@ pgbloom_join_note_filter(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
 			 !(scan->plan.parallel_aware || nodes->hides_rows)) &&
 			topmost_parent(stmt, scan->scanrelid) ==
 			assumption->filtered->relid)
-			assumption->fulfilled = scans(innerPlan(join),
+			assumption->fulfilled = scans(stmt, innerPlan(join),
 										  assumption->by->relid);
 	}
 }

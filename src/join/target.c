@@ -150,6 +150,18 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	return true;
 }
 
+/* Are values that the one operator takes to be equal hashed alike by the other? */
+static bool
+hash_alike(Oid equality, Oid operator)
+{
+	RegProcedure hash,
+				join_hash;
+
+	return get_op_hash_functions(equality, &hash, NULL) &&
+		get_op_hash_functions(operator, &join_hash, NULL) &&
+		hash == join_hash;
+}
+
 /*
  * Keep only the keys that are columns by which the node groups its rows, with
  * an operator that agrees with the join's on which values are equal.
@@ -180,6 +192,7 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 				equality = operators[j];
 			if (columns[j] == column &&
 				equality_ops_are_compatible(equality, operator) &&
+				hash_alike(equality, operator) &&
 				collations[j] == list_nth_oid(search->join->hashcollations,
 											  number))
 			{

@@ -220,8 +220,8 @@ pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 	}
 
 	/*
-	 * Was an array passed as a key by mistake?  Values of opclass-hashed types
-	 * may begin with a brace.
+	 * Was an array passed as a key by mistake?  Values of opclass-hashed
+	 * types may begin with a brace.
 	 */
 	callback.callback = pgbloom_add_hint;
 	callback.arg = type->exact ?

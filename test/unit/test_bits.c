@@ -649,7 +649,7 @@ large_layers(void)
 	CHECK(bf_geometry_for(0.005, true, UINT64_C(90000000000), &geometry) == BF_OK,
 		  "90 billion keys");
 	CHECK(bf_geometry_for(0.005, true, UINT64_C(1000000000000),
-							&geometry) == BF_TOO_LARGE, "10^12 keys");
+						  &geometry) == BF_TOO_LARGE, "10^12 keys");
 }
 
 /* An image from a view, layer by layer. */

@@ -220,10 +220,10 @@ test_added_to_union(void)
 				   (double) hits - 1) < 0.05, "%g: %g told, %g measured", fpp,
 			  bf_current_fpp(&image.view), (double) hits / (double) nprobes);
 		CHECK(fabs(bf_count_distinct(&env.env.interrupts, 0, image.view.layers,
-									image.view.nlayers) /
+									 image.view.nlayers) /
 				   (double) nkeys - 1) < 0.05, "%g: %g of %g keys", fpp,
 			  bf_count_distinct(&env.env.interrupts, 0, image.view.layers,
-									image.view.nlayers),
+								image.view.nlayers),
 			  (double) nkeys);
 		image_free(&image);
 		finish(&b, &env);
