@@ -572,7 +572,8 @@ SELECT * FROM report_plans('SELECT amount, ym FROM star WHERE ym = 202503 AND br
 SELECT * FROM report_plans('SELECT * FROM stores WHERE EXISTS (SELECT FROM star WHERE ym = 202503 AND brand = 7 AND region = store)');
 -- other ways to search
 SET join_collapse_limit = 2;
-SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SELECT same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SELECT * FROM report_plans('SELECT region, amount FROM star WHERE ym = 202503 AND brand = 7');
 RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
