@@ -22,6 +22,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/array.h"
@@ -40,6 +41,14 @@
 #define MOST_PROOFS			100
 #define PROOFS_PER_BLOCK	4
 #define MOST_FOREIGN_PROOFS	10000
+
+static double
+most_proofs(Relation relation)
+{
+	return RELKIND_HAS_STORAGE(relation->rd_rel->relkind) ?
+		MOST_PROOFS + PROOFS_PER_BLOCK *
+		(double) RelationGetNumberOfBlocks(relation) : MOST_FOREIGN_PROOFS;
+}
 
 /*
  * Does the snapshot see this row of a catalog?  Rows that an older snapshot
@@ -115,19 +124,29 @@ partition_constraints(Relation relation, Snapshot snapshot)
 		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
 	{
 		Oid			above = linitial_oid(ancestors);
-		Relation	parent;
-		List	   *constraint;
+		Relation	parent = relation_open(above, NoLock);
+		PartitionDesc parts = RelationGetPartitionDesc(parent, true);
+		bool		is_default = get_default_partition_oid(above) == table;
+		bool		sees = snapshot_sees(snapshot, RELOID, table);
 
-		if (!snapshot_sees(snapshot, RELOID, table) ||
-			(get_default_partition_oid(above) == table &&
-			 !snapshot_sees_tables(snapshot,
-								   find_inheritance_children(above, NoLock))))
-			break;
-		parent = relation_open(above, NoLock);
-		constraint = map_partition_varattnos(partition_bound(parent, table), 1,
-											 relation, parent);
-		constraints = list_concat(constraints, constraint);
+		/* That of one beside many others takes long to make. */
+		if (!is_default || parts->nparts <= most_proofs(relation))
+		{
+			sees = sees &&
+				(!is_default ||
+				 snapshot_sees_tables(snapshot,
+									  find_inheritance_children(above,
+																NoLock)));
+			if (sees)
+				constraints = list_concat(constraints,
+										  map_partition_varattnos(partition_bound(parent,
+																				  table),
+																  1, relation,
+																  parent));
+		}
 		relation_close(parent, NoLock);
+		if (!sees)
+			break;
 		table = above;
 	}
 	return constraints;
@@ -310,14 +329,10 @@ is_refuted(Relation relation, List *constraints, List *conditions)
 {
 	double		theirs = 0;
 	double		ours = 0;
-	double		most = MOST_FOREIGN_PROOFS;
 
-	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind))
-		most = MOST_PROOFS + PROOFS_PER_BLOCK *
-			(double) RelationGetNumberOfBlocks(relation);
 	count_constants_walker((Node *) constraints, &theirs);
 	count_constants_walker((Node *) conditions, &ours);
-	return theirs * ours <= most &&
+	return theirs * ours <= most_proofs(relation) &&
 		predicate_refuted_by(constraints, conditions, false);
 }
 
