@@ -47,8 +47,8 @@ StaticAssertDecl(PG_ENCODING_BE_LAST <= BF_MAX_ENCODING,
  * raise, it is an error.
  */
 static bool
-reject(bool raise, int sqlerrcode, const char *message, const char *detail,
-	   const char *hint)
+reject_key(bool raise, int sqlerrcode, const char *message, const char *detail,
+		   const char *hint)
 {
 	if (raise)
 		ereport(ERROR,
@@ -62,9 +62,9 @@ reject(bool raise, int sqlerrcode, const char *message, const char *detail,
 static bool
 reject_type(bool raise, Oid type, const char *detail, const char *hint)
 {
-	return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
-				  psprintf("type %s cannot be the key of a Bloom filter",
-						   format_type_be(type)), detail, hint);
+	return reject_key(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+					  psprintf("type %s cannot be the key of a Bloom filter",
+							   format_type_be(type)), detail, hint);
 }
 
 /*
@@ -75,16 +75,16 @@ static bool
 check_collation(Oid collation, bool raise)
 {
 	if (!OidIsValid(collation))
-		return reject(raise, ERRCODE_INDETERMINATE_COLLATION,
-					  "could not determine which collation to use for string hashing",
-					  NULL,
-					  "Use the COLLATE clause to set the collation explicitly.");
+		return reject_key(raise, ERRCODE_INDETERMINATE_COLLATION,
+						  "could not determine which collation to use for string hashing",
+						  NULL,
+						  "Use the COLLATE clause to set the collation explicitly.");
 	if (!get_collation_isdeterministic(collation))
-		return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
-					  "Bloom filters do not support nondeterministic collations",
-					  psprintf("Strings that are equal under collation \"%s\" may differ in their bytes.",
-							   get_collation_name(collation)),
-					  "Apply a deterministic collation to the key, for example COLLATE \"C\".");
+		return reject_key(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+						  "Bloom filters do not support nondeterministic collations",
+						  psprintf("Strings that are equal under collation \"%s\" may differ in their bytes.",
+								   get_collation_name(collation)),
+						  "Apply a deterministic collation to the key, for example COLLATE \"C\".");
 	return true;
 }
 
@@ -229,12 +229,12 @@ set_key_type_name(BfKeyType *key_type, const char *name, bool raise)
 		key_type->namelen = (uint8_t) length;
 		return true;
 	}
-	return reject(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
-				  psprintf("keys of type \"%s\" cannot be recorded in a Bloom filter",
-						   name),
-				  detail,
-				  length > BF_MAX_KEY_TYPE_NAME ? "Cast the key to text." :
-				  "Rename the type, or cast the key to text.");
+	return reject_key(raise, ERRCODE_FEATURE_NOT_SUPPORTED,
+					  psprintf("keys of type \"%s\" cannot be recorded in a Bloom filter",
+							   name),
+					  detail,
+					  length > BF_MAX_KEY_TYPE_NAME ? "Cast the key to text." :
+					  "Rename the type, or cast the key to text.");
 }
 
 /*
