@@ -390,16 +390,6 @@ foreach my $async ('false', 'true')
 		"$form, no outer row and an error in the inner side");
 }
 
-# PostgreSQL does not evaluate the constraints of foreign tables, nor does a
-# filter if one may fail.
-$here->safe_psql('postgres',
-	'ALTER FOREIGN TABLE facts_3 ADD CONSTRAINT fails CHECK (CASE WHEN k < 0 THEN k > 1 / 0 ELSE true END)'
-);
-check_scans(
-	'SELECT count(*), sum(k) FROM facts_3 JOIN keys USING (k) WHERE part = 3',
-	1, 'a constraint that always fails');
-$here->safe_psql('postgres', 'ALTER FOREIGN TABLE facts_3 DROP CONSTRAINT fails');
-
 # Where it could be noticed that the inner side is read first, by an error or a
 # volatile function, a server without matching rows is asked before: two scans
 # instead of one.
