@@ -503,10 +503,13 @@ PgBloomReason
 pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 					 bool rescanned, List **targets)
 {
-	Search		search = {.nodes = nodes, .join = join, .rescanned = rescanned};
+	Search		search = {0};
 	Keys		keys = {0};
 	int			i;
 
+	search.nodes = nodes;
+	search.join = join;
+	search.rescanned = rescanned;
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
 	{
