@@ -249,7 +249,7 @@ bf_builder_add_all_to_layers(BfBuilder *b, const uint64_t *hashes, uint32_t n)
  * Does the start of two large layers of equal geometry show that neither is a
  * subset of the other, and that one ORed into the other would be over full?
  * This spares the union of many full filters from reading all layers of each
- * for each other one.
+ * for each other one; with 64 of 1 MB, it took 1.7 times as long.
  */
 static bool
 seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,

@@ -27,6 +27,7 @@
 
 #include "access/detoast.h"
 #include "access/tableam.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
@@ -47,50 +48,49 @@
  */
 #define CACHE_ENTRIES	64
 
+/* In memory of its own. */
 typedef struct CacheEntry
 {
-	MemoryContext context;		/* of this entry only; NULL: unused */
+	dlist_node	node;			/* of PgBloomStoredCache.entries */
+	MemoryContext context;		/* of this entry only */
 	struct varlena *key;		/* copy of the datum in the row */
 	Size		key_size;
 	Size		size;			/* of the detoasted value */
 	BfView	   *view;			/* of the header or the whole value */
 	struct varlena *detoasted;	/* the whole value; NULL: slices are read */
 	uint64		cost;			/* of the slices read of it */
-	uint64		last_used;		/* PgBloomStoredCache.clock; 0: unused */
 } CacheEntry;
 
 struct PgBloomStoredCache
 {
-	CacheEntry *current;		/* probed last, or NULL */
+	dlist_head	entries;		/* that probed last first */
+	int			nentries;
 	LocalTransactionId lxid;	/* of all entries */
 	TransactionId xmin;			/* of the oldest snapshot, for all entries */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
-	uint64		clock;			/* number of times current was set */
-	CacheEntry	entries[CACHE_ENTRIES];
 	uint32		slice[1 + BF_MAX_BLOCK_SIZE / 4];	/* the last one, a varlena */
 };
 
 StaticAssertDecl(PGBLOOM_HEADER_SLICE <= BF_MAX_BLOCK_SIZE,
 				 "the first slice is one slice");
 
-/*
- * Find the entry of a datum, or NULL.  The search begins at the current entry
- * because the next probe is often of the same filter, or, where filters are
- * probed in turn, of the one that was entered after it.
- */
+static CacheEntry *
+current_entry(PgBloomStoredCache *cache)
+{
+	return dlist_head_element(CacheEntry, node, &cache->entries);
+}
+
+/* Find the entry of a datum, or NULL. */
 static CacheEntry *
 find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 {
 	Size		size = VARSIZE_ANY(key);
-	int			start = 0;
-	int			i;
+	dlist_iter	i;
 
-	if (cache->current != NULL)
-		start = cache->current - cache->entries;
-	for (i = 0; i < CACHE_ENTRIES; i++)
+	dlist_foreach(i, &cache->entries)
 	{
-		CacheEntry *entry = &cache->entries[(start + i) % CACHE_ENTRIES];
+		CacheEntry *entry = dlist_container(CacheEntry, node, i.cur);
 
 		if (entry->key_size == size && memcmp(entry->key, key, size) == 0)
 			return entry;
@@ -103,19 +103,13 @@ static void
 check_cache(PgBloomStoredCache *cache PG_USED_FOR_ASSERTS_ONLY)
 {
 #ifdef USE_ASSERT_CHECKING
-	const CacheEntry *current = cache->current;
 	Size		total = 0;
-	int			i;
+	int			n = 0;
+	dlist_iter	i;
 
-	for (i = 0; i < CACHE_ENTRIES; i++)
+	dlist_foreach(i, &cache->entries)
 	{
-		const CacheEntry *entry = &cache->entries[i];
-
-		/* Unused entries are replaced first, and never found. */
-		Assert((entry->context == NULL) == (entry->last_used == 0));
-		Assert((entry->context == NULL) == (entry->key_size == 0));
-		if (entry->context == NULL)
-			continue;
+		CacheEntry *entry = dlist_container(CacheEntry, node, i.cur);
 
 		/* A filter has one entry, with a view of its header or all of it. */
 		Assert(find_entry(cache, entry->key) == entry);
@@ -123,49 +117,44 @@ check_cache(PgBloomStoredCache *cache PG_USED_FOR_ASSERTS_ONLY)
 		Assert(entry->view->image == (entry->detoasted == NULL ? NULL :
 									  (uint8_t *) VARDATA(entry->detoasted)));
 		total += entry->detoasted != NULL ? entry->size : 0;
+		n++;
 	}
+	Assert(cache->nentries == n && n <= CACHE_ENTRIES);
 
 	/* Detoasted values fit into work_mem, or the current one is alone. */
 	Assert(cache->total == total);
 	Assert(total <= cache->limit ||
-		   (current != NULL && current->detoasted != NULL &&
-			current->size == total));
-
-	Assert(current == NULL ||
-		   (current->context != NULL && current->last_used == cache->clock));
+		   (current_entry(cache)->detoasted != NULL &&
+			current_entry(cache)->size == total));
 #endif
 }
 
 static void
 evict_entry(PgBloomStoredCache *cache, CacheEntry *entry)
 {
-	if (entry->context == NULL)
-		return;
 	if (entry->detoasted != NULL)
 		cache->total -= entry->size;
-	if (entry == cache->current)
-		cache->current = NULL;
+	dlist_delete(&entry->node);
+	cache->nentries--;
 	MemoryContextDelete(entry->context);
-	memset(entry, 0, sizeof(*entry));
 }
 
 /* Evict the entry, or the detoasted value, that was not used for longest. */
-static CacheEntry *
+static void
 evict_oldest(PgBloomStoredCache *cache, bool detoasted)
 {
-	CacheEntry *oldest = NULL;
-	int			i;
+	dlist_iter	i;
 
-	for (i = 0; i < CACHE_ENTRIES; i++)
+	dlist_reverse_foreach(i, &cache->entries)
 	{
-		CacheEntry *entry = &cache->entries[i];
+		CacheEntry *entry = dlist_container(CacheEntry, node, i.cur);
 
-		if ((!detoasted || entry->detoasted != NULL) &&
-			(oldest == NULL || entry->last_used < oldest->last_used))
-			oldest = entry;
+		if (!detoasted || entry->detoasted != NULL)
+		{
+			evict_entry(cache, entry);
+			return;
+		}
 	}
-	evict_entry(cache, oldest);
-	return oldest;
 }
 
 /* Fetch length bytes of the stored filter that is probed, from at on. */
@@ -191,7 +180,7 @@ read_slice(void *context, size_t at, size_t length)
 	PgBloomProbe *probe = context;
 	struct varlena *slice = (struct varlena *) probe->cache->slice;
 
-	probe->cache->current->cost += SLICE_COST;
+	current_entry(probe->cache)->cost += SLICE_COST;
 	fetch_slice(probe, at, length, slice);
 	return (const uint8_t *) VARDATA(slice);
 }
@@ -289,31 +278,30 @@ static void
 create_entry(PgBloomProbe *probe)
 {
 	PgBloomStoredCache *cache = probe->cache;
-	CacheEntry	created = {0};
-	CacheEntry *entry;
-	MemoryContext old;
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "stored Bloom filter",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	CacheEntry *entry = palloc0(sizeof(CacheEntry));
 
-	created.context = AllocSetContextCreate(CurrentMemoryContext,
-											"stored Bloom filter",
-											ALLOCSET_SMALL_SIZES);
-	old = MemoryContextSwitchTo(created.context);
-	created.key_size = VARSIZE_ANY(probe->stored);
-	created.key = palloc(created.key_size);
-	memcpy(created.key, probe->stored, created.key_size);
-	created.size = toast_raw_datum_size(PointerGetDatum(created.key));
+	entry->context = context;
+	entry->key_size = VARSIZE_ANY(probe->stored);
+	entry->key = palloc(entry->key_size);
+	memcpy(entry->key, probe->stored, entry->key_size);
+	entry->size = toast_raw_datum_size(PointerGetDatum(entry->key));
 	if (is_sliceable(probe->stored))
-		read_header(probe, &created);
+		read_header(probe, entry);
 	else
-		read_whole(probe, &created);
+		read_whole(probe, entry);
 	MemoryContextSwitchTo(old);
 
-	entry = evict_oldest(cache, false);
-	*entry = created;
-	MemoryContextSetParent(entry->context, GetMemoryChunkContext(cache));
+	if (cache->nentries == CACHE_ENTRIES)
+		evict_oldest(cache, false);
+	MemoryContextSetParent(context, GetMemoryChunkContext(cache));
+	dlist_push_head(&cache->entries, &entry->node);
+	cache->nentries++;
 	if (entry->detoasted != NULL)
 		cache->total += entry->size;
-	entry->last_used = ++cache->clock;
-	cache->current = entry;
 }
 
 /* Make the entry of a stored filter current. */
@@ -321,39 +309,36 @@ static void
 set_current(PgBloomProbe *probe)
 {
 	PgBloomStoredCache *cache = probe->cache;
+	CacheEntry *previous;
 	CacheEntry *entry;
-	int			i;
 
 	/* A TOAST pointer may be that of another value by now. */
 	if (cache->lxid != MY_LOCAL_TRANSACTION_ID || cache->xmin != MyProc->xmin)
 	{
-		for (i = 0; i < CACHE_ENTRIES; i++)
-			evict_entry(cache, &cache->entries[i]);
+		while (cache->nentries > 0)
+			evict_oldest(cache, false);
 		cache->lxid = MY_LOCAL_TRANSACTION_ID;
 		cache->xmin = MyProc->xmin;
 		cache->limit = (Size) work_mem * 1024;
 	}
 
 	entry = find_entry(cache, probe->stored);
-	if (entry != NULL && entry == cache->current)
-		return;
-
-	/* A value larger than work_mem is not cached next to another filter. */
-	if (cache->total > cache->limit)
-		evict_entry(cache, cache->current);
-
-	/* One that does not fit would be evicted before it is probed again. */
-	if (cache->current != NULL &&
-		cache->total + cache->current->size > cache->limit)
-		cache->current->cost = 0;
-
+	if (cache->nentries > 0 && entry != current_entry(cache))
+	{
+		/*
+		 * A value larger than work_mem is not cached next to another filter.
+		 * One that does not fit would be evicted before it is probed again.
+		 */
+		previous = current_entry(cache);
+		if (cache->total > cache->limit)
+			evict_entry(cache, previous);
+		else if (cache->total + previous->size > cache->limit)
+			previous->cost = 0;
+	}
 	if (entry == NULL)
 		create_entry(probe);
 	else
-	{
-		entry->last_used = ++cache->clock;
-		cache->current = entry;
-	}
+		dlist_move_head(&cache->entries, &entry->node);
 }
 
 /* Prepare to probe a filter that is stored out of line or compressed. */
@@ -372,7 +357,7 @@ pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
 	check_cache(probe->cache);
 	set_current(probe);
 	check_cache(probe->cache);
-	probe->view = probe->cache->current->view;
+	probe->view = current_entry(probe->cache)->view;
 }
 
 /*
@@ -383,7 +368,7 @@ bool
 pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 {
 	PgBloomStoredCache *cache = probe->cache;
-	CacheEntry *entry = cache->current;
+	CacheEntry *entry = current_entry(cache);
 	uint64		whole = probe->view->size / CHUNK_SIZE + 1;
 	uint64		cost = entry->cost + (uint64) nkeys * SLICE_COST;
 	MemoryContext old;
