@@ -208,6 +208,22 @@ CREATE FUNCTION same(int, int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE COST 1
 CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = same, COMMUTATOR = ===, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES);
 CREATE OPERATOR CLASS same FOR TYPE int USING hash AS OPERATOR 1 ===, FUNCTION 1 hashint4(int);
 SELECT compare('SELECT id FROM fact JOIN dim ON fact.k === dim.k WHERE c = 1');
+-- Nor a group divided whose values the operator hashes each for itself, though it is in one btree operator family.
+CREATE FUNCTION same_bits(float8, bigint) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION same_bits(bigint, float8) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION hash_bits(float8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
+CREATE OPERATOR ~~~ (LEFTARG = float8, RIGHTARG = bigint, FUNCTION = same_bits, COMMUTATOR = ~~~, HASHES, RESTRICT = eqsel, JOIN = eqjoinsel);
+CREATE OPERATOR ~~~ (LEFTARG = bigint, RIGHTARG = float8, FUNCTION = same_bits, COMMUTATOR = ~~~, HASHES, RESTRICT = eqsel, JOIN = eqjoinsel);
+CREATE OPERATOR FAMILY as_bits USING hash;
+ALTER OPERATOR FAMILY as_bits USING hash ADD OPERATOR 1 ~~~ (float8, bigint), OPERATOR 1 ~~~ (bigint, float8),
+  FUNCTION 1 (float8, float8) hash_bits(float8), FUNCTION 1 (bigint, bigint) hashint8(bigint);
+ALTER OPERATOR FAMILY float_ops USING btree ADD OPERATOR 3 ~~~ (float8, bigint), OPERATOR 3 ~~~ (bigint, float8);
+CREATE TABLE zeros AS SELECT unnest('{0,-0}'::float8[]) AS n UNION ALL SELECT i FROM generate_series(2, 1000) i;
+CREATE TABLE bits AS SELECT generate_series(0, 2)::bigint AS n;
+ANALYZE zeros, bits;
+SELECT compare('SELECT n, count FROM (SELECT n AS x, count(*) FROM zeros GROUP BY n) z JOIN bits ON z.x ~~~ bits.n');
+ALTER OPERATOR FAMILY float_ops USING btree DROP OPERATOR 3 (float8, bigint), OPERATOR 3 (bigint, float8);
+DROP TABLE zeros, bits;
 -- A volatile or stable key is not moved.
 SELECT probes('SELECT id FROM fact JOIN dim ON fact.k + (random() * 0)::int = dim.k WHERE c = 1');
 SELECT probes('SELECT id FROM fact JOIN dim ON to_char(fact.k, ''FM999'') = dim.t WHERE c = 1');

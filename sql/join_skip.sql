@@ -329,6 +329,39 @@ SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
 -- nor is an expression that always fails evaluated, because there is no row
 CREATE TABLE bounded_child (CHECK (n < 1 / 0)) INHERITS (bounded);
 SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
+-- The function of the constraints of hash partitions, called by a user, in a table of which no row is seen
+CREATE TABLE emptied (n int);
+INSERT INTO emptied VALUES (1);
+DELETE FROM emptied;
+ALTER TABLE emptied ADD CHECK (satisfies_hash_partition('pg_class'::regclass, 1, 0, n));
+SELECT * FROM report('SELECT n FROM (SELECT n FROM bounded UNION ALL SELECT n FROM emptied) e JOIN (SELECT * FROM days WHERE n < 5 OFFSET 0) d USING (n)');
+-- A constraint that depends on settings, or calls a function of a user by one of PostgreSQL
+CREATE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN btint4cmp($1, $2); END';
+CREATE OPERATOR CLASS compared FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 compare_numbers(int, int);
+CREATE TYPE compared AS RANGE (subtype = int, subtype_opclass = compared);
+CREATE TABLE rounded (x float8 CHECK (x <= 94.0::float8::text::float8 AND '[1,2)'::compared < '[3,4)'::compared));
+INSERT INTO rounded SELECT generate_series(1, 94);
+CREATE TABLE largest AS SELECT x::float8 AS x FROM generate_series(93, 94) x;
+ANALYZE rounded, largest;
+CREATE OR REPLACE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1 / 0; END';
+SET extra_float_digits = -15;
+SELECT * FROM report('SELECT * FROM rounded JOIN largest USING (x)');
+RESET extra_float_digits;
+-- The tables above a partition are not locked any longer
+CREATE TABLE locked (n int) PARTITION BY RANGE (n);
+CREATE TABLE locked_1 PARTITION OF locked FOR VALUES FROM (-100) TO (0);
+CREATE TABLE locked_2 PARTITION OF locked FOR VALUES FROM (0) TO (1000) PARTITION BY HASH (n);
+CREATE TABLE locked_2_1 PARTITION OF locked_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE locked_2_2 PARTITION OF locked_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO locked SELECT generate_series(-100, 999);
+ANALYZE locked;
+BEGIN;
+SELECT * FROM report('SELECT * FROM locked_1 JOIN (SELECT * FROM days WHERE n < 5 OFFSET 0) d USING (n)');
+SELECT n IN (SELECT n FROM locked_2_1) AS there, skipped, same
+	FROM (VALUES (11), (12)) v (n), report('SELECT * FROM locked_2_1 JOIN (SELECT * FROM days WHERE n = ' || n || ' OFFSET 0) d USING (n)');
+SELECT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid() AND relation::regclass::text ~ 'locked' ORDER BY 1;
+COMMIT;
 
 -- Blocks that a BRIN index leaves; rows of 88 bytes, also where they are aligned at 4
 CREATE TABLE log (at int, day date, pad text) WITH (fillfactor = 10);

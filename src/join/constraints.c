@@ -11,6 +11,7 @@
  */
 #include "join/join.h"
 
+#include "access/detoast.h"
 #include "access/relation.h"
 #include "access/transam.h"
 #include "access/xact.h"
@@ -36,11 +37,17 @@
 
 /*
  * The most comparisons of constants by which a scan is proved to be empty: of
- * any table, for each block of it, and of a foreign table.
+ * any table, for each block of it, and of a foreign table, which takes longer
+ * to ask.  To read a comparison's part of a constraint's text takes as long.
  */
 #define MOST_PROOFS			100
 #define PROOFS_PER_BLOCK	4
 #define MOST_FOREIGN_PROOFS	10000
+#define TEXT_OF_PROOF		32
+
+/* In terms of these comparisons, what takes longer */
+#define PROOFS_OF_HASH		2	/* a key in a hash partition */
+#define PROOFS_OF_SIBLING	10	/* the bound of a partition beside */
 
 static double
 most_proofs(Relation relation)
@@ -48,6 +55,13 @@ most_proofs(Relation relation)
 	return RELKIND_HAS_STORAGE(relation->rd_rel->relkind) ?
 		MOST_PROOFS + PROOFS_PER_BLOCK *
 		(double) RelationGetNumberOfBlocks(relation) : MOST_FOREIGN_PROOFS;
+}
+
+/* The longest text of a constraint that is read. */
+static double
+longest_text(Relation relation)
+{
+	return TEXT_OF_PROOF * most_proofs(relation);
 }
 
 /*
@@ -84,23 +98,35 @@ snapshot_sees_tables(Snapshot snapshot, List *tables)
 	return true;
 }
 
-/* The constraint of a partition of this table, in terms of the table. */
+/* The constraint by which a table is a partition, in terms of the relation. */
 static List *
-partition_bound(Relation parent, Oid partition)
+partition_bound(Relation relation, Relation parent, Oid partition)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
-	List	   *constraint = NIL;
+	PartitionBoundSpec *spec = NULL;
 	bool		isnull;
 	Datum		bound;
 
 	if (!HeapTupleIsValid(tuple))
 		return NIL;
 	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
-	if (!isnull)
-		constraint = get_qual_from_partbound(parent,
-											 stringToNode(TextDatumGetCString(bound)));
+	if (!isnull && toast_raw_datum_size(bound) <= longest_text(relation))
+		spec = stringToNode(TextDatumGetCString(bound));
 	ReleaseSysCache(tuple);
-	return constraint;
+	return spec == NULL ? NIL :
+		map_partition_varattnos(get_qual_from_partbound(parent, spec), 1,
+								relation, parent);
+}
+
+/* Does the constraint of a default partition hold, and not take long to make? */
+static bool
+can_use_default(Relation relation, Relation parent, Snapshot snapshot)
+{
+	return RelationGetPartitionDesc(parent, true)->boundinfo->ndatums *
+		PROOFS_OF_SIBLING <= most_proofs(relation) &&
+		snapshot_sees_tables(snapshot,
+							 find_inheritance_children(RelationGetRelid(parent),
+													   NoLock));
 }
 
 /*
@@ -110,56 +136,49 @@ partition_bound(Relation parent, Oid partition)
  * dropped, it stays what it was in the partitions of a default partition.
  *
  * A query of a partition does not lock the tables above it, whose definition
- * is read here, and so does not wait for their locks.
+ * is read here.  So this does not wait for their locks, and *locked receives
+ * those that are to be unlocked.
  */
 static List *
-partition_constraints(Relation relation, Snapshot snapshot)
+partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 {
 	Oid			table = RelationGetRelid(relation);
 	List	   *constraints = NIL;
 	List	   *ancestors;
 
 	while (get_rel_relispartition(table) &&
+		   snapshot_sees(snapshot, RELOID, table) &&
 		   (ancestors = get_partition_ancestors(table)) != NIL &&
 		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
 	{
 		Oid			above = linitial_oid(ancestors);
-		Relation	parent = relation_open(above, NoLock);
-		PartitionDesc parts = RelationGetPartitionDesc(parent, true);
-		bool		is_default = get_default_partition_oid(above) == table;
-		bool		sees = snapshot_sees(snapshot, RELOID, table);
+		Relation	parent = try_relation_open(above, NoLock);
 
-		/* That of one beside many others takes long to make. */
-		if (!is_default || parts->nparts <= most_proofs(relation))
-		{
-			sees = sees &&
-				(!is_default ||
-				 snapshot_sees_tables(snapshot,
-									  find_inheritance_children(above,
-																NoLock)));
-			if (sees)
-				constraints = list_concat(constraints,
-										  map_partition_varattnos(partition_bound(parent,
-																				  table),
-																  1, relation,
-																  parent));
-		}
-		relation_close(parent, NoLock);
-		if (!sees)
+		*locked = lappend_oid(*locked, above);
+		if (parent == NULL)
 			break;
+		if (get_default_partition_oid(above) != table ||
+			can_use_default(relation, parent, snapshot))
+			constraints = list_concat(constraints,
+									  partition_bound(relation, parent, table));
+		relation_close(parent, NoLock);
 		table = above;
 	}
 	return constraints;
 }
 
-/* Is this a function of a user, and not one in C if these are trusted? */
+/*
+ * Is this a function of a user, and not one in C in the constraint of a
+ * partition?  In another constraint, that of hash partitions is a user's call.
+ */
 static bool
 is_of_user(Oid function, void *context)
 {
-	const bool *trust_c = context;
+	const bool *of_partition = context;
 
-	return function >= FirstNormalObjectId &&
-		!(*trust_c && pgbloom_join_is_in_c(function));
+	return *of_partition ?
+		function >= FirstNormalObjectId && !pgbloom_join_is_in_c(function) :
+		function >= FirstNormalObjectId || function == F_SATISFIES_HASH_PARTITION;
 }
 
 static bool
@@ -171,21 +190,18 @@ calls_user_walker(Node *node, void *context)
 }
 
 /*
- * Without rows, a CHECK constraint may have an expression that always fails.
+ * May a part without columns fail, or depend on settings, for which some functions
+ * are immutable that are not?  PostgreSQL has perhaps never evaluated it, or under
+ * other settings.
  */
 static bool
-is_empty(Relation relation)
+constant_may_fail_walker(Node *node, void *context)
 {
-	return RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
-		RelationGetNumberOfBlocks(relation) == 0;
-}
-
-/* Is this a CHECK constraint that PostgreSQL never evaluates, and may fail? */
-static bool
-fails_unnoticed(Relation relation, Node *check)
-{
-	return !RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
-		pgbloom_join_may_fail((Expr *) check);
+	if (node == NULL)
+		return false;
+	if (!contain_var_clause(node))
+		return pgbloom_join_may_fail((Expr *) node);
+	return expression_tree_walker(node, constant_may_fail_walker, context);
 }
 
 /*
@@ -196,35 +212,34 @@ fails_unnoticed(Relation relation, Node *check)
  * not valid, or whose functions are not immutable, is left out, too.
  */
 static List *
-relation_constraints(Relation relation, Snapshot snapshot)
+relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 {
 	TupleConstr *constr = RelationGetDescr(relation)->constr;
 	List	   *constraints = NIL;
-	bool		trust_c = true;
+	bool		of_partition = true;
 	ListCell   *lc;
 	int			i;
 
-	foreach(lc, partition_constraints(relation, snapshot))
+	foreach(lc, partition_constraints(relation, snapshot, locked))
 	{
-		if (!calls_user_walker(lfirst(lc), &trust_c))
+		if (!calls_user_walker(lfirst(lc), &of_partition))
 			constraints = lappend(constraints, lfirst(lc));
 	}
-	trust_c = false;
-	if (constr == NULL || is_empty(relation))
-		return constraints;
-	for (i = 0; i < constr->num_check; i++)
+	of_partition = false;
+	for (i = 0; constr != NULL && i < constr->num_check; i++)
 	{
 		Node	   *check;
 
 		if (!constr->check[i].ccvalid ||
+			strlen(constr->check[i].ccbin) > longest_text(relation) ||
 			!snapshot_sees(snapshot, CONSTROID,
 						   get_relation_constraint_oid(RelationGetRelid(relation),
 													   constr->check[i].ccname,
 													   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
-		if (calls_user_walker(check, &trust_c) ||
-			fails_unnoticed(relation, check))
+		if (calls_user_walker(check, &of_partition) ||
+			constant_may_fail_walker(check, NULL))
 			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))
@@ -246,55 +261,50 @@ pgbloom_join_has_constraints(Relation relation)
 }
 
 /*
- * Are keys that the join takes for equal in the same hash partition, by a
- * function that does not fail?
+ * Is it certain that a hash partition has none of the keys?  Keys that the join
+ * takes for equal must be in the same one, by a function that does not fail.
  */
 static bool
-hash_partition_agrees(const Const *parent, const PgBloomJoinRange *range)
-{
-	Relation	relation = relation_open(DatumGetObjectId(parent->constvalue),
-										 AccessShareLock);
-	PartitionKey by = RelationGetPartitionKey(relation);
-	bool		agrees = pgbloom_join_is_in_c(by->partsupfunc[0].fn_oid) &&
-		pgbloom_join_range_equal_in(range, by->partopfamily[0],
-									by->partcollation[0]);
-
-	relation_close(relation, AccessShareLock);
-	return agrees;
-}
-
-/* Is it certain that a hash partition has none of the keys? */
-static bool
-hash_partition_refuted(FuncExpr *call, Expr *key,
+hash_partition_refuted(Relation relation, FuncExpr *call, Expr *key,
 					   const PgBloomJoinRange *range)
 {
-	List	   *values;
+	List	   *values = pgbloom_join_range_consts(range);
+	Relation	parent;
+	PartitionKey by;
+	uint64		modulus,
+				remainder;
+	bool		refuted;
 	ListCell   *lc;
 
 	if (!IsA(call, FuncExpr) || call->funcid != F_SATISFIES_HASH_PARTITION ||
 		list_length(call->args) != 4 ||
 		!equal(pgbloom_join_strip_relabel(lfourth(call->args)),
-			   pgbloom_join_strip_relabel(key)))
-		return false;
-	values = pgbloom_join_range_consts(range);
-	if (values == NIL ||
+			   pgbloom_join_strip_relabel(key)) ||
+		values == NIL ||
 		exprType((Node *) key) != exprType(linitial(values)) ||
-		!hash_partition_agrees(linitial(call->args), range))
+		list_length(values) * PROOFS_OF_HASH > most_proofs(relation))
 		return false;
+
+	/* It is locked, as it is an ancestor of the relation. */
+	parent = relation_open(DatumGetObjectId(linitial_node(Const, call->args)->constvalue),
+						   NoLock);
+	by = RelationGetPartitionKey(parent);
+	modulus = DatumGetInt32(lsecond_node(Const, call->args)->constvalue);
+	remainder = DatumGetInt32(lthird_node(Const, call->args)->constvalue);
+	refuted = pgbloom_join_is_in_c(by->partsupfunc[0].fn_oid) &&
+		pgbloom_join_range_equal_in(range, by->partopfamily[0],
+									by->partcollation[0]);
 	foreach(lc, values)
 	{
-		FuncExpr   *with_value = copyObject(call);
-		Const	   *result;
+		bool		isnull = false;
 
-		/* Of the partition key's own type, which may be varchar. */
-		lfirst_node(Const, lc)->consttype = exprType(lfourth(call->args));
-		lfirst(list_nth_cell(with_value->args, 3)) = lfirst(lc);
-		result = (Const *) eval_const_expressions(NULL, (Node *) with_value);
-		if (!IsA(result, Const) || result->constisnull ||
-			DatumGetBool(result->constvalue))
-			return false;
+		refuted = refuted &&
+			compute_partition_hash_value(1, by->partsupfunc, by->partcollation,
+										 &lfirst_node(Const, lc)->constvalue,
+										 &isnull) % modulus != remainder;
 	}
-	return true;
+	relation_close(parent, NoLock);
+	return refuted;
 }
 
 /* Add up the constants of an expression, and the elements of arrays. */
@@ -322,7 +332,7 @@ count_constants_walker(Node *node, void *context)
 /*
  * Do the constraints contradict these conditions?  Each constant of the ones is
  * compared with each of the others, in about a microsecond, so that a proof may
- * take longer than the scan.  A query of another server takes longer in any case.
+ * take longer than the scan.
  */
 static bool
 is_refuted(Relation relation, List *constraints, List *conditions)
@@ -339,37 +349,43 @@ is_refuted(Relation relation, List *constraints, List *conditions)
 /*
  * Do the constraints of the relation contradict all keys of the filter?  keys
  * are those of the relation, or NULL for one that is not among its columns.
+ * To read an empty relation takes less time than to tell.
  */
 bool
 pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 								const PgBloomJoinFilter *filter, List *keys)
 {
-	List	   *constraints = relation_constraints(relation, snapshot);
+	List	   *locked = NIL;
+	List	   *constraints;
 	List	   *bounds = NIL;
 	List	   *lists = NIL;
+	bool		refuted = false;
 	ListCell   *lc;
 	int			i;
 
-	for (i = 0; i < filter->nkeys; i++)
+	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
+		RelationGetNumberOfBlocks(relation) == 0)
+		return false;
+	constraints = relation_constraints(relation, snapshot, &locked);
+	for (i = 0; i < filter->nkeys && !refuted; i++)
 	{
 		const PgBloomJoinRange *range = filter->ranges[i];
 		Expr	   *key = list_nth(keys, i);
 		Expr	   *list;
 
-		if (pgbloom_join_range_is_empty(range))
-			return true;
+		refuted = pgbloom_join_range_is_empty(range);
 		if (key == NULL)
 			continue;
 		foreach(lc, constraints)
-		{
-			if (hash_partition_refuted(lfirst(lc), key, range))
-				return true;
-		}
+			refuted |= hash_partition_refuted(relation, lfirst(lc), key, range);
 		bounds = list_concat(bounds, pgbloom_join_range_bounds(range, key));
 		list = pgbloom_join_range_list(range, key);
 		if (list != NULL)
 			lists = lappend(lists, list);
 	}
-	return is_refuted(relation, constraints, bounds) ||
+	refuted = refuted || is_refuted(relation, constraints, bounds) ||
 		is_refuted(relation, constraints, lists);
+	foreach(lc, locked)
+		UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
+	return refuted;
 }

@@ -60,6 +60,7 @@ may_fail_walker(Node *node, void *context)
 		case T_CaseWhen:
 		case T_CaseTestExpr:
 		case T_CoalesceExpr:
+		case T_ArrayCoerceExpr:
 		case T_List:
 		case T_TargetEntry:
 			break;

@@ -345,9 +345,11 @@ extern void pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
 extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
 
-/* probe.c */
+/* sample.c */
 extern void pgbloom_join_count(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
+
+/* probe.c */
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 								  NullableDatum *keys);
 extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);

@@ -457,6 +457,14 @@ foreach ([ 'part', 1 ], [ '1000 / (part + 1)', 2 ])
 		$scans, @heap);
 }
 
+# A part of a CHECK without columns, which PostgreSQL never evaluates for a foreign table that is not a partition.
+$here->safe_psql(
+	'postgres', q{
+CREATE FOREIGN TABLE checked (k int, g int, CHECK (k < 1 / 0)) SERVER remote OPTIONS (table_name 'facts_1');
+ANALYZE checked});
+check_scans('SELECT count(*) FROM checked JOIN keys USING (k) WHERE part = 5;',
+	1, 'a CHECK constraint that fails');
+
 # A field of a record that is not assigned is an error where it is evaluated.
 $here->safe_psql(
 	'postgres', q{

@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * sample.c
+ *	  Whether a filter is worth probing: counts of its probes, and samples.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+/*
+ * Probes after which a filter decides whether it is worth probing: if more
+ * than the share that it was given passed, only one row of SAMPLE is probed,
+ * until a shorter window of samples has less than RESUME_PASSED of it.  Between
+ * the two shares nothing changes, lest filters near the limit go back and forth.
+ *
+ * In a table in the order of the key, all rows of a window may have the same
+ * key.  So windows are extended until the key has changed MIN_CHANGES times.
+ */
+#define WINDOW			1024
+#define MAX_WINDOW		(1024 * WINDOW)
+#define MIN_CHANGES		16
+#define SAMPLE			100
+#define SAMPLE_WINDOW	100
+#define RESUME_PASSED	0.875
+
+/* Account the probes of this window, and start another. */
+void
+pgbloom_join_count(PgBloomJoinFilter *filter)
+{
+	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
+	filter->changes = 0;
+	if (filter->checked > 0)
+		filter->counts->state = filter->sampling ?
+			PGBLOOM_JOIN_SAMPLING : PGBLOOM_JOIN_ACTIVE;
+	filter->counts->checked += filter->checked;
+	filter->counts->removed += filter->removed;
+	filter->checked = filter->removed = 0;
+}
+
+/* Decide, at the end of a window, whether to probe each row or samples. */
+static void
+end_window(PgBloomJoinFilter *filter)
+{
+	double		passed = 1 - (double) filter->removed / filter->checked;
+
+	if (!filter->sampling && filter->changes < MIN_CHANGES &&
+		filter->checked < MAX_WINDOW)
+	{
+		filter->window += WINDOW;
+		return;
+	}
+	if (passed > filter->most_passed)
+		filter->sampling = true;
+	else if (passed < filter->most_passed * RESUME_PASSED)
+		filter->sampling = false;
+	pgbloom_join_count(filter);
+}
+
+/* Account a row that was probed, and pass on whether it was found. */
+bool
+pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
+{
+	if (!found)
+		filter->removed++;
+	if (++filter->checked == filter->window)
+		end_window(filter);
+	if (filter->sampling)
+		filter->skip = SAMPLE - 1;
+	return found;
+}
