@@ -364,11 +364,13 @@ CREATE TEMP TABLE temporary_target (id int);
 CREATE INDEX temporary_target_id ON temporary_target USING bloomfilter (id);
 INSERT INTO temporary_target SELECT id FROM big;
 SET parallel_leader_participation = off;
+SET max_parallel_workers_per_gather = 2;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
 -- One that is not there contains every key.
 SELECT count(*) FROM big WHERE bloom_index_contains(999999999, -id);
 SET max_parallel_workers_per_gather = 0;
 RESET parallel_leader_participation;
+RESET max_parallel_workers_per_gather;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
@@ -552,3 +554,68 @@ DROP TABLE files, other_files, files_parted;
 DROP PROCEDURE make_files, add_file, do_all, try_changes;
 DROP FUNCTION missing_files, add_by_trigger, exchange;
 DROP TABLESPACE regress_bloom_files;
+
+-- Parallel workers look keys up, too: those that build an index, those of a query that builds the index, and while an
+-- index of the table waits for being rebuilt. The process that leads them is slow, so that they have rows.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+CREATE TABLE seen (id int);
+CREATE INDEX seen_id ON seen USING bloomfilter (id);
+CREATE TABLE built (x int, pad text) WITH (parallel_workers = 2);
+INSERT INTO built SELECT 42, repeat('x', 1000) FROM generate_series(1, 200);
+CREATE FUNCTION was_seen(int) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
+    PERFORM pg_sleep(0.002);
+  END IF;
+  RETURN bloom_index_contains('seen_id', $1);
+END $$;
+BEGIN;
+INSERT INTO seen VALUES (42);
+CREATE INDEX built_x ON built (was_seen(x));
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM built WHERE NOT was_seen(x);
+ROLLBACK;
+
+SET parallel_leader_participation = off;
+SET max_parallel_workers_per_gather = 2;
+CREATE FUNCTION looks_up(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  PERFORM FROM built WHERE NOT bloom_index_contains('seen_looks_up', x);
+  IF FOUND THEN
+    RAISE 'missed';
+  END IF;
+  RETURN $1;
+END $$;
+INSERT INTO seen VALUES (1);
+ANALYZE built;
+CREATE INDEX seen_looks_up ON seen USING bloomfilter (looks_up(id));
+RESET parallel_leader_participation;
+RESET max_parallel_workers_per_gather;
+
+CREATE TABLE clustered (id int);
+CREATE FUNCTION is_found(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  IF $1 = 42 AND current_setting('bloom.clustering', true) = 'on' THEN
+    RAISE NOTICE 'found: %, in a copy: %', bloom_index_contains('clustered_id', 42), bloom_contains(bloom_index_filter('clustered_id'), 42);
+  END IF;
+  RETURN $1;
+END $$;
+CREATE INDEX clustered_first ON clustered (is_found(id));
+CREATE INDEX clustered_id ON clustered USING bloomfilter (id);
+BEGIN;
+INSERT INTO clustered VALUES (42);
+SET LOCAL bloom.clustering = on;
+SET LOCAL client_min_messages = notice;
+CLUSTER clustered USING clustered_first;
+COMMIT;
+SELECT bloom_index_contains('clustered_id', 42);
+
+DROP TABLE seen, built, clustered;
+DROP FUNCTION was_seen, looks_up, is_found;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;

@@ -143,12 +143,13 @@ check_is_readable(Relation index)
 
 /*
  * Is the transaction building the index now?  An expression of the index may
- * look up keys in it.
+ * look up keys in it.  A parallel worker does not know which indexes are new.
  */
 static bool
 is_being_built(Relation index)
 {
-	return (index->rd_createSubid != InvalidSubTransactionId ||
+	return (IsParallelWorker() ||
+			index->rd_createSubid != InvalidSubTransactionId ||
 			index->rd_newRelfilelocatorSubid != InvalidSubTransactionId) &&
 		index->rd_rel->relkind == RELKIND_INDEX &&
 		RelationGetNumberOfBlocks(index) == 0;

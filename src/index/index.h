@@ -194,7 +194,7 @@ extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
 extern void bfi_pend(Relation index, uint64 hash);
 extern bool bfi_is_pending(Relation index, uint64 hash);
 extern void bfi_flush(void);
-extern bool bfi_begin_utility(const Node *statement);
+extern bool bfi_begin_utility(Node *statement);
 extern void bfi_end_utility(bool changes);
 extern void bfi_init(void);
 

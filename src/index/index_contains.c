@@ -23,6 +23,29 @@ PG_FUNCTION_INFO_V1(bloom_index_contains_each);
 PG_FUNCTION_INFO_V1(bloom_index_partitions);
 
 /*
+ * The type as which keys without a type are read: without domains, also of
+ * elements, whose constraints call functions of the owner.
+ */
+static Oid
+input_type(Relation index)
+{
+	Oid			type = getBaseType(bfi_key_sql_type(index));
+	Oid			element = get_element_type(type);
+
+	if (!OidIsValid(element) || getBaseType(element) == element)
+		return type;
+	type = get_array_type(getBaseType(element));
+	if (!OidIsValid(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" cannot look up a key without a type",
+						RelationGetRelationName(index)),
+				 errhint("Cast the key to %s.",
+						 format_type_be(bfi_key_sql_type(index)))));
+	return type;
+}
+
+/*
  * How to hash the keys of an index, looked up once for all calls from this
  * place.  Keys without a type are read as the type of the indexed column.
  */
@@ -51,8 +74,7 @@ key_info_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 		cache->key_info = bfi_key_info(index->relation, cache->context);
 		if (given->untyped)
 		{
-			pgbloom_set_input(cache->key_info,
-							  getBaseType(bfi_key_sql_type(index->relation)));
+			pgbloom_set_input(cache->key_info, input_type(index->relation));
 			cache->key_info->exact = true;
 		}
 		cache->oid = oid;
@@ -85,6 +107,8 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 			 errdetail("Keys of different types hash differently, so the answer would be wrong."),
 			 OidIsValid(element) && !is_array ?
 			 errhint("To look up the elements of an array, use bloom_index_contains_each.") :
+			 is_array && OidIsValid(get_base_element_type(bfi_key_sql_type(index))) ?
+			 errhint("To look up an array as one key, use bloom_index_contains.") :
 			 errhint("Cast the key to the type of the index's keys, as in $1::%s%s.",
 					 index_type, is_array ? "[]" : "")));
 }

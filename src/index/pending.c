@@ -7,7 +7,7 @@
  * may wait until then.  Sorted by page, many of them cost one change of a page
  * and one WAL record.  Lookups of the own session search the pending hashes as
  * well as the pages.  Parallel workers cannot, so everything is written before
- * a parallel plan is executed.
+ * a parallel plan is executed, and before statements that may build an index.
  *
  * Each hash has the transaction ID of its row.  Those of aborted
  * subtransactions are not written.
@@ -23,10 +23,13 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "port/pg_bswap.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "tcop/pquery.h"
+#include "tcop/utility.h"
 #include "utils/memutils.h"
 #include PGBLOOM_RELFILENUMBER_HEADER
 
@@ -37,12 +40,18 @@ typedef struct PendingHash
 	char		status;
 } PendingHash;
 
-/* A hash table of hashes, each of which is its own hash. */
+/* Secret and odd, so that nobody can choose keys that meet in the hash table. */
+static uint64 multiplier;
+
+/*
+ * A hash table of hashes, which users may choose.  The low bits of its own hashes
+ * are the high bits of a product, which depend on all bits of the factors.
+ */
 #define SH_PREFIX pending
 #define SH_ELEMENT_TYPE PendingHash
 #define SH_KEY_TYPE uint64
 #define SH_KEY hash
-#define SH_HASH_KEY(table, key) ((uint32) (key))
+#define SH_HASH_KEY(table, key) pg_bswap32((uint32) ((key) * multiplier >> 32))
 #define SH_EQUAL(table, a, b) ((a) == (b))
 #define SH_SCOPE static inline
 #define SH_DECLARE
@@ -160,7 +169,8 @@ open_index_of_file(const PendingIndex *pending, bool *has_file)
 
 /*
  * Write the pending hashes of an index.  Returns false if they have to wait
- * further.  While an index is rebuilt, it has no pages yet.
+ * further.  While an index is rebuilt, it has no pages; these are keys that came
+ * since the statement began, which has written all others.
  */
 static bool
 flush_pending_index(const PendingIndex *pending)
@@ -237,15 +247,17 @@ flush_at_transaction_event(XactEvent event, void *arg)
 /*
  * Before a utility statement.  It may give an index another OID for the same
  * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
+ * Others build an index by parallel workers, which look up keys for expressions.
  * Returns what bfi_end_utility() takes afterwards, also after an error.
  */
 bool
-bfi_begin_utility(const Node *statement)
+bfi_begin_utility(Node *statement)
 {
 	bool		changes = IsA(statement, AlterTableStmt) ||
 		IsA(statement, AlterTableMoveAllStmt) || IsA(statement, TruncateStmt);
 
-	if (changes)
+	if (changes || IsA(statement, ReindexStmt) ||
+		GetCommandLogLevel(statement) == LOGSTMT_DDL)
 		bfi_flush();
 	changing_files += changes;
 	return changes;
@@ -279,6 +291,7 @@ may_be_committing(void)
 void
 bfi_init(void)
 {
+	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
 	RegisterXactCallback(flush_at_transaction_event, NULL);
 	committing = may_be_committing();
 }

@@ -431,6 +431,31 @@ is((as('victim', q{SELECT bloom_index_contains('by_name', 'one')}))[1],
 	't', 'the indexes work');
 
 #
+# A key without a type is read as the type of the column, without the constraints of its domains.
+#
+(undef, undef, $error) = as('attacker', q{
+CREATE FUNCTION evil.check(text) RETURNS boolean LANGUAGE sql AS 'SELECT evil.record()';
+CREATE DOMAIN evil.word AS text CHECK (evil.check(value));
+CREATE DOMAIN evil.words AS evil.word[];
+CREATE TABLE evil.texts (word evil.word, words evil.word[], all_words evil.words);
+CREATE INDEX by_word ON evil.texts USING bloomfilter (word);
+CREATE INDEX by_words ON evil.texts USING bloomfilter (words);
+CREATE INDEX by_all_words ON evil.texts USING bloomfilter (all_words);
+INSERT INTO evil.texts VALUES ('a', '{a}', '{a}')});
+is($error, '', 'the attacker has indexes of domains');
+is(callers(), 'attacker', 'the constraint is evaluated for a row');
+foreach my $lookup (
+	q{bloom_index_contains('evil.by_word', 'a')},
+	q{bloom_index_contains('evil.by_words', '{a}')},
+	q{bloom_index_contains('evil.by_all_words', '{a}')},
+	q{(bloom_index_contains_each('evil.by_words', '{"{a}"}'))[1]},
+	q{bloom_index_partitions('evil.by_words', '{a}') IS NOT NULL})
+{
+	is($node->safe_psql('app', "SELECT $lookup"), 't', $lookup);
+	is(callers(), '', "$lookup evaluates no constraint");
+}
+
+#
 # Whoever has created the extension may add objects to it, by the names of ours.
 #
 (undef, undef, $error) = as('attacker', q{
