@@ -191,7 +191,26 @@ class Generator:
             conditions.append(self.predicate(left + right, 0))
         return " AND ".join(conditions)
 
+    def join_again(self, depth):
+        """A join of two, and a third relation, perhaps grouped, on the key of one of them."""
+        first, second = self.table({"many", "ordered", "thousand", "middle"}), self.few_rows()
+        third = self.table() if self.chance(0.6) else self.join(depth - 1, []) if depth > 1 else self.few_rows()
+        kinds = {c.kind for c in first.columns} & {c.kind for c in third.columns}
+        kind = self.random.choice(sorted(kinds) + ["int"] * 3 * ("int" in kinds))
+        keys = [self.pick(relation.columns, {kind}).sql for relation in (first, second, third)]
+        columns, name = [*first.columns, *second.columns], self.name("g")
+        if self.chance(0.6):
+            select = self.random.choice(("{0} AS c0, count(*) AS c1", "DISTINCT {0} AS c0, 1 AS c1")).format(keys[2])
+            group = "" if "DISTINCT" in select else f" GROUP BY {keys[2]}"
+            keys[2] = f"{name}.c0"
+            third = Relation(f"(SELECT {select} FROM {third.sql}{group}) AS {name}", [Column(f"{name}.c1", "int")])
+        above = self.random.choice(("JOIN", "JOIN", "JOIN", "LEFT JOIN"))
+        return Relation(f"({first.sql} JOIN {second.sql} ON {keys[0]} = {keys[1]} {above} {third.sql} ON "
+                        f"{self.random.choice(keys[:2])} = {keys[2]})", columns + third.columns)
+
     def join(self, depth, outer, right=None):
+        if right is None and self.chance(0.12):
+            return self.join_again(depth)
         kind = self.random.choice(("JOIN",) * 6 + ("LEFT JOIN",) * 3 + ("RIGHT JOIN", "RIGHT JOIN", "FULL JOIN"))
         if right is None and self.chance(0.25):
             left, right = self.table(SKIPPED), self.few_rows()
