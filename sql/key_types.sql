@@ -111,6 +111,17 @@ SELECT outcome($$f @> '1'::b.tag FROM tags$$);
 SELECT outcome($$bloom_agg(ARRAY['1'::a.tag])$$);
 -- a literal does not choose between the two
 SELECT outcome($$f @> '1' FROM tags$$);
+-- an array of a type that has the name and the hash function of one of PostgreSQL, whose elements hash otherwise
+CREATE FUNCTION a.in(cstring) RETURNS a.int8 LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
+CREATE FUNCTION a.out(a.int8) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
+CREATE TYPE a.int8 (INPUT = a.in, OUTPUT = a.out, LIKE = pg_catalog.int8);
+CREATE FUNCTION a.eq(a.int8, a.int8) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION a.hash(a.int8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
+CREATE OPERATOR a.= (FUNCTION = a.eq, LEFTARG = a.int8, RIGHTARG = a.int8, HASHES);
+CREATE OPERATOR CLASS a.int8_ops DEFAULT FOR TYPE a.int8 USING hash AS OPERATOR 1 a.=, FUNCTION 1 a.hash(a.int8),
+  FUNCTION 2 (a.int8, a.int8) hashint8extended(pg_catalog.int8, pg_catalog.int8);
+SELECT outcome($$bloom_agg('{1,2}'::a.int8[]) @> '{1,2}'::pg_catalog.int8[]$$);
+SELECT outcome($$bloom_agg('1'::a.int8) @> '1'::pg_catalog.int8$$);
 SET client_min_messages = warning;
 DROP TABLE tags;
 DROP SCHEMA a, b CASCADE;

@@ -71,7 +71,7 @@ get_builder(ExpandedObjectHeader *header)
 	return &expanded->builder;
 }
 
-/* Add a hash for which pgbloom_expanded_add has no room. */
+/* Add a hash for which neither the builder nor the batch has room. */
 void
 pgbloom_expanded_add_slowly(PgBloomExpanded *expanded, uint64 hash)
 {
@@ -199,7 +199,8 @@ pgbloom_writable(FunctionCallInfo fcinfo)
 	Datum		filter = PG_GETARG_DATUM(0);
 	Node	   *argument;
 
-	if (!PG_ARGISNULL(0) && pgbloom_expanded_rw(filter) != NULL)
+	if (!PG_ARGISNULL(0) && pgbloom_expanded(filter) != NULL &&
+		VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(filter)))
 		return filter;
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		((FuncExpr *) call)->args == NIL)

@@ -105,35 +105,6 @@ extern const ExpandedObjectMethods pgbloom_expanded_methods;
 extern void pgbloom_expanded_add_slowly(PgBloomExpanded *expanded,
 										uint64 hash);
 
-/* Add a hash, immediately or with a batch. */
-static inline void
-pgbloom_expanded_add(PgBloomExpanded *expanded, uint64 hash)
-{
-	if (bf_builder_collect(&expanded->builder, hash))
-		return;
-	if (expanded->npending < expanded->room)
-		expanded->pending[expanded->npending++] = hash;
-	else
-		pgbloom_expanded_add_slowly(expanded, hash);
-}
-
-/*
- * An expanded filter that may be changed; NULL for any other value.  Aggregates
- * ask for each row, hence no calls.
- */
-static inline PgBloomExpanded *
-pgbloom_expanded_rw(Datum filter)
-{
-	Pointer		pointer = DatumGetPointer(filter);
-	varatt_expanded expanded;
-
-	if (!VARATT_IS_EXTERNAL_EXPANDED_RW(pointer))
-		return NULL;
-	memcpy(&expanded, VARDATA_EXTERNAL(pointer), sizeof(expanded));
-	return expanded.eohptr->eoh_methods == &pgbloom_expanded_methods ?
-		(PgBloomExpanded *) expanded.eohptr : NULL;
-}
-
 extern BfBuilder *pgbloom_expanded(Datum filter);
 extern Datum pgbloom_make_state(MemoryContext aggregate,
 								const BfParams *params);

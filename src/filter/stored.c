@@ -15,8 +15,9 @@
  * the least recently used.  The key of an entry is the datum in the row: a
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
  * immutable, but its OID may be reused once VACUUM has removed it.  It cannot
- * while our oldest snapshot stays the same, or one as old, so all entries are
- * evicted when that or the transaction is another one.
+ * while our oldest snapshot stays the same, or one as old, unless it was inserted
+ * by a subtransaction that has been rolled back.  So all entries are evicted when
+ * the snapshot, the transaction or the subtransaction is another one.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
  * long as no other stored filter is probed.  check_cache() has the invariants.
@@ -27,6 +28,7 @@
 
 #include "access/detoast.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
@@ -66,6 +68,7 @@ struct PgBloomStoredCache
 	dlist_head	entries;		/* that probed last first */
 	int			nentries;
 	LocalTransactionId lxid;	/* of all entries */
+	SubTransactionId subid;		/* of all entries */
 	TransactionId xmin;			/* of the oldest snapshot, for all entries */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
@@ -313,11 +316,14 @@ set_current(PgBloomProbe *probe)
 	CacheEntry *entry;
 
 	/* A TOAST pointer may be that of another value by now. */
-	if (cache->lxid != MY_LOCAL_TRANSACTION_ID || cache->xmin != MyProc->xmin)
+	if (cache->lxid != MY_LOCAL_TRANSACTION_ID ||
+		cache->subid != GetCurrentSubTransactionId() ||
+		cache->xmin != MyProc->xmin)
 	{
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
 		cache->lxid = MY_LOCAL_TRANSACTION_ID;
+		cache->subid = GetCurrentSubTransactionId();
 		cache->xmin = MyProc->xmin;
 		cache->limit = (Size) work_mem * 1024;
 	}

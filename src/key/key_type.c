@@ -123,8 +123,8 @@ opclass_hash_function(Oid type)
 }
 
 /*
- * A type of the same name in another schema that hashes by another function;
- * InvalidOid if there is none.
+ * A type of the same name in another schema that hashes otherwise; InvalidOid if
+ * there is none.  One of PostgreSQL's own does so at least in arrays.
  */
 static Oid
 find_namesake(Oid type, const char *name)
@@ -144,7 +144,8 @@ find_namesake(Oid type, const char *name)
 		if (other->oid == type || other->typtype != TYPTYPE_BASE)
 			continue;
 		other_function = opclass_hash_function(other->oid);
-		if (OidIsValid(other_function) && other_function != function)
+		if (OidIsValid(other_function) &&
+			(other_function != function || other->oid < FirstNormalObjectId))
 			found = other->oid;
 	}
 	ReleaseSysCacheList(list);

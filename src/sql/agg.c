@@ -201,6 +201,35 @@ make_row_state(FunctionCallInfo fcinfo)
 	return make_agg_state(fcinfo, &params, true);
 }
 
+/* Add a hash, immediately or with a batch. */
+static inline void
+add_to_state(PgBloomExpanded *expanded, uint64 hash)
+{
+	if (bf_builder_collect(&expanded->builder, hash))
+		return;
+	if (expanded->npending < expanded->room)
+		expanded->pending[expanded->npending++] = hash;
+	else
+		pgbloom_expanded_add_slowly(expanded, hash);
+}
+
+/*
+ * An expanded filter that may be changed; NULL for any other value.  Aggregates
+ * ask for each row, hence no calls.
+ */
+static inline PgBloomExpanded *
+writable_state(Datum filter)
+{
+	Pointer		pointer = DatumGetPointer(filter);
+	varatt_expanded expanded;
+
+	if (!VARATT_IS_EXTERNAL_EXPANDED_RW(pointer))
+		return NULL;
+	memcpy(&expanded, VARDATA_EXTERNAL(pointer), sizeof(expanded));
+	return expanded.eohptr->eoh_methods == &pgbloom_expanded_methods ?
+		(PgBloomExpanded *) expanded.eohptr : NULL;
+}
+
 /*
  * The state to which a row is added, and its datum.  A row with a NULL key has
  * parameters as well, so it makes the state and is checked.
@@ -215,11 +244,11 @@ get_row_state(FunctionCallInfo fcinfo, Datum *state)
 		(void) get_agg_context(fcinfo);
 	*state = PG_ARGISNULL(0) ? make_row_state(fcinfo) :
 		PG_GETARG_DATUM(0);
-	expanded = pgbloom_expanded_rw(*state);
+	expanded = writable_state(*state);
 	if (expanded == NULL)
 	{
 		*state = load_state(fcinfo, true);
-		expanded = pgbloom_expanded_rw(*state);
+		expanded = writable_state(*state);
 	}
 	if (!arguments_match(fcinfo, &expanded->builder.params))
 		reject_arguments(fcinfo, &expanded->builder.params);
@@ -260,7 +289,7 @@ bloom_agg_transfn(PG_FUNCTION_ARGS)
 							&builder->params, &key_type);
 	if (builder->params.key_type.code == BF_KEY_NONE)
 		bf_builder_set_key_type(builder, key_type);
-	pgbloom_expanded_add(expanded, hash);
+	add_to_state(expanded, hash);
 	return state;
 }
 
@@ -276,7 +305,7 @@ bloom_agg_hash_transfn(PG_FUNCTION_ARGS)
 	PgBloomExpanded *expanded = get_row_state(fcinfo, &state);
 
 	if (!PG_ARGISNULL(1))
-		pgbloom_expanded_add(expanded, (uint64) PG_GETARG_INT64(1));
+		add_to_state(expanded, (uint64) PG_GETARG_INT64(1));
 	return state;
 }
 
@@ -295,7 +324,7 @@ combine_state(FunctionCallInfo fcinfo, StateOperation operation,
 	if (PG_ARGISNULL(0))
 		return make_state_from(fcinfo, &view, compact_at_end);
 	state = PG_GETARG_DATUM(0);
-	if (pgbloom_expanded_rw(state) == NULL)
+	if (writable_state(state) == NULL)
 		state = load_state(fcinfo, compact_at_end);
 	operation(pgbloom_expanded(state), &view);
 	return state;
