@@ -147,7 +147,6 @@ partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 	List	   *ancestors;
 
 	while (get_rel_relispartition(table) &&
-		   snapshot_sees(snapshot, RELOID, table) &&
 		   (ancestors = get_partition_ancestors(table)) != NIL &&
 		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
 	{
@@ -157,6 +156,15 @@ partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 		*locked = lappend_oid(*locked, above);
 		if (parent == NULL)
 			break;
+
+		/* It may have been attached to another table before the lock. */
+		ancestors = get_partition_ancestors(table);
+		if (ancestors == NIL || linitial_oid(ancestors) != above ||
+			!snapshot_sees(snapshot, RELOID, table))
+		{
+			relation_close(parent, NoLock);
+			break;
+		}
 		if (get_default_partition_oid(above) != table ||
 			can_use_default(relation, parent, snapshot))
 			constraints = list_concat(constraints,
