@@ -274,7 +274,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	Gate	   *gate;
 	ListCell   *lc;
 
-	/* A subplan is met in each expression that has it. */
+	/* A scan that another extension has added may be met again. */
 	if (!is_table_scan(state) || find_gate(state) != NULL)
 		return;
 	new_gate.constrained =

@@ -99,8 +99,8 @@ pgbloom_text_is_utf8(void)
 
 /*
  * Raise the error for text that has no equivalent in UTF-8, or that is in an
- * encoding without a conversion.  The message has
- * other bytes than ASCII in hexadecimal, so that any client can receive it.
+ * encoding without a conversion.  The message has other bytes than ASCII in
+ * hexadecimal, so that any client can receive it.
  */
 static void
 reject_string(const char *string, int length)
