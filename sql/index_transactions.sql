@@ -364,13 +364,11 @@ CREATE TEMP TABLE temporary_target (id int);
 CREATE INDEX temporary_target_id ON temporary_target USING bloomfilter (id);
 INSERT INTO temporary_target SELECT id FROM big;
 SET parallel_leader_participation = off;
-SET max_parallel_workers_per_gather = 2;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
 -- One that is not there contains every key.
 SELECT count(*) FROM big WHERE bloom_index_contains(999999999, -id);
 SET max_parallel_workers_per_gather = 0;
 RESET parallel_leader_participation;
-RESET max_parallel_workers_per_gather;
 SELECT count(*) FROM big WHERE NOT bloom_index_contains('temporary_target_id', id);
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
