@@ -112,9 +112,11 @@ SELECT outcome($$bloom_agg(ARRAY['1'::a.tag])$$);
 -- a literal does not choose between the two
 SELECT outcome($$f @> '1' FROM tags$$);
 -- an array of a type that has the name and the hash function of one of PostgreSQL, whose elements hash otherwise
+SET client_min_messages = warning;
 CREATE FUNCTION a.in(cstring) RETURNS a.int8 LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
 CREATE FUNCTION a.out(a.int8) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
 CREATE TYPE a.int8 (INPUT = a.in, OUTPUT = a.out, LIKE = pg_catalog.int8);
+RESET client_min_messages;
 CREATE FUNCTION a.eq(a.int8, a.int8) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
 CREATE FUNCTION a.hash(a.int8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
 CREATE OPERATOR a.= (FUNCTION = a.eq, LEFTARG = a.int8, RIGHTARG = a.int8, HASHES);
