@@ -40,7 +40,6 @@ typedef struct PgBloomProbe
 	PgBloomStoredCache *cache;	/* of a stored filter */
 	const struct varlena *stored;	/* its datum in the row */
 	Relation	toast;			/* its TOAST table, once opened for slices */
-	BfView		inline_view;
 } PgBloomProbe;
 
 #pragma GCC visibility push(hidden)

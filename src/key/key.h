@@ -34,6 +34,9 @@ typedef struct PgBloomKeyInfo
 	Oid			ioparam;
 } PgBloomKeyInfo;
 
+/* The inline filter that this place in a query probed last. */
+typedef struct PgBloomInlineCache PgBloomInlineCache;
+
 /* Cache of the stored filters that this place in a query probes. */
 typedef struct PgBloomStoredCache PgBloomStoredCache;
 
@@ -45,6 +48,7 @@ typedef struct PgBloomFnCache
 {
 	MemoryContext context;		/* of this struct and what it points to */
 	PgBloomKeyInfo *key_info;	/* NULL until it is looked up */
+	PgBloomInlineCache *inline_cache;	/* NULL until a filter is probed */
 	PgBloomStoredCache *stored_cache;	/* NULL until a filter is probed */
 	PgBloomIndexCache *index_cache; /* NULL until an index is probed */
 	bool		warned;			/* a warning has been issued */

@@ -281,8 +281,8 @@ END $$;
 # How often it fails at least, with a new FmgrInfo and with a used one.  The two
 # filters that are compressed in their rows are the same.
 my %forms = (
-	'short' => [ 2, 0 ],
-	'inline' => [ 2, 0 ],
+	'short' => [ 3, 0 ],
+	'inline' => [ 3, 0 ],
 	'small' => [ 4, 1 ],
 	'sliced' => [ 6, 3 ],
 	'list' => [ 6, 3 ],
