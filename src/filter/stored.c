@@ -15,9 +15,10 @@
  * the least recently used.  The key of an entry is the datum in the row: a
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
  * immutable, but its OID may be reused once VACUUM has removed it.  It cannot
- * while our oldest snapshot stays the same, or one as old, unless it was inserted
- * by a subtransaction that has been rolled back.  So all entries are evicted when
- * the snapshot, the transaction or the subtransaction is another one.
+ * while our oldest snapshot stays the same, or one as old, unless a
+ * subtransaction inserted it that has been rolled back.  So all entries are
+ * evicted when the snapshot, the transaction or the subtransaction is another
+ * one.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
  * long as no other stored filter is probed.  check_cache() has the invariants.
@@ -50,7 +51,7 @@
  */
 #define CACHE_ENTRIES	64
 
-/* In memory of its own. */
+/* Allocated in its own memory context. */
 typedef struct CacheEntry
 {
 	dlist_node	node;			/* of PgBloomStoredCache.entries */
@@ -65,7 +66,7 @@ typedef struct CacheEntry
 
 struct PgBloomStoredCache
 {
-	dlist_head	entries;		/* that probed last first */
+	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
 	LocalTransactionId lxid;	/* of all entries */
 	SubTransactionId subid;		/* of all entries */

@@ -38,16 +38,17 @@
 /*
  * The most comparisons of constants by which a scan is proved to be empty: of
  * any table, for each block of it, and of a foreign table, which takes longer
- * to ask.  To read a comparison's part of a constraint's text takes as long.
+ * to ask.  TEXT_OF_PROOF is the number of bytes of a constraint's text that take
+ * as long to parse as one comparison.
  */
 #define MOST_PROOFS			100
 #define PROOFS_PER_BLOCK	4
 #define MOST_FOREIGN_PROOFS	10000
 #define TEXT_OF_PROOF		32
 
-/* In terms of these comparisons, what takes longer */
+/* What takes as long as so many comparisons */
 #define PROOFS_OF_HASH		2	/* a key in a hash partition */
-#define PROOFS_OF_SIBLING	10	/* the bound of a partition beside */
+#define PROOFS_OF_SIBLING	10	/* the bound of another partition */
 
 static double
 most_proofs(Relation relation)
@@ -176,8 +177,9 @@ partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 }
 
 /*
- * Is this a function of a user, and not one in C in the constraint of a
- * partition?  In another constraint, that of hash partitions is a user's call.
+ * Is this a function of a user?  In the constraint of a partition, those in C
+ * are trusted.  A CHECK constraint that calls satisfies_hash_partition() was
+ * written by a user, with any arguments.
  */
 static bool
 is_of_user(Oid function, void *context)
@@ -198,9 +200,9 @@ calls_user_walker(Node *node, void *context)
 }
 
 /*
- * May a part without columns fail, or depend on settings, for which some functions
- * are immutable that are not?  PostgreSQL has perhaps never evaluated it, or under
- * other settings.
+ * Could a part of the expression that has no columns raise an error, or depend
+ * on a setting?  Some functions that are declared immutable do, such as
+ * float8out().  PostgreSQL may never have evaluated it, or under other settings.
  */
 static bool
 constant_may_fail_walker(Node *node, void *context)
@@ -357,7 +359,7 @@ is_refuted(Relation relation, List *constraints, List *conditions)
 /*
  * Do the constraints of the relation contradict all keys of the filter?  keys
  * are those of the relation, or NULL for one that is not among its columns.
- * To read an empty relation takes less time than to tell.
+ * An empty relation is read faster than it is proved to be empty.
  */
 bool
 pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
