@@ -308,8 +308,8 @@ typedef const uint8_t *(*BfReadSlice) (void *context, size_t at,
 									   size_t length);
 
 /*
- * Is called every few milliseconds of a long operation.  It may leave the
- * operation by a long jump.
+ * Is called every few milliseconds of a long operation, unless that is one of
+ * memset(), memcpy() and memcmp().  It may leave the operation by a long jump.
  */
 typedef struct BfInterrupts
 {

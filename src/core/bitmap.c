@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bitmap.c
- *	  The bits of whole layers: count, OR, AND, copy, compare, fold.
+ *	  The bits of whole layers: count, OR, AND, fold.
  *
  * The loops walk through words of 64 bits: a block is a multiple of 64
  * bytes.  Compilers make good code of them for any processor, except that the
@@ -82,14 +82,6 @@ combine_chunk(bool both, uint8_t *to, const uint8_t *x, const uint8_t *y,
 	return combine_words(both, to, x, y, size);
 }
 
-/* Check for interrupts and return the length of the next chunk. */
-static inline size_t
-next_chunk(const BfInterrupts *interrupts, size_t left)
-{
-	bf_check_interrupts(interrupts);
-	return left < CHUNK ? left : CHUNK;
-}
-
 /*
  * The bits that are set in x or in y, or only those that are set in both;
  * stored if to is not NULL.  Returns how many these are: with y the same as x,
@@ -105,7 +97,8 @@ bf_bitmap_combine(const BfInterrupts *interrupts, bool both, uint8_t *to,
 
 	for (at = 0; at < size; at += n)
 	{
-		n = next_chunk(interrupts, size - at);
+		bf_check_interrupts(interrupts);
+		n = size - at < CHUNK ? size - at : CHUNK;
 		count += combine_chunk(both, to == NULL ? NULL : to + at, x + at,
 							   y + at, n);
 	}
@@ -117,50 +110,6 @@ uint64_t
 bf_blocks_bits_set(const uint8_t *blocks, size_t size)
 {
 	return combine_chunk(false, NULL, blocks, blocks, size);
-}
-
-void
-bf_bitmap_clear(const BfInterrupts *interrupts, uint8_t *bits, size_t size)
-{
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		memset(bits + at, 0, n);
-	}
-}
-
-void
-bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
-			   const uint8_t *from, size_t size)
-{
-	size_t		at,
-				n;
-
-	for (at = 0; at < size; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		memcpy(to + at, from + at, n);
-	}
-}
-
-/* As memcmp. */
-int
-bf_bitmap_compare(const BfInterrupts *interrupts, const uint8_t *x,
-				  const uint8_t *y, size_t size)
-{
-	int			order = 0;
-	size_t		at,
-				n;
-
-	for (at = 0; at < size && order == 0; at += n)
-	{
-		n = next_chunk(interrupts, size - at);
-		order = memcmp(x + at, y + at, n);
-	}
-	return order;
 }
 
 /* The number of bits set in at least one of n layers of equal geometry. */

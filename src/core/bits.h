@@ -146,13 +146,6 @@ extern uint64_t bf_bitmap_count_union(const BfInterrupts *interrupts,
 extern uint64_t bf_bitmap_combine(const BfInterrupts *interrupts, bool both,
 								  uint8_t *to, const uint8_t *x,
 								  const uint8_t *y, size_t size);
-extern void bf_bitmap_clear(const BfInterrupts *interrupts, uint8_t *bits,
-							size_t size);
-extern void bf_bitmap_copy(const BfInterrupts *interrupts, uint8_t *to,
-						   const uint8_t *from, size_t size);
-extern int	bf_bitmap_compare(const BfInterrupts *interrupts,
-							  const uint8_t *x, const uint8_t *y,
-							  size_t size);
 extern void bf_bitmap_fold(const BfInterrupts *interrupts, uint8_t *to,
 						   const uint8_t *from, uint32_t nblocks,
 						   uint32_t factor, size_t block_size);

@@ -51,19 +51,11 @@ set_max_hashes(BfBuilder *b)
 	}
 }
 
-/*
- * Set the parameters of a builder and what follows from them.  Two filters
- * that are possible may join to a rate and a number of expected keys that are
- * not; then the number is reduced.
- */
+/* Set the parameters of a builder and what follows from them. */
 void
 bf_builder_set_params(BfBuilder *b, const BfParams *params)
 {
-	uint64_t	max_keys = bf_max_keys(params->fpp);
-
 	b->params = *params;
-	if (b->params.expected > max_keys)
-		b->params.expected = max_keys;
 	set_max_hashes(b);
 }
 
@@ -169,8 +161,7 @@ add_ascending(BfBuilder *b, BfLayer *layer)
 					b->hashes, b->nhashes, &layer->bits_set);
 	if (layer->bits_set <= layer->bits_full)
 		return true;
-	bf_bitmap_clear(&b->env.interrupts, layer->bits,
-					bf_geometry_size(&layer->geometry));
+	memset(layer->bits, 0, bf_geometry_size(&layer->geometry));
 	layer->bits_set = 0;
 	return false;
 }
@@ -550,7 +541,7 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 	{
 		size_t		size = bf_geometry_size(&b->layers[i].geometry);
 
-		bf_bitmap_copy(&b->env.interrupts, content, b->layers[i].bits, size);
+		memcpy(content, b->layers[i].bits, size);
 		content += size;
 	}
 	for (j = 0; j < b->nhashes; j++, content += 8)

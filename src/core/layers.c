@@ -104,7 +104,7 @@ bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
 	memory = b->env.alloc(b->env.context, allocated);
 	if (memory == NULL)
 		return BF_NO_MEMORY;
-	bf_bitmap_clear(&b->env.interrupts, memory, allocated);
+	memset(memory, 0, allocated);
 
 	*layer = &b->layers[b->nlayers++];
 	(*layer)->geometry = *geometry;
@@ -342,8 +342,7 @@ bf_builder_take_in_layer(BfBuilder *b, const BfGeometry *geometry,
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */
 static int
-compare_layers(const BfInterrupts *interrupts, const BfLayer *x,
-			   const BfLayer *y)
+compare_layers(const BfLayer *x, const BfLayer *y)
 {
 	const BfGeometry *g = &x->geometry;
 	const BfGeometry *h = &y->geometry;
@@ -362,14 +361,13 @@ compare_layers(const BfInterrupts *interrupts, const BfLayer *x,
 		return g->generation < h->generation ? -1 : 1;
 	if (x->bits_set != y->bits_set)
 		return x->bits_set < y->bits_set ? -1 : 1;
-	return bf_bitmap_compare(interrupts, x->bits, y->bits,
-							 bf_geometry_size(g));
+	return memcmp(x->bits, y->bits, bf_geometry_size(g));
 }
 
 /*
  * Sort the layers.  Where several filters are combined, this makes the image
  * independent of the order in which they came.  Neighbours are swapped, so that
- * a long jump out of a comparison finds all of them.
+ * a long jump finds all of them.
  */
 void
 bf_builder_sort_layers(BfBuilder *b)
@@ -384,7 +382,8 @@ bf_builder_sort_layers(BfBuilder *b)
 			BfLayer    *layer = &b->layers[j];
 			BfLayer		swap = *layer;
 
-			if (compare_layers(&b->env.interrupts, layer - 1, layer) <= 0)
+			bf_check_interrupts(&b->env.interrupts);
+			if (compare_layers(layer - 1, layer) <= 0)
 				break;
 			layer[0] = layer[-1];
 			layer[-1] = swap;

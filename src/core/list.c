@@ -206,28 +206,15 @@ bf_list_contains_sliced(size_t at, size_t n, uint64_t hash,
 
 	for (turn = 0; low < high; turn++)
 	{
-		size_t		length = high - low;
-		size_t		start = low;
-		const uint8_t *slice;
-		uint64_t	first;
-		uint64_t	last;
+		size_t		length = high - low < SLICE ? high - low : SLICE;
+		double		fraction = turn >= INTERPOLATIONS ? 0.5 :
+			(double) (hash - below) / (double) (above - below);
+		size_t		start = low +
+			(size_t) (fraction * (double) (high - low - length));
+		const uint8_t *slice = read(context, at + 8 * start, 8 * length);
+		uint64_t	first = bf_load64(slice);
+		uint64_t	last = bf_load64(slice + 8 * (length - 1));
 
-		if (length > SLICE)
-		{
-			double		fraction = 0.5;
-
-			if (turn < INTERPOLATIONS)
-				fraction = (double) (hash - below) / (double) (above - below);
-			start += (size_t) (fraction * (double) length);
-			start = start - low < SLICE / 2 ? low : start - SLICE / 2;
-			if (start > high - SLICE)
-				start = high - SLICE;
-			length = SLICE;
-		}
-
-		slice = read(context, at + 8 * start, 8 * length);
-		first = bf_load64(slice);
-		last = bf_load64(slice + 8 * (length - 1));
 		if (hash < first)
 		{
 			high = start;

@@ -27,7 +27,7 @@ is_neutral(const BfParams *params, uint32_t nhashes, int nlayers)
 
 /*
  * Join the parameters of another filter: the result has the lower rate and the
- * larger number of expected keys.
+ * larger number of expected keys, or as many of them as are possible at it.
  *
  * The limits of a sparse filter follow from its parameters.  If it has to
  * become dense by those that it has had, that is done before they change, so
@@ -37,7 +37,6 @@ static BfStatus
 join_params(BfBuilder *b, const BfParams *params)
 {
 	BfParams	joined;
-	uint64_t	max_keys;
 	BfStatus	status;
 
 	if (b->params.seed != params->seed)
@@ -53,9 +52,8 @@ join_params(BfBuilder *b, const BfParams *params)
 	joined.fpp = fmin(joined.fpp, params->fpp);
 	if (joined.expected < params->expected)
 		joined.expected = params->expected;
-	max_keys = bf_max_keys(joined.fpp);
-	if (joined.expected > max_keys)
-		joined.expected = max_keys;
+	if (joined.expected > bf_max_keys(joined.fpp))
+		joined.expected = bf_max_keys(joined.fpp);
 	if (joined.fpp == b->params.fpp && joined.expected == b->params.expected)
 		return BF_OK;
 
@@ -137,13 +135,13 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 
 /* A total order of images, which tells the one that is merged first. */
 static bool
-comes_first(const BfInterrupts *interrupts, const BfView *x, const BfView *y)
+comes_first(const BfView *x, const BfView *y)
 {
 	if (x->nlayers != y->nlayers)
 		return x->nlayers > y->nlayers;
 	if (x->size != y->size)
 		return x->size > y->size;
-	return bf_bitmap_compare(interrupts, x->image, y->image, x->size) >= 0;
+	return memcmp(x->image, y->image, x->size) >= 0;
 }
 
 /*
@@ -157,7 +155,7 @@ comes_first(const BfInterrupts *interrupts, const BfView *x, const BfView *y)
 BfStatus
 bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 {
-	const BfView *first = comes_first(&env->interrupts, x, y) ? x : y;
+	const BfView *first = comes_first(x, y) ? x : y;
 	BfStatus	status;
 
 	bf_builder_init(b, env, &first->params);
@@ -252,16 +250,14 @@ BfStatus
 bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 							const BfView *y, double *n)
 {
+	BfBuilder	joined;			/* stays without keys */
 	double		max;
 	BfStatus	status;
 
-	if (x->params.seed != y->params.seed)
-		return BF_SEED_MISMATCH;
-	if (x->params.key_type.code != BF_KEY_NONE &&
-		y->params.key_type.code != BF_KEY_NONE &&
-		!bf_key_type_equal(&x->params.key_type, &y->params.key_type))
-		return BF_KEY_TYPE_MISMATCH;
-	status = order_to_intersect(&x, &y);
+	bf_builder_init(&joined, env, &x->params);
+	status = join_params(&joined, &y->params);
+	if (status == BF_OK)
+		status = order_to_intersect(&x, &y);
 	if (status != BF_OK)
 		return status;
 
