@@ -13,6 +13,8 @@
 #endif
 
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
 /* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
@@ -78,13 +80,6 @@ pgbloom_env(MemoryContext context)
 char *
 pgbloom_pretty_size(double bytes)
 {
-	static const char *const units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
-	int			i = -1;
-
-	do
-	{
-		bytes /= 1024;
-		i++;
-	} while (bytes >= 1024 && i < (int) lengthof(units) - 1);
-	return psprintf(bytes < 10 ? "%.1f %s" : "%.0f %s", bytes, units[i]);
+	return TextDatumGetCString(DirectFunctionCall1(pg_size_pretty,
+												   Int64GetDatum((int64) bytes)));
 }

@@ -10,14 +10,7 @@
 
 #include "key/key.h"
 
-#include "access/table.h"
 #include "utils/expandeddatum.h"
-
-/*
- * The slice that is read first of a stored filter: header and directory, if it
- * has not more layers than growth makes.
- */
-#define PGBLOOM_HEADER_SLICE	1536
 
 /* An expanded filter, to which hashes are added in batches. */
 typedef struct PgBloomExpanded
@@ -30,7 +23,7 @@ typedef struct PgBloomExpanded
 	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
 } PgBloomExpanded;
 
-/* An open filter argument, between pgbloom_probe_open and _close. */
+/* An open filter argument. */
 typedef struct PgBloomProbe
 {
 	const BfParams *params;
@@ -39,18 +32,10 @@ typedef struct PgBloomProbe
 								 * slices are read */
 	PgBloomStoredCache *cache;	/* of a stored filter */
 	const struct varlena *stored;	/* its datum in the row */
-	Relation	toast;			/* its TOAST table, once opened for slices */
+	struct varlena *slice;		/* the last one that was read, or NULL */
 } PgBloomProbe;
 
 #pragma GCC visibility push(hidden)
-
-/* End the probes of a call. */
-static inline void
-pgbloom_probe_close(PgBloomProbe *probe)
-{
-	if (probe->toast != NULL)
-		table_close(probe->toast, AccessShareLock);
-}
 
 /* error.c */
 extern void pgbloom_check_fpp(double fpp, bool is_argument);

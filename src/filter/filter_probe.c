@@ -15,6 +15,12 @@
 #include "access/detoast.h"
 
 /*
+ * The slice that is read first of a stored filter: header and directory, if it
+ * has not more layers than growth makes.
+ */
+#define HEADER_SLICE	1536
+
+/*
  * View of an inline filter.  Memory at its address may hold another value in
  * the next call, but a view depends on nothing but address, size and header,
  * of which a copy follows the layers of the view.  Without it, a lookup of an
@@ -82,7 +88,6 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	Datum		argument = PG_GETARG_DATUM(argno);
 	struct varlena *value = (struct varlena *) DatumGetPointer(argument);
 
-	probe->toast = NULL;
 	probe->builder = pgbloom_expanded(argument);
 	if (probe->builder != NULL)
 	{
@@ -177,7 +182,7 @@ pgbloom_open_info(Datum filter, BfView *view)
 	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
 	{
 		size_t		size = toast_raw_datum_size(filter) - VARHDRSZ;
-		size_t		length = PGBLOOM_HEADER_SLICE;
+		size_t		length = HEADER_SLICE;
 		struct varlena *header = detoast_attr_slice(value, 0, length);
 		size_t		needed;
 		int			nlayers;

@@ -21,13 +21,14 @@
  * one.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
- * long as no other stored filter is probed.  check_cache() has the invariants.
+ * long as no other stored filter is probed.
  *
  *-------------------------------------------------------------------------
  */
 #include "filter/filter.h"
 
 #include "access/detoast.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "lib/ilist.h"
@@ -73,11 +74,7 @@ struct PgBloomStoredCache
 	TransactionId xmin;			/* of the oldest snapshot, for all entries */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
-	uint32		slice[1 + BF_MAX_BLOCK_SIZE / 4];	/* the last one, a varlena */
 };
-
-StaticAssertDecl(PGBLOOM_HEADER_SLICE <= BF_MAX_BLOCK_SIZE,
-				 "the first slice is one slice");
 
 static CacheEntry *
 current_entry(PgBloomStoredCache *cache)
@@ -100,37 +97,6 @@ find_entry(PgBloomStoredCache *cache, const struct varlena *key)
 			return entry;
 	}
 	return NULL;
-}
-
-/* Check what holds whenever no function of this file is at work. */
-static void
-check_cache(PgBloomStoredCache *cache PG_USED_FOR_ASSERTS_ONLY)
-{
-#ifdef USE_ASSERT_CHECKING
-	Size		total = 0;
-	int			n = 0;
-	dlist_iter	i;
-
-	dlist_foreach(i, &cache->entries)
-	{
-		CacheEntry *entry = dlist_container(CacheEntry, node, i.cur);
-
-		/* A filter has one entry, with a view of its header or all of it. */
-		Assert(find_entry(cache, entry->key) == entry);
-		Assert(entry->view->size == entry->size - VARHDRSZ);
-		Assert(entry->view->image == (entry->detoasted == NULL ? NULL :
-									  (uint8_t *) VARDATA(entry->detoasted)));
-		total += entry->detoasted != NULL ? entry->size : 0;
-		n++;
-	}
-	Assert(cache->nentries == n && n <= CACHE_ENTRIES);
-
-	/* Detoasted values fit into work_mem, or the current one is alone. */
-	Assert(cache->total == total);
-	Assert(total <= cache->limit ||
-		   (current_entry(cache)->detoasted != NULL &&
-			current_entry(cache)->size == total));
-#endif
 }
 
 static void
@@ -161,32 +127,18 @@ evict_oldest(PgBloomStoredCache *cache, bool detoasted)
 	}
 }
 
-/* Fetch length bytes of the stored filter that is probed, from at on. */
-static void
-fetch_slice(PgBloomProbe *probe, size_t at, size_t length,
-			struct varlena *slice)
-{
-	struct varatt_external pointer;
-
-	VARATT_EXTERNAL_GET_POINTER(pointer, probe->stored);
-	if (probe->toast == NULL)
-		probe->toast = table_open(pointer.va_toastrelid, AccessShareLock);
-	SET_VARSIZE(slice, VARHDRSZ + length);
-	table_relation_fetch_toast_slice(probe->toast, pointer.va_valueid,
-									 VARATT_EXTERNAL_GET_EXTSIZE(pointer),
-									 (int32) at, (int32) length, slice);
-}
-
 /* Read a slice of the stored filter that is probed. */
 static const uint8_t *
 read_slice(void *context, size_t at, size_t length)
 {
 	PgBloomProbe *probe = context;
-	struct varlena *slice = (struct varlena *) probe->cache->slice;
 
+	if (probe->slice != NULL)
+		pfree(probe->slice);
+	probe->slice = detoast_attr_slice((struct varlena *) probe->stored,
+									  (int32) at, (int32) length);
 	current_entry(probe->cache)->cost += SLICE_COST;
-	fetch_slice(probe, at, length, slice);
-	return (const uint8_t *) VARDATA(slice);
+	return (const uint8_t *) VARDATA(probe->slice);
 }
 
 /* Is reading slices of this value possible, and cheaper than all of it? */
@@ -204,38 +156,12 @@ is_sliceable(const struct varlena *value)
 		size >= MIN_SLICED_SIZE;
 }
 
-/* Memory for the view of an image of which this is the beginning. */
 static BfView *
-make_view(const uint8_t *header, size_t size)
+copy_view(const BfView *view)
 {
-	int			nlayers;
+	size_t		size = BF_VIEW_SIZE(view->nlayers);
 
-	bf_peek_header(header, size, &nlayers);
-	return palloc(BF_VIEW_SIZE(nlayers));
-}
-
-/* Read the header and directory, and open them. */
-static void
-read_header(PgBloomProbe *probe, CacheEntry *entry)
-{
-	size_t		size = entry->size - VARHDRSZ;
-	struct varlena *slice = (struct varlena *) probe->cache->slice;
-	const uint8_t *header = (const uint8_t *) VARDATA(slice);
-	int			nlayers;
-	size_t		needed;
-
-	fetch_slice(probe, 0, PGBLOOM_HEADER_SLICE, slice);
-	entry->cost = SLICE_COST;
-	needed = Min(bf_peek_header(header, size, &nlayers), size);
-	if (needed > PGBLOOM_HEADER_SLICE)
-	{
-		slice = palloc(VARHDRSZ + needed);
-		fetch_slice(probe, 0, needed, slice);
-		entry->cost += needed / CHUNK_SIZE;
-		header = (const uint8_t *) VARDATA(slice);
-	}
-	entry->view = make_view(header, size);
-	pgbloom_open_header(header, size, entry->view);
+	return memcpy(palloc(size), view, size);
 }
 
 /*
@@ -244,32 +170,38 @@ read_header(PgBloomProbe *probe, CacheEntry *entry)
  * large ones are in huge pages.  detoast_attr() would choose neither.
  */
 static void
-read_whole(PgBloomProbe *probe, CacheEntry *entry)
+read_whole(PgBloomStoredCache *cache, CacheEntry *entry)
 {
-	PgBloomStoredCache *cache = probe->cache;
-	BfView	   *view = entry->view;
 	struct varlena *value;
+	BfView		view;
 
 	while (cache->total > 0 && cache->total + entry->size > cache->limit)
 		evict_oldest(cache, true);
-	if (view == NULL)
+	if (entry->view == NULL)
 		value = detoast_attr(entry->key);
 	else
 	{
-		Size		front = VARHDRSZ + bf_header_size(&view->params,
-													  view->nlayers);
+		Size		front = VARHDRSZ + bf_header_size(&entry->view->params,
+													  entry->view->nlayers);
 		char	   *memory = palloc(entry->size + PG_CACHE_LINE_SIZE);
 		char	   *blocks = (char *) TYPEALIGN(PG_CACHE_LINE_SIZE,
 												memory + front);
+		struct varatt_external pointer;
+		Relation	toast;
 
 		value = (struct varlena *) (blocks - front);
 		pgbloom_prefer_huge_pages(value, entry->size);
-		fetch_slice(probe, 0, entry->size - VARHDRSZ, value);
+		SET_VARSIZE(value, entry->size);
+		VARATT_EXTERNAL_GET_POINTER(pointer, entry->key);
+		toast = table_open(pointer.va_toastrelid, AccessShareLock);
+		table_relation_fetch_toast_slice(toast, pointer.va_valueid,
+										 (int32) (entry->size - VARHDRSZ), 0,
+										 (int32) (entry->size - VARHDRSZ),
+										 value);
+		table_close(toast, AccessShareLock);
 	}
-	view = make_view((const uint8_t *) VARDATA_ANY(value),
-					 VARSIZE_ANY_EXHDR(value));
-	pgbloom_open(value, view);
-	entry->view = view;
+	pgbloom_open(value, &view);
+	entry->view = copy_view(&view);
 	entry->detoasted = value;
 }
 
@@ -287,6 +219,7 @@ create_entry(PgBloomProbe *probe)
 												  ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	CacheEntry *entry = palloc0(sizeof(CacheEntry));
+	BfView		view;
 
 	entry->context = context;
 	entry->key_size = VARSIZE_ANY(probe->stored);
@@ -294,9 +227,14 @@ create_entry(PgBloomProbe *probe)
 	memcpy(entry->key, probe->stored, entry->key_size);
 	entry->size = toast_raw_datum_size(PointerGetDatum(entry->key));
 	if (is_sliceable(probe->stored))
-		read_header(probe, entry);
+	{
+		pgbloom_open_info(PointerGetDatum(entry->key), &view);
+		entry->view = copy_view(&view);
+		entry->cost = SLICE_COST +
+			bf_header_size(&view.params, view.nlayers) / CHUNK_SIZE;
+	}
 	else
-		read_whole(probe, entry);
+		read_whole(cache, entry);
 	MemoryContextSwitchTo(old);
 
 	if (cache->nentries == CACHE_ENTRIES)
@@ -361,9 +299,8 @@ pgbloom_stored_open(FunctionCallInfo fcinfo, const struct varlena *value,
 								   sizeof(PgBloomStoredCache));
 	probe->cache = fn_cache->stored_cache;
 	probe->stored = value;
-	check_cache(probe->cache);
+	probe->slice = NULL;
 	set_current(probe);
-	check_cache(probe->cache);
 	probe->view = current_entry(probe->cache)->view;
 }
 
@@ -386,10 +323,9 @@ pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 	if (cost <= whole)
 		return true;
 	old = MemoryContextSwitchTo(entry->context);
-	read_whole(probe, entry);
+	read_whole(cache, entry);
 	MemoryContextSwitchTo(old);
 	cache->total += entry->size;
-	check_cache(cache);
 	probe->view = entry->view;
 	return false;
 }

@@ -31,15 +31,12 @@ filter_contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, key_argno);
 	PgBloomProbe probe;
 	uint64		hash;
-	bool		found;
 
 	pgbloom_probe_open(fcinfo, filter_argno, &probe);
 	hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(key_argno),
 							probe.params, NULL);
-	found = pgbloom_probe_contains_key(&probe, key_info,
-									   PG_GETARG_DATUM(key_argno), hash);
-	pgbloom_probe_close(&probe);
-	return found;
+	return pgbloom_probe_contains_key(&probe, key_info,
+									  PG_GETARG_DATUM(key_argno), hash);
 }
 
 Datum
@@ -59,12 +56,10 @@ Datum
 bloom_contains_hash(PG_FUNCTION_ARGS)
 {
 	PgBloomProbe probe;
-	bool		found;
 
 	pgbloom_probe_open(fcinfo, 0, &probe);
-	found = pgbloom_probe_contains(&probe, (uint64) PG_GETARG_INT64(1));
-	pgbloom_probe_close(&probe);
-	PG_RETURN_BOOL(found);
+	PG_RETURN_BOOL(pgbloom_probe_contains(&probe,
+										  (uint64) PG_GETARG_INT64(1)));
 }
 
 /*
@@ -103,7 +98,6 @@ contains_some(FunctionCallInfo fcinfo, bool contained)
 										   keys.values[hashed[i].index],
 										   hashed[i].hash) == contained;
 	}
-	pgbloom_probe_close(&probe);
 	return found;
 }
 
@@ -144,7 +138,6 @@ contains_each(FunctionCallInfo fcinfo, PgBloomKeyArray *keys, bool once)
 			found = true;
 		results[hashed[i].index] = found;
 	}
-	pgbloom_probe_close(&probe);
 	return results;
 }
 

@@ -33,13 +33,6 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 #define ARGUMENT_ORDER \
 	"A filter comes before its keys, as in bloom_contains(filter, key); bloom_add(filter, key) adds a key."
 
-/*
- * Base64 is converted in chunks of this many characters, with a check for
- * interrupts before each, because the largest filters take seconds.
- */
-#define CHUNK			(256 * 1024)
-#define CHUNK_BYTES		(CHUNK / 4 * 3)
-
 /* Copy text without white space, which decode() also allows anywhere. */
 static char *
 remove_white_space(const char *text, int *length)
@@ -51,39 +44,12 @@ remove_white_space(const char *text, int *length)
 
 	for (i = 0; i < *length; i++)
 	{
-		if (i % CHUNK == 0)
-			CHECK_FOR_INTERRUPTS();
 		if (strchr(WHITE_SPACE, text[i]) == NULL)
 			result[n++] = text[i];
 	}
 	result[n] = '\0';
 	*length = n;
 	return result;
-}
-
-/* Decode base64.  Returns the number of bytes, or -1 if it is not base64. */
-static int
-decode_base64(const char *text, int length, char *bytes, int room)
-{
-	int			size = 0;
-	int			done;
-
-	for (done = 0; done < length; done += CHUNK)
-	{
-		int			nchars = Min(length - done, CHUNK);
-		int			nbytes;
-
-		CHECK_FOR_INTERRUPTS();
-		nbytes = pg_b64_decode((const void *) (text + done), nchars,
-							   (void *) (bytes + size),
-							   Min(room - size, CHUNK_BYTES));
-
-		/* Only the end may be padded. */
-		if (nbytes < 0 || (nbytes < CHUNK_BYTES && done + nchars < length))
-			return -1;
-		size += nbytes;
-	}
-	return size;
 }
 
 Datum
@@ -101,7 +67,8 @@ bloom_in(PG_FUNCTION_ARGS)
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
 	result = palloc((Size) VARHDRSZ + room);
-	size = decode_base64(text, length, VARDATA(result), room);
+	CHECK_FOR_INTERRUPTS();
+	size = pg_b64_decode(text, length, (void *) VARDATA(result), room);
 	if (size < 0)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
@@ -131,21 +98,12 @@ bloom_out(PG_FUNCTION_ARGS)
 	int			size = (int) VARSIZE_ANY_EXHDR(filter);
 	int			room = pg_b64_enc_len(size);
 	char	   *text = palloc((Size) room + 1);
-	int			length = 0;
-	int			done;
+	int			length;
 
-	for (done = 0; done < size; done += CHUNK_BYTES)
-	{
-		int			nchars;
-
-		CHECK_FOR_INTERRUPTS();
-		nchars = pg_b64_encode((const void *) (bytes + done),
-							   Min(size - done, CHUNK_BYTES),
-							   (void *) (text + length), room - length);
-		if (nchars < 0)
-			elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
-		length += nchars;
-	}
+	CHECK_FOR_INTERRUPTS();
+	length = pg_b64_encode((const void *) bytes, size, text, room);
+	if (length < 0)
+		elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
 	text[length] = '\0';
 	PG_RETURN_CSTRING(text);
 }
