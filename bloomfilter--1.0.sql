@@ -22,7 +22,7 @@ CREATE FUNCTION bloom_recv(internal) RETURNS bloom
 COMMENT ON FUNCTION bloom_recv(internal) IS 'I/O';
 
 CREATE FUNCTION bloom_send(bloom) RETURNS bytea
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+	AS 'byteasend' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
 
 -- Storage is external because filters do not compress and are read in slices.
@@ -372,13 +372,16 @@ COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
 --
 -- Equality and hashing
 --
+-- Filters are equal if their bytes are, and a value of type bloom is stored as
+-- one of type bytea is.
+--
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+	AS 'byteaeq' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_eq(bloom, bloom) IS 'implementation of = operator';
 
 CREATE FUNCTION bloom_ne(bloom, bloom) RETURNS boolean
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;
+	AS 'byteane' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
 COMMENT ON FUNCTION bloom_ne(bloom, bloom) IS 'implementation of <> operator';
 
 CREATE OPERATOR = (
@@ -405,11 +408,11 @@ CREATE OPERATOR <> (
 COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 
 CREATE FUNCTION hash_bloom(bloom) RETURNS int
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION hash_bloom(bloom) IS '32-bit hash of a filter as a value';
 
 CREATE FUNCTION hash_bloom_extended(bloom, bigint) RETURNS bigint
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+	AS 'hashvarlenaextended' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 200;
 COMMENT ON FUNCTION hash_bloom_extended(bloom, bigint) IS '64-bit hash of a filter as a value';
 
 CREATE OPERATOR CLASS bloom_ops

@@ -578,6 +578,32 @@ SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT count(*) FROM built WHERE NOT was_seen(x);
 ROLLBACK;
 
+-- A key that comes in the statement itself
+CREATE FUNCTION sees_another() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  INSERT INTO seen VALUES (43);
+END $$;
+BEGIN;
+CREATE EVENT TRIGGER seen ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION sees_another();
+CREATE INDEX built_x ON built (was_seen(x + 1));
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM built WHERE NOT was_seen(x + 1);
+ROLLBACK;
+
+-- A lookup without a snapshot
+CREATE DOMAIN looked_up AS int CHECK (VALUE IS NULL OR bloom_index_contains('seen_id', VALUE) IS NOT NULL);
+DO $$
+DECLARE
+  x looked_up;
+BEGIN
+  COMMIT;
+  FOR x IN SELECT 5 LOOP
+    RAISE WARNING '%', x;
+  END LOOP;
+END $$;
+
 SET parallel_leader_participation = off;
 SET max_parallel_workers_per_gather = 2;
 CREATE FUNCTION looks_up(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
@@ -612,8 +638,9 @@ CLUSTER clustered USING clustered_first;
 COMMIT;
 SELECT bloom_index_contains('clustered_id', 42);
 
+DROP DOMAIN looked_up;
 DROP TABLE seen, built, clustered;
-DROP FUNCTION was_seen, looks_up, is_found;
+DROP FUNCTION was_seen, sees_another, looks_up, is_found;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;

@@ -348,6 +348,48 @@ CREATE OR REPLACE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsq
 SET extra_float_digits = -15;
 SELECT * FROM report('SELECT * FROM rounded JOIN largest USING (x)');
 RESET extra_float_digits;
+-- the same of a column, in the constraint of a partition and in a CHECK constraint
+CREATE TABLE spelled (x float8, b bytea CHECK (b::text = '\x61')) PARTITION BY LIST ((x::text));
+CREATE TABLE spelled_0_3 PARTITION OF spelled FOR VALUES IN ('0.3');
+CREATE TABLE spelled_other PARTITION OF spelled DEFAULT;
+SET extra_float_digits = 0;
+INSERT INTO spelled SELECT 0.1::float8 + 0.2, 'a' FROM generate_series(1, 1000);
+RESET extra_float_digits;
+CREATE TABLE spellings AS SELECT '0.30000000000000004' AS number, 'a' AS escaped;
+ANALYZE spelled, spellings;
+SELECT * FROM report('SELECT x = 0.1::float8 + 0.2 FROM spelled JOIN spellings ON x::text = number');
+SET bytea_output = escape;
+SELECT * FROM report('SELECT b FROM spelled JOIN spellings ON b::text = escaped');
+RESET bytea_output;
+-- Text that is equal under a collation, and not for operators that compare bytes
+CREATE TABLE any_spelling (t text COLLATE any_case) PARTITION BY RANGE (t text_pattern_ops);
+CREATE TABLE any_spelling_1 PARTITION OF any_spelling FOR VALUES FROM ('A') TO ('B');
+CREATE TABLE any_spelling_2 PARTITION OF any_spelling FOR VALUES FROM ('a') TO ('b');
+INSERT INTO any_spelling SELECT CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 7 FROM generate_series(1, 2000) i;
+ALTER TABLE any_spelling_2 ADD CHECK (t ~>=~ 'a');
+CREATE TABLE one_spelling AS SELECT 'A1' COLLATE any_case AS t;
+ANALYZE any_spelling, one_spelling;
+SELECT * FROM report('SELECT t FROM any_spelling JOIN one_spelling USING (t)');
+-- Operators that a user must not call, or that a user defined for what arrays consist of
+BEGIN;
+CREATE ROLE regress_bloom_limited;
+GRANT USAGE ON SCHEMA join_skip, scans TO regress_bloom_limited;
+GRANT SELECT ON bounded, days TO regress_bloom_limited;
+REVOKE EXECUTE ON FUNCTION int4lt(int, int), int4le(int, int), int4gt(int, int), int4ge(int, int) FROM PUBLIC;
+SET LOCAL ROLE regress_bloom_limited;
+SELECT * FROM report('SELECT n FROM bounded JOIN (SELECT * FROM days WHERE n = 5 OFFSET 0) d USING (n)');
+RESET ROLE;
+CREATE FUNCTION compare_points(point, point) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN ASSERT false; END';
+CREATE FUNCTION hash_point(point) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT hashfloat8($1[0])';
+CREATE FUNCTION same_point(point, point) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1[0] = $2[0]';
+CREATE OPERATOR === (LEFTARG = point, RIGHTARG = point, FUNCTION = same_point, HASHES, MERGES, COMMUTATOR = ===);
+CREATE OPERATOR CLASS points DEFAULT FOR TYPE point USING btree AS OPERATOR 3 ===, FUNCTION 1 compare_points(point, point);
+CREATE OPERATOR CLASS points DEFAULT FOR TYPE point USING hash AS OPERATOR 1 ===, FUNCTION 1 hash_point(point);
+CREATE TABLE paths AS SELECT ARRAY[point(i, i)] AS path, i FROM generate_series(1, 1000) i;
+ALTER TABLE paths ADD CHECK (i > 0);
+ANALYZE paths (i);
+SELECT * FROM report('SELECT p.i FROM paths p JOIN (SELECT path FROM paths WHERE i <= 2 OFFSET 0) s USING (path)');
+ROLLBACK;
 -- The tables above a partition are not locked any longer
 CREATE TABLE locked (n int) PARTITION BY RANGE (n);
 CREATE TABLE locked_1 PARTITION OF locked FOR VALUES FROM (-100) TO (0);

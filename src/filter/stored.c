@@ -145,15 +145,10 @@ read_slice(void *context, size_t at, size_t length)
 static bool
 is_sliceable(const struct varlena *value)
 {
-	struct varatt_external pointer;
-	size_t		size;
+	Size		size = toast_datum_size(PointerGetDatum(value));
 
-	if (!VARATT_IS_EXTERNAL_ONDISK(value))
-		return false;
-	VARATT_EXTERNAL_GET_POINTER(pointer, value);
-	size = VARATT_EXTERNAL_GET_EXTSIZE(pointer);
-	return size + VARHDRSZ == (size_t) pointer.va_rawsize &&	/* plain */
-		size >= MIN_SLICED_SIZE;
+	return VARATT_IS_EXTERNAL_ONDISK(value) && size >= MIN_SLICED_SIZE &&
+		size + VARHDRSZ == toast_raw_datum_size(PointerGetDatum(value));
 }
 
 static BfView *
@@ -316,9 +311,6 @@ pgbloom_stored_plan(PgBloomProbe *probe, int nkeys)
 	uint64		whole = probe->view->size / CHUNK_SIZE + 1;
 	uint64		cost = entry->cost + (uint64) nkeys * SLICE_COST;
 	MemoryContext old;
-
-	/* No other filter was opened since this one. */
-	Assert(find_entry(cache, probe->stored) == entry);
 
 	if (cost <= whole)
 		return true;

@@ -90,11 +90,18 @@ snapshot_is_from(uint64 transaction)
 	return (epoch << 32 | TransactionXmin) >= transaction;
 }
 
+/* PL/pgSQL checks the constraints of a domain without a snapshot, too. */
+static Snapshot
+reading_snapshot(void)
+{
+	return ActiveSnapshotSet() ? GetActiveSnapshot() : GetTransactionSnapshot();
+}
+
 static bool
 snapshot_sees(TransactionId transaction)
 {
 	return TransactionIdIsCurrentTransactionId(transaction) ||
-		!XidInMVCCSnapshot(transaction, GetActiveSnapshot());
+		!XidInMVCCSnapshot(transaction, reading_snapshot());
 }
 
 /*
@@ -177,7 +184,7 @@ begin_reading(BfiIndex *index)
 		return;
 	if (!index->partitioned)
 	{
-		PredicateLockRelation(relation, GetActiveSnapshot());
+		PredicateLockRelation(relation, reading_snapshot());
 		bfi_read_meta(relation, &index->meta);
 	}
 	index->complete = index->partitioned ||

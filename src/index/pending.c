@@ -248,16 +248,18 @@ flush_at_transaction_event(XactEvent event, void *arg)
  * Before a utility statement.  It may give an index another OID for the same
  * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
  * Others build an index by parallel workers, which look up keys for expressions.
- * Returns what bfi_end_utility() takes afterwards, also after an error.
+ * CONCURRENTLY, which takes no part in a transaction, adds each row once more,
+ * as any new one.  Returns what bfi_end_utility() takes afterwards, also after
+ * an error.
  */
 bool
 bfi_begin_utility(Node *statement)
 {
-	bool		changes = IsA(statement, AlterTableStmt) ||
-		IsA(statement, AlterTableMoveAllStmt) || IsA(statement, TruncateStmt);
+	bool		changes = IsA(statement, TruncateStmt) ||
+		(GetCommandLogLevel(statement) == LOGSTMT_DDL &&
+		 !(IsA(statement, IndexStmt) && ((IndexStmt *) statement)->concurrent));
 
-	if (changes || IsA(statement, ReindexStmt) ||
-		GetCommandLogLevel(statement) == LOGSTMT_DDL)
+	if (changes || IsA(statement, ReindexStmt))
 		bfi_flush();
 	changing_files += changes;
 	return changes;

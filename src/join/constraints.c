@@ -46,6 +46,9 @@
 #define MOST_FOREIGN_PROOFS	10000
 #define TEXT_OF_PROOF		32
 
+/* A smaller table is read at once. */
+#define MIN_BLOCKS			8
+
 /* What takes as long as so many comparisons */
 #define PROOFS_OF_HASH		2	/* a key in a hash partition */
 #define PROOFS_OF_SIBLING	10	/* the bound of another partition */
@@ -200,18 +203,21 @@ calls_user_walker(Node *node, void *context)
 }
 
 /*
- * Could a part of the expression that has no columns raise an error, or depend
- * on a setting?  Some functions that are declared immutable do, such as
- * float8out().  PostgreSQL may never have evaluated it, or under other settings.
+ * Does the expression depend on a setting, or could a part of it that has no
+ * columns raise an error?  Some functions that are declared immutable do, such
+ * as float8out().  PostgreSQL may never have evaluated it, or under other
+ * settings.
  */
 static bool
-constant_may_fail_walker(Node *node, void *context)
+may_fail_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	if (IsA(node, CoerceViaIO))
+		return true;
 	if (!contain_var_clause(node))
 		return pgbloom_join_may_fail((Expr *) node);
-	return expression_tree_walker(node, constant_may_fail_walker, context);
+	return expression_tree_walker(node, may_fail_walker, context);
 }
 
 /*
@@ -232,7 +238,8 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 
 	foreach(lc, partition_constraints(relation, snapshot, locked))
 	{
-		if (!calls_user_walker(lfirst(lc), &of_partition))
+		if (!calls_user_walker(lfirst(lc), &of_partition) &&
+			!may_fail_walker(lfirst(lc), NULL))
 			constraints = lappend(constraints, lfirst(lc));
 	}
 	of_partition = false;
@@ -249,7 +256,7 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
 		if (calls_user_walker(check, &of_partition) ||
-			constant_may_fail_walker(check, NULL))
+			may_fail_walker(check, NULL))
 			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))
@@ -340,31 +347,19 @@ count_constants_walker(Node *node, void *context)
 }
 
 /*
- * Do the constraints contradict these conditions?  Each constant of the ones is
- * compared with each of the others, in about a microsecond, so that a proof may
- * take longer than the scan.
- */
-static bool
-is_refuted(Relation relation, List *constraints, List *conditions)
-{
-	double		theirs = 0;
-	double		ours = 0;
-
-	count_constants_walker((Node *) constraints, &theirs);
-	count_constants_walker((Node *) conditions, &ours);
-	return theirs * ours <= most_proofs(relation) &&
-		predicate_refuted_by(constraints, conditions, false);
-}
-
-/*
  * Do the constraints of the relation contradict all keys of the filter?  keys
  * are those of the relation, or NULL for one that is not among its columns.
- * An empty relation is read faster than it is proved to be empty.
+ *
+ * A small relation is read faster than it is proved to be empty.  Each constant
+ * of the constraints is compared with each key, in about a microsecond, so that
+ * a proof may take longer than the scan.
  */
 bool
 pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 								const PgBloomJoinFilter *filter, List *keys)
 {
+	double		most = most_proofs(relation);
+	double		nconstants = 0;
 	List	   *locked = NIL;
 	List	   *constraints;
 	List	   *bounds = NIL;
@@ -374,9 +369,11 @@ pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 	int			i;
 
 	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
-		RelationGetNumberOfBlocks(relation) == 0)
+		RelationGetNumberOfBlocks(relation) <
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS))
 		return false;
 	constraints = relation_constraints(relation, snapshot, &locked);
+	count_constants_walker((Node *) constraints, &nconstants);
 	for (i = 0; i < filter->nkeys && !refuted; i++)
 	{
 		const PgBloomJoinRange *range = filter->ranges[i];
@@ -389,12 +386,14 @@ pgbloom_join_constraints_refute(Relation relation, Snapshot snapshot,
 		foreach(lc, constraints)
 			refuted |= hash_partition_refuted(relation, lfirst(lc), key, range);
 		bounds = list_concat(bounds, pgbloom_join_range_bounds(range, key));
-		list = pgbloom_join_range_list(range, key);
+		list = pgbloom_join_range_list(range, key, most / nconstants);
 		if (list != NULL)
 			lists = lappend(lists, list);
 	}
-	refuted = refuted || is_refuted(relation, constraints, bounds) ||
-		is_refuted(relation, constraints, lists);
+	refuted = refuted ||
+		(list_length(bounds) * nconstants <= most &&
+		 predicate_refuted_by(constraints, bounds, false)) ||
+		predicate_refuted_by(constraints, lists, false);
 	foreach(lc, locked)
 		UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
 	return refuted;

@@ -313,6 +313,7 @@ extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
 extern bool pgbloom_join_is_in_c(Oid function);
+extern bool pgbloom_join_is_public(HeapTuple function);
 extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
@@ -364,7 +365,7 @@ extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
 extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,
 									   Expr *outer);
 extern Expr *pgbloom_join_range_list(const PgBloomJoinRange *range,
-									 Expr *outer);
+									 Expr *outer, double most);
 extern List *pgbloom_join_range_consts(const PgBloomJoinRange *range);
 extern bool pgbloom_join_range_equal_in(const PgBloomJoinRange *range,
 										Oid family, Oid collation);

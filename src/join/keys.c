@@ -20,9 +20,11 @@
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "join/hash.h"
+#include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /*
  * Support functions whose values are hashed without calling them.  What
@@ -77,6 +79,35 @@ pgbloom_join_is_in_c(Oid function)
 	return language == INTERNALlanguageId || language == ClanguageId;
 }
 
+/* May each role call this function? */
+bool
+pgbloom_join_is_public(HeapTuple function)
+{
+	bool		isnull;
+	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
+									  &isnull);
+	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
+
+	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
+							 ACL_EXECUTE, ACLMASK_ANY) != 0;
+}
+
+/* Are the elements compared or hashed by functions that are not in C? */
+static bool
+elements_may_fail(Oid type)
+{
+	Oid			element = get_element_type(type);
+	TypeCacheEntry *entry;
+
+	if (!OidIsValid(element))
+		return false;
+	entry = lookup_type_cache(element, TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+	return (OidIsValid(entry->cmp_proc) &&
+			!pgbloom_join_is_in_c(entry->cmp_proc)) ||
+		(OidIsValid(entry->hash_proc) &&
+		 !pgbloom_join_is_in_c(entry->hash_proc));
+}
+
 /*
  * Could it raise an error to hash a key of this type for this operator?
  * Functions in C are taken not to.  Arrays and the like, which have operators
@@ -90,7 +121,8 @@ pgbloom_join_hash_may_fail(Oid operator, Oid type)
 
 	if (operator < FirstNormalObjectId)
 		return type == RECORDOID || type == RECORDARRAYOID ||
-			(type >= FirstNormalObjectId && !type_is_enum(type));
+			(type >= FirstNormalObjectId && !type_is_enum(type)) ||
+			elements_may_fail(type);
 	return !get_op_hash_functions(operator, &left, &right) ||
 		!pgbloom_join_is_in_c(left) ||
 		!pgbloom_join_is_in_c(right);

@@ -95,18 +95,6 @@ bloom_join_probe(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
 }
 
-static bool
-is_public(HeapTuple function)
-{
-	bool		isnull;
-	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
-									  &isnull);
-	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
-
-	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
-							 ACL_EXECUTE, ACLMASK_ANY) != 0;
-}
-
 /*
  * Is this the extension's function?  Its signature is part of that: others may
  * have the same name.
@@ -145,7 +133,7 @@ pgbloom_join_find_probe_function(Oid *function)
 		if (!is_probe_function(tuple))
 			continue;
 		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		reason = is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
+		reason = pgbloom_join_is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
 	}
 	ReleaseSysCacheList(candidates);
 	return reason;

@@ -14,15 +14,19 @@
 
 #include "access/detoast.h"
 #include "access/skey.h"
+#include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog/pg_amop.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "pgbloom.h"
+#include "utils/catcache.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 /* The most keys that are listed. */
@@ -61,11 +65,50 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 	return OidIsValid(bounds[0]) && OidIsValid(bounds[1]);
 }
 
+/* May each role call this operator? */
+static bool
+is_public_operator(Oid operator)
+{
+	HeapTuple	function = SearchSysCache1(PROCOID,
+										   ObjectIdGetDatum(get_opcode(operator)));
+	bool		is_public = HeapTupleIsValid(function) &&
+		pgbloom_join_is_public(function);
+
+	if (HeapTupleIsValid(function))
+		ReleaseSysCache(function);
+	return is_public;
+}
+
+/* Those of a family, by which a scan is proved to be empty? */
+static bool
+is_public_family(Oid family)
+{
+	CatCList   *members = SearchSysCacheList1(AMOPSTRATEGY,
+											  ObjectIdGetDatum(family));
+	bool		is_public = true;
+	int			i;
+
+	for (i = 0; i < members->n_members && is_public; i++)
+	{
+		Form_pg_amop member = (Form_pg_amop)
+			GETSTRUCT(&members->members[i]->tuple);
+		Oid			unequal = member->amopstrategy == BTEqualStrategyNumber ?
+			get_negator(member->amopopr) : InvalidOid;
+
+		is_public = is_public_operator(member->amopopr) &&
+			(!OidIsValid(unequal) || is_public_operator(unequal));
+	}
+	ReleaseSysCacheList(members);
+	return is_public;
+}
+
 /*
  * Find the default btree operators of the type if they agree with the join's
  * equality.  The order of a type whose components have none cannot be used, nor
  * one by functions that are not in C, which may fail.  Without a collation that
- * it needs, it would fail at once, but the join only with the first key.
+ * it needs, it would fail at once, but the join only with the first key.  Under
+ * one that is not deterministic, other operators of the family, or of another
+ * one with the same equality, may distinguish keys that the join does not.
  */
 static void
 find_order(Range *range)
@@ -81,12 +124,15 @@ find_order(Range *range)
 		type_is_rowtype(range->type) ||
 		(type_is_collatable(range->type) &&
 		 !OidIsValid(range->order.ssup_collation)) ||
+		(OidIsValid(range->order.ssup_collation) &&
+		 !get_collation_isdeterministic(range->order.ssup_collation)) ||
 		pgbloom_join_hash_may_fail(range->equality, range->type) ||
 		get_op_opfamily_strategy(range->equality,
 								 family) != BTEqualStrategyNumber ||
 		!find_bounds(range, family, range->bounds) ||
 		!pgbloom_join_is_in_c(get_opcode(range->bounds[0])) ||
-		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])))
+		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])) ||
+		!is_public_family(family))
 		return;
 	less = get_opfamily_member(family, range->right, range->right,
 							   BTLessStrategyNumber);
@@ -295,14 +341,17 @@ pgbloom_join_range_bounds(const Range *range, Expr *outer)
 									  last_key(range)));
 }
 
-/* The same as outer key = one OR another, or NULL if they are not listed. */
+/*
+ * The same as outer key = one OR another, or NULL if they are not listed, or
+ * more than most.
+ */
 Expr *
-pgbloom_join_range_list(const Range *range, Expr *outer)
+pgbloom_join_range_list(const Range *range, Expr *outer, double most)
 {
 	List	   *clauses = NIL;
 	int			i;
 
-	if (range->unknown || range->nlisted <= 0)
+	if (range->unknown || range->nlisted <= 0 || range->nlisted > most)
 		return NULL;
 	for (i = 0; i < range->nlisted; i++)
 		clauses = lappend(clauses, make_key_clause(range, outer,

@@ -10,6 +10,7 @@
 #include "key/key.h"
 
 #include "catalog/pg_type.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -95,17 +96,35 @@ compare_hashed_keys(const PgBloomHashedKey *a, const PgBloomHashedKey *b)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-/*
- * Sort by hash; keys with the same hash stay in the order of the array.
- * Sorting millions of keys takes seconds, so it checks for interrupts.
- */
-#define ST_SORT pgbloom_sort_hashed_keys
+/* Sorting millions of keys takes seconds, so it checks for interrupts. */
+#define ST_SORT sort_shuffled_keys
 #define ST_ELEMENT_TYPE PgBloomHashedKey
 #define ST_COMPARE(a, b) compare_hashed_keys(a, b)
-#define ST_SCOPE extern
+#define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DEFINE
 #include "lib/sort_template.h"
+
+/*
+ * Sort by hash; keys with the same hash stay in the order of the array.  They
+ * are shuffled before, because the caller may have chosen both their hashes and
+ * their order, for which quicksort would take quadratic time.
+ */
+void
+pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n)
+{
+	size_t		i;
+
+	for (i = 1; i < n; i++)
+	{
+		size_t		other = pg_prng_uint64_range(&pg_global_prng_state, 0, i);
+		PgBloomHashedKey swap = hashed[i];
+
+		hashed[i] = hashed[other];
+		hashed[other] = swap;
+	}
+	sort_shuffled_keys(hashed, n);
+}
 
 /*
  * Construct a boolean array with the dimensions and nulls of the array of

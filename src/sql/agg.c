@@ -87,9 +87,7 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 		if (PG_ARGISNULL(EXPECTED_ARG) != (params->expected == 0))
 			return false;
 		if (!PG_ARGISNULL(EXPECTED_ARG) &&
-			PG_GETARG_FLOAT8(EXPECTED_ARG) != (double) params->expected &&
-			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) !=
-			(double) params->expected)
+			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) != (double) params->expected)
 			return false;
 	}
 	return nargs <= SEED_ARG ||

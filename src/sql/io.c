@@ -17,7 +17,6 @@
 PG_FUNCTION_INFO_V1(bloom_in);
 PG_FUNCTION_INFO_V1(bloom_out);
 PG_FUNCTION_INFO_V1(bloom_recv);
-PG_FUNCTION_INFO_V1(bloom_send);
 PG_FUNCTION_INFO_V1(bloom_from_bytea);
 PG_FUNCTION_INFO_V1(bloom_to_bytea);
 
@@ -129,17 +128,6 @@ bloom_recv(PG_FUNCTION_ARGS)
 	int			size = buf->len - buf->cursor;
 
 	PG_RETURN_BLOOM_P(accept_image(pq_getmsgbytes(buf, size), size));
-}
-
-Datum
-bloom_send(PG_FUNCTION_ARGS)
-{
-	Bloom	   *filter = PG_GETARG_BLOOM_PP(0);
-	StringInfoData buf;
-
-	pq_begintypsend(&buf);
-	pq_sendbytes(&buf, VARDATA_ANY(filter), VARSIZE_ANY_EXHDR(filter));
-	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
 Datum
