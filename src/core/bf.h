@@ -21,15 +21,6 @@
  * Each function is described where it is defined; unless it says otherwise
  * there, no pointer may be NULL.
  *
- * The files by subject, each of which calls only those before it:
- *
- *	 hash, key_type				keys
- *	 bits, bitmap, list			bits and hashes in memory
- *	 rate, statistics, sizing	the mathematics
- *	 image						images
- *	 layers, builder			a filter under construction
- *	 set, compact				operations on whole filters
- *
  * Terms: p or fpp is the false-positive rate (a probability), n a number of
  * keys, m a number of bits, k the number of hash functions, that is of bits
  * that one key sets, N the number of blocks of a layer and B the number of

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * internal.h
- *	  What the files of the core share and nobody else uses: see bf.h for their
- *	  order, and bits.h for bits.c and bitmap.c.
+ *	  What the files of the core share and nobody else uses: see bits.h for
+ *	  bits.c and bitmap.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -155,7 +155,7 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 					 errhint("Build both filters with the same seed.")));
 			break;
 		case BF_KEY_TYPE_MISMATCH:
-			pgbloom_filter_mismatch(&params->key_type, &other->key_type);
+			pgbloom_key_type_mismatch(&params->key_type, &other->key_type, true);
 			break;
 		case BF_GEOMETRY_MISMATCH:
 			ereport(ERROR,

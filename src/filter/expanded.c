@@ -30,7 +30,6 @@
 #include "nodes/memnodes.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
-#include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
 /*

@@ -35,7 +35,6 @@
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 /* Approximate size of a TOAST chunk, the unit of costs. */
 #define CHUNK_SIZE		(BLCKSZ / 4)

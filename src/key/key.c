@@ -124,7 +124,8 @@ pgbloom_key_hash(PgBloomKeyInfo *info, Datum key, const BfParams *params,
 		info = pgbloom_resolve_untyped(info, &params->key_type);
 	if (params->key_type.code != BF_KEY_NONE &&
 		!bf_key_type_equal(&info->key_type, &params->key_type))
-		pgbloom_key_type_mismatch(&params->key_type, &info->key_type);
+		pgbloom_key_type_mismatch(&params->key_type, &info->key_type,
+								  false);
 	if (key_type != NULL)
 		*key_type = &info->key_type;
 	if (info->from_text)

@@ -153,9 +153,9 @@ extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 
 /* key_type_name.c */
 extern char *pgbloom_key_type_name(const BfKeyType *key_type);
-pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *key_type,
-												  const BfKeyType *other);
-extern void pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b);
+pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *a,
+												  const BfKeyType *b,
+												  bool filters);
 
 /* key_array.c */
 extern void pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,

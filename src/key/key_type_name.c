@@ -145,59 +145,50 @@ type_to_cast(const BfKeyType *key_type, const KeyTypeName *name)
 					name->type + length);
 }
 
-/* Report that a key is not of the filter's key type. */
+/*
+ * Report that a key, or another filter, is not of the filter's key type: of
+ * another SQL type, or hashed under another locale or else on another platform.
+ */
 void
-pgbloom_key_type_mismatch(const BfKeyType *key_type, const BfKeyType *other)
-{
-	KeyTypeName name;
-	KeyTypeName other_name;
-
-	if (!same_sql_type(key_type, other, &name, &other_name))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("Bloom filter holds keys of type %s, not of type %s",
-						name.type, other_name.type),
-				 errdetail("Keys of different types hash differently, so the answer would be wrong."),
-				 other_name.array && !name.array ?
-				 errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.") :
-				 errhint("Cast the key to the type of the filter's keys, as in $1::%s.",
-						 type_to_cast(key_type, &name))));
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 strcmp(name.locale, other_name.locale) == 0 ?
-			 errmsg("Bloom filter holds keys of type %s hashed on another platform",
-					name.type) :
-			 errmsg("Bloom filter holds keys of type %s hashed under another locale",
-					name.type),
-			 errdetail("The keys of the filter are %s, those given are %s.",
-					   describe_key_type(key_type, &name),
-					   describe_key_type(other, &other_name)),
-			 errhint("Build the filter again in this database, or from keys cast to text.")));
-}
-
-/* Report two filters with different key types. */
-void
-pgbloom_filter_mismatch(const BfKeyType *a, const BfKeyType *b)
+pgbloom_key_type_mismatch(const BfKeyType *a, const BfKeyType *b, bool filters)
 {
 	KeyTypeName a_name;
 	KeyTypeName b_name;
+	bool		platform;
 
 	if (!same_sql_type(a, b, &a_name, &b_name))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("cannot combine Bloom filters with keys of types %s and %s",
+				 errmsg(filters ?
+						"cannot combine Bloom filters with keys of types %s and %s" :
+						"Bloom filter holds keys of type %s, not of type %s",
 						a_name.type, b_name.type),
-				 errdetail("Keys of different types hash differently."),
-				 errhint("Build both filters from keys of one type.")));
+				 filters ?
+				 errdetail("Keys of different types hash differently.") :
+				 errdetail("Keys of different types hash differently, so the answer would be wrong."),
+				 filters ?
+				 errhint("Build both filters from keys of one type.") :
+				 b_name.array && !a_name.array ?
+				 errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.") :
+				 errhint("Cast the key to the type of the filter's keys, as in $1::%s.",
+						 type_to_cast(a, &a_name))));
+	platform = strcmp(a_name.locale, b_name.locale) == 0;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 strcmp(a_name.locale, b_name.locale) == 0 ?
-			 errmsg("cannot combine Bloom filters with keys of type %s hashed on different platforms",
-					a_name.type) :
-			 errmsg("cannot combine Bloom filters with keys of type %s hashed under different locales",
+			 errmsg(filters && platform ?
+					"cannot combine Bloom filters with keys of type %s hashed on different platforms" :
+					filters ?
+					"cannot combine Bloom filters with keys of type %s hashed under different locales" :
+					platform ?
+					"Bloom filter holds keys of type %s hashed on another platform" :
+					"Bloom filter holds keys of type %s hashed under another locale",
 					a_name.type),
-			 errdetail("The keys of one filter are %s, those of the other are %s.",
+			 errdetail(filters ?
+					   "The keys of one filter are %s, those of the other are %s." :
+					   "The keys of the filter are %s, those given are %s.",
 					   describe_key_type(a, &a_name),
 					   describe_key_type(b, &b_name)),
-			 errhint("Build both filters in one database, or from keys cast to text.")));
+			 filters ?
+			 errhint("Build both filters in one database, or from keys cast to text.") :
+			 errhint("Build the filter again in this database, or from keys cast to text.")));
 }

@@ -9,7 +9,6 @@
 
 #include <math.h>
 
-#include "funcapi.h"
 #include "utils/builtins.h"
 
 /* Upper limit of bloom_sizing, so that no result overflows. */
