@@ -339,7 +339,7 @@ topmost_parent(PlannedStmt *stmt, Index relid)
 
 /* Does this part of the plan scan the relation, or a part of it? */
 static bool
-scans(PlannedStmt *stmt, Plan *plan, Index relid)
+plan_scans(PlannedStmt *stmt, Plan *plan, Index relid)
 {
 	ListCell   *lc;
 
@@ -348,7 +348,7 @@ scans(PlannedStmt *stmt, Plan *plan, Index relid)
 		return true;
 	foreach(lc, pgbloom_plan_children(plan))
 	{
-		if (scans(stmt, lfirst(lc), relid))
+		if (plan_scans(stmt, lfirst(lc), relid))
 			return true;
 	}
 	return false;
@@ -377,8 +377,8 @@ pgbloom_join_note_filter(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
 			 !(scan->plan.parallel_aware || nodes->hides_rows)) &&
 			topmost_parent(stmt, scan->scanrelid) ==
 			assumption->filtered->relid)
-			assumption->fulfilled = scans(stmt, innerPlan(join),
-										  assumption->by->relid);
+			assumption->fulfilled = plan_scans(stmt, innerPlan(join),
+											   assumption->by->relid);
 	}
 }
 

@@ -71,7 +71,7 @@ pgbloom_join_can_limit_blocks(ScanState *scan)
 
 /* Is this a BRIN index of all rows for the snapshot? */
 static bool
-is_usable(Relation index)
+is_usable_index(Relation index)
 {
 	Form_pg_index form = index->rd_index;
 
@@ -158,7 +158,7 @@ column_blocks(Relation table, AttrNumber column,
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
 			continue;
 		index = index_open(lfirst_oid(lc), NoLock);
-		index_column = !is_usable(index) ? 0 :
+		index_column = !is_usable_index(index) ? 0 :
 			find_index_column(index, column, range);
 		if (index_column > 0 &&
 			pgbloom_join_range_scan_keys(range, index_column, keys))

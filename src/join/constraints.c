@@ -74,7 +74,7 @@ longest_text(Relation relation)
  * also by this transaction, which checks only rows that it would see then.
  */
 static bool
-snapshot_sees(Snapshot snapshot, int cache, Oid oid)
+snapshot_sees_row(Snapshot snapshot, int cache, Oid oid)
 {
 	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(oid));
 	TransactionId xmin;
@@ -96,7 +96,7 @@ snapshot_sees_tables(Snapshot snapshot, List *tables)
 
 	foreach(lc, tables)
 	{
-		if (!snapshot_sees(snapshot, RELOID, lfirst_oid(lc)))
+		if (!snapshot_sees_row(snapshot, RELOID, lfirst_oid(lc)))
 			return false;
 	}
 	return true;
@@ -164,7 +164,7 @@ partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 		/* It may have been attached to another table before the lock. */
 		ancestors = get_partition_ancestors(table);
 		if (ancestors == NIL || linitial_oid(ancestors) != above ||
-			!snapshot_sees(snapshot, RELOID, table))
+			!snapshot_sees_row(snapshot, RELOID, table))
 		{
 			relation_close(parent, NoLock);
 			break;
@@ -209,7 +209,7 @@ calls_user_walker(Node *node, void *context)
  * settings.
  */
 static bool
-may_fail_walker(Node *node, void *context)
+constraint_may_fail_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
@@ -217,7 +217,7 @@ may_fail_walker(Node *node, void *context)
 		return true;
 	if (!contain_var_clause(node))
 		return pgbloom_join_may_fail((Expr *) node);
-	return expression_tree_walker(node, may_fail_walker, context);
+	return expression_tree_walker(node, constraint_may_fail_walker, context);
 }
 
 /*
@@ -239,7 +239,7 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 	foreach(lc, partition_constraints(relation, snapshot, locked))
 	{
 		if (!calls_user_walker(lfirst(lc), &of_partition) &&
-			!may_fail_walker(lfirst(lc), NULL))
+			!constraint_may_fail_walker(lfirst(lc), NULL))
 			constraints = lappend(constraints, lfirst(lc));
 	}
 	of_partition = false;
@@ -249,14 +249,14 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 
 		if (!constr->check[i].ccvalid ||
 			strlen(constr->check[i].ccbin) > longest_text(relation) ||
-			!snapshot_sees(snapshot, CONSTROID,
-						   get_relation_constraint_oid(RelationGetRelid(relation),
-													   constr->check[i].ccname,
-													   true)))
+			!snapshot_sees_row(snapshot, CONSTROID,
+							   get_relation_constraint_oid(RelationGetRelid(relation),
+														   constr->check[i].ccname,
+														   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
 		if (calls_user_walker(check, &of_partition) ||
-			may_fail_walker(check, NULL))
+			constraint_may_fail_walker(check, NULL))
 			continue;
 		check = eval_const_expressions(NULL, check);
 		if (contain_mutable_functions(check))

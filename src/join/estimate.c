@@ -134,7 +134,7 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
  * both sides have most common values, PostgreSQL compares these.
  */
 static double
-correction(PlannerInfo *root, RestrictInfo *rinfo)
+pair_correction(PlannerInfo *root, RestrictInfo *rinfo)
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	Side		left = {0};
@@ -231,7 +231,7 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		ListCell   *other;
 
 		if (!is_column_equality(rinfo) ||
-			(factor = correction(root, rinfo)) <= LEAST_FACTOR)
+			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR)
 			continue;
 		correct_clause(root, rinfo, a, b, factor);
 		forget_foreign_key(root, rinfo, a, b);

@@ -34,7 +34,7 @@
 static dlist_head filters = DLIST_STATIC_INIT(filters);
 
 static void
-forget(void *filter)
+forget_filter(void *filter)
 {
 	dlist_delete(&((PgBloomJoinFilter *) filter)->node);
 }
@@ -50,7 +50,7 @@ pgbloom_join_register(PgBloomJoinFilter *filter)
 														 sizeof(*callback));
 
 	dlist_push_head(&filters, &filter->node);
-	callback->func = forget;
+	callback->func = forget_filter;
 	callback->arg = filter;
 	MemoryContextRegisterResetCallback(filter->query, callback);
 }
@@ -364,7 +364,7 @@ pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash)
  * bytes miss the processor's cache less often.
  */
 static void
-fold(PgBloomJoinFilter *filter)
+fold_filter(PgBloomJoinFilter *filter)
 {
 	double		keys = bf_geometry_cardinality(&filter->geometry,
 											   filter->bits_set);
@@ -443,7 +443,7 @@ pgbloom_join_publish(PgBloomJoinFilter *filter)
 			set_geometry(&filter->geometry, blocks_for(filter->nhashes));
 		move_to_bits(filter);
 		if (!sized)
-			fold(filter);
+			fold_filter(filter);
 		if (filter->hashes != NULL)
 			pfree(filter->hashes);
 		filter->hashes = NULL;

@@ -344,7 +344,7 @@ note_init_plans(Planning *planning, Plan *plan)
  * may go below a lower one, whose Hash node has no builder then.
  */
 static void
-visit(Planning *planning, Plan *plan, const Surroundings *above)
+visit_plan(Planning *planning, Plan *plan, const Surroundings *above)
 {
 	ListCell   *lc;
 
@@ -357,7 +357,7 @@ visit(Planning *planning, Plan *plan, const Surroundings *above)
 	{
 		Surroundings child_above = above_child(plan, lfirst(lc), above);
 
-		visit(planning, lfirst(lc), &child_above);
+		visit_plan(planning, lfirst(lc), &child_above);
 	}
 }
 
@@ -401,7 +401,7 @@ visit_statement(Planning *planning)
 	Surroundings top = {0};
 	int			id;
 
-	visit(planning, stmt->planTree, &top);
+	visit_plan(planning, stmt->planTree, &top);
 
 	/* A subplan comes after those that it uses. */
 	for (id = list_length(stmt->subplans); id > 0; id--)
@@ -410,7 +410,7 @@ visit_statement(Planning *planning)
 
 		top.rescanned = !bms_is_member(id, planning->once);
 		if (subplan != NULL)
-			visit(planning, subplan, &top);
+			visit_plan(planning, subplan, &top);
 	}
 }
 

@@ -66,7 +66,7 @@ ranges_size(const Shared *shared, int i, const PgBloomJoinFilter *filter)
 }
 
 static Size
-header_size(const PgBloomJoinBuild *build)
+shared_header_size(const PgBloomJoinBuild *build)
 {
 	return offsetof(Shared, filters) + sizeof(SharedFilter) * build->nfilters;
 }
@@ -78,7 +78,7 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 	Size		bits_size = 0;
 	int			i;
 
-	memset(shared, 0, header_size(build));
+	memset(shared, 0, shared_header_size(build));
 	shared->nprocesses = nprocesses;
 	shared->nfilters = build->nfilters;
 	for (i = 0; i < build->nfilters; i++)
@@ -87,7 +87,7 @@ plan_shared(PgBloomJoinBuild *build, int nprocesses, Shared *shared)
 			build->filters[i].ranges[0] != NULL;
 		shared->filters[i].nscans = build->filters[i].nscans;
 	}
-	shared->counts_at = CACHELINEALIGN(header_size(build));
+	shared->counts_at = CACHELINEALIGN(shared_header_size(build));
 	shared->bits_at = shared->counts_at +
 		mul_size(mul_size(nprocesses, build->nfilters), sizeof(SharedCounts));
 	if (build->shared_hash && build->nfilters > 0)
@@ -122,7 +122,7 @@ shared_counts(Shared *shared, int process, int filter)
 
 /* Start without keys; a worker may not start again. */
 static void
-clear(Shared *shared)
+clear_shared(Shared *shared)
 {
 	int			i;
 
@@ -134,7 +134,7 @@ clear(Shared *shared)
 
 /* Let the filters of this process use shared memory. */
 static void
-attach(PgBloomJoinBuild *build, Shared *shared, int process)
+attach_process(PgBloomJoinBuild *build, Shared *shared, int process)
 {
 	char	   *ranges = (char *) shared + shared->ranges_at;
 	char	   *skipped = (char *) shared + shared->skipped_at;
@@ -172,7 +172,7 @@ Size
 pgbloom_join_estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
-	Shared	   *shared = palloc(header_size(build));
+	Shared	   *shared = palloc(shared_header_size(build));
 
 	plan_shared(build, pcxt->nworkers + 1, shared);
 	return shared->size;
@@ -196,7 +196,7 @@ pgbloom_join_initialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 	 */
 	if (pcxt->seg == NULL)
 		memset(&shared->geometry, 0, sizeof(shared->geometry));
-	attach(build, shared, 0);
+	attach_process(build, shared, 0);
 }
 
 /*
@@ -212,8 +212,8 @@ pgbloom_join_reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 	(void) pcxt;
 	if (bf_geometry_bits(&shared->geometry) == 0)
 		return;
-	clear(shared);
-	attach((PgBloomJoinBuild *) node, shared, 0);
+	clear_shared(shared);
+	attach_process((PgBloomJoinBuild *) node, shared, 0);
 }
 
 void
@@ -221,7 +221,7 @@ pgbloom_join_initialize_worker(CustomScanState *node, shm_toc *toc,
 							   void *coordinate)
 {
 	(void) toc;
-	attach((PgBloomJoinBuild *) node, coordinate, ParallelWorkerNumber + 1);
+	attach_process((PgBloomJoinBuild *) node, coordinate, ParallelWorkerNumber + 1);
 }
 
 /* Add the counts of all processes up in local memory. */

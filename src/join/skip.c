@@ -314,7 +314,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
  * Decide whether the filter closes the gate; returns false if it is too early.
  */
 static bool
-decide(Gate *gate, GateFilter *filter)
+decide_gate(Gate *gate, GateFilter *filter)
 {
 	MemoryContext context,
 				caller;
@@ -439,7 +439,7 @@ is_refuted(Gate *gate, bool *all)
 	{
 		GateFilter *filter = lfirst(lc);
 
-		if (!decide(gate, filter))
+		if (!decide_gate(gate, filter))
 			*all = false;
 		else if (filter->refuted)
 			return true;

@@ -44,7 +44,7 @@ typedef struct Search
 	PgBloomReason reason;		/* why there are no more of them */
 } Search;
 
-static bool descend(Search *search, Plan *plan, Keys keys, int varno);
+static bool descend_to_scan(Search *search, Plan *plan, Keys keys, int varno);
 
 /* There is no target here, for this reason. */
 static bool
@@ -60,7 +60,7 @@ no_target(Search *search, PgBloomReason reason)
  * refer to the node.
  */
 static void
-translate(Keys *keys, int varno, List *targetlist)
+translate_keys(Keys *keys, int varno, List *targetlist)
 {
 	int			n = 0;
 	int			i;
@@ -304,7 +304,7 @@ descend_side(Search *search, Plan *side, Plan *other, Keys keys, int varno)
 {
 	if (pgbloom_has_volatile(search->nodes, other))
 		return no_target(search, PGBLOOM_REASON_VOLATILE);
-	return descend(search, side, keys, varno);
+	return descend_to_scan(search, side, keys, varno);
 }
 
 /*
@@ -352,7 +352,7 @@ descend_children(Search *search, List *children, Keys keys)
 		return no_target(search, PGBLOOM_REASON_COLUMNS);
 	foreach(lc, children)
 	{
-		bool		found_here = descend(search, lfirst(lc), keys, OUTER_VAR);
+		bool		found_here = descend_to_scan(search, lfirst(lc), keys, OUTER_VAR);
 
 		found |= found_here;
 		all &= found_here;
@@ -377,7 +377,7 @@ descend_children(Search *search, List *children, Keys keys)
  * all of their input, and a scan that drops all rows would.
  */
 static bool
-pass(Search *search, Plan *plan, Keys keys)
+pass_through(Search *search, Plan *plan, Keys keys)
 {
 	if (plan->qual != NIL)
 		keys.reduced = true;
@@ -433,11 +433,11 @@ own_cost(Plan *plan)
  * which Vars of this varno refer.  Returns whether there are any.
  */
 static bool
-descend(Search *search, Plan *plan, Keys keys, int varno)
+descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 {
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	translate(&keys, varno, plan->targetlist);
+	translate_keys(&keys, varno, plan->targetlist);
 	if (keys.n == 0)
 		return no_target(search, PGBLOOM_REASON_COLUMNS);
 	switch (nodeTag(plan))
@@ -465,15 +465,15 @@ descend(Search *search, Plan *plan, Keys keys, int varno)
 				below.above += own_cost(plan);
 				below.reduced |= plan->qual != NIL;
 				return (!pgbloom_is_volatile(search->nodes, plan) &&
-						descend(search, scan->subplan, below,
-								(int) scan->scan.scanrelid)) ||
+						descend_to_scan(search, scan->subplan, below,
+										(int) scan->scan.scanrelid)) ||
 					add_target(search, plan, &keys);
 			}
 		default:
 			keys.above += own_cost(plan);
 			if (pgbloom_is_volatile(search->nodes, plan))
 				return no_target(search, PGBLOOM_REASON_VOLATILE);
-			return pass(search, plan, keys);
+			return pass_through(search, plan, keys);
 	}
 }
 
@@ -520,7 +520,7 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	}
 	if (keys.n == 0)
 		return PGBLOOM_REASON_KEYS;
-	descend(&search, outerPlan(join), keys, OUTER_VAR);
+	descend_to_scan(&search, outerPlan(join), keys, OUTER_VAR);
 	*targets = search.targets;
 	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;
 }

@@ -123,7 +123,7 @@ extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
 extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 extern void pgbloom_add_hint(void *hint);
 
-/* key_type.c */
+/* key_info.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
 											 MemoryContext context,
 											 bool raise);

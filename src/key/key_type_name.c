@@ -55,7 +55,7 @@ typedef struct KeyTypeName
 } KeyTypeName;
 
 /*
- * Split the name of a key type.  key_type.c composes those with parts; in one
+ * Split the name of a key type.  key_info.c composes those with parts; in one
  * that was forged, a [ may be neither doubled nor part of a [] at the end.
  */
 static void

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * key_type.c
+ * key_info.c
  *	  How to hash the values of an SQL type as keys, and the name by which a
  *	  key type is known.
  *
