@@ -426,6 +426,17 @@ CREATE AGGREGATE count_keys(bigint) (SFUNC = bloom_agg_hash_transfn, STYPE = blo
 SELECT count_keys(bloom_hash(i % 3)) FROM generate_series(1, 30) i;
 SELECT i, count_keys(bloom_hash(i % 2)) OVER (ORDER BY i) AS n FROM generate_series(1, 4) i;
 DROP AGGREGATE count_keys(bigint);
+-- A state that is an image is loaded for each result, and released.
+CREATE AGGREGATE unite(bloom) (SFUNC = bloom_union, STYPE = bloom, FINALFUNC = bloom_union_agg_finalfn);
+CREATE FUNCTION memory(int) RETURNS numeric LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts);
+END $$;
+SELECT max(memory) - min(memory) < 10000000 AS bounded, min(keys), max(keys)
+FROM (SELECT bloom_cardinality(unite(f) OVER (ORDER BY i)) AS keys, memory(i)
+  FROM (SELECT bloom_agg(k, 0.01, 100000) AS f FROM generate_series(1, 20000) k) f, generate_series(1, 300) i OFFSET 0) w;
+DROP AGGREGATE unite(bloom);
+DROP FUNCTION memory;
 
 DROP FUNCTION images, plan_has;
 DROP TABLE items, few, grouped, parted;

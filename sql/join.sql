@@ -233,6 +233,8 @@ SELECT probes('SELECT fact.id FROM fact JOIN dim ON 1000 / fact.k = dim.k');
 SELECT probes('SELECT fact.id FROM fact JOIN dim ON fact.g = dim.c AND 1000 / fact.k = dim.k');
 SELECT probes('SELECT fact.id FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON 1000 / fact.k = dim.k');
 SELECT compare('SELECT id FROM (SELECT * FROM fact WHERE k <> 0 OFFSET 0) f JOIN dim ON 1000 / f.k = dim.k');
+SELECT probes('SELECT * FROM (SELECT 1000 / k AS q, 1000 / g AS r FROM fact OFFSET 0) f JOIN dim ON f.q = dim.k');
+SELECT probes('SELECT * FROM (SELECT 1000 / g AS r, 1000 / k AS q FROM fact OFFSET 0) f JOIN dim ON f.q = dim.k');
 
 --
 -- The rows of a page are probed at once
@@ -451,6 +453,17 @@ SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) 
 -- An inner side with LIMIT: the filter is built again with the hash table, of its rows.
 SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, c FROM dim LIMIT 500) d USING (k) WHERE fact.g = x) s');
 SELECT compare('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, c FROM dim LIMIT 500) d USING (k) WHERE fact.g = x) s');
+-- Volatile functions that make up an aggregate, or that a domain calls.
+CREATE FUNCTION add_slowly(bigint, bigint) RETURNS bigint LANGUAGE sql AS 'SELECT $1 + $2 + 0 * nextval(''calls'')';
+CREATE AGGREGATE slow_sum(bigint) (SFUNC = add_slowly, STYPE = bigint, INITCOND = '0');
+CREATE FUNCTION counts_call(int) RETURNS boolean LANGUAGE sql AS 'SELECT nextval(''calls'') > 0';
+CREATE DOMAIN counted AS int CHECK (counts_call(VALUE));
+SELECT probes('SELECT * FROM (SELECT k, slow_sum(id) FROM fact GROUP BY k) f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT k, slow_sum(id) OVER (PARTITION BY k) FROM fact) f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT k, g::counted FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+DROP DOMAIN counted;
+DROP AGGREGATE slow_sum(bigint);
+DROP FUNCTION counts_call, add_slowly;
 -- Without an outer row, the join may not read it: volatile functions would be called less often.
 SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) FROM fact JOIN (SELECT k, random() AS r FROM dim OFFSET 0) d USING (k) WHERE fact.g = x AND r < 2) s');
 -- Hash tables that are built again, as they spilled, and an inner side that is empty the second time.

@@ -287,6 +287,12 @@ FROM (SELECT bloom_union_agg(f ORDER BY day) AS u FROM (SELECT k / 40 AS day, bl
 SELECT abs(bloom_cardinality(a | b) - 20000) < 600 AS keys
 FROM (SELECT bloom_agg(k, 0.5, 10000) FILTER (WHERE k <= 10000) AS a, bloom_agg(k, 0.25, 10000) FILTER (WHERE k > 190000) AS b FROM many_keys) x;
 
+-- The text of the largest filter is the longest; 32 bits of address space are too few.
+SELECT version() !~ '64-bit' OR (WITH zeros AS MATERIALIZED (SELECT decode(repeat('00', 268435456), 'hex') AS z), largest AS MATERIALIZED (
+	SELECT (decode('424c4d460101010000000000000000000100000000000000000000007b14ae47e17a843f000000000000000000008000090600000084d717000000007b14ae47e17a843f0000000000000000', 'hex')
+		|| z || z)::bloom AS f FROM zeros)
+  SELECT (bloom_info(f)).bits = 2::numeric ^ 32 AND length(f::text) = 715827984 FROM largest) AS written;
+
 DROP TABLE many_keys, serial, halves;
 DROP FUNCTION lost, rate, report, by_workers;
 -- What follows has objects of its own.

@@ -178,6 +178,7 @@ CALL try($$SELECT bloom_empty(0.01, '-Infinity')$$);
 CALL try('SELECT bloom_empty(0.01, 0.5)');
 CALL try('SELECT bloom_empty(0.01, -1000.5)');
 CALL try('SELECT bloom_empty(0.01, 1e300)');
+CALL try('SELECT bloom_agg(k, 0.01, e) FROM (VALUES (1, 1.0::float8), (2, 0.5)) v (k, e)');
 CALL try('SELECT bloom_empty(0.01, 9007199254740993)');
 CALL try('SELECT bloom_empty(0.01, 9007199254740994)');
 CALL try('SELECT bloom_empty(0.01, 9007199254740992)');

@@ -39,8 +39,12 @@
 #define LARGE_LAYER			((uint64) 1 << 21)	/* bits */
 #define MAX_PENDING			1024
 
-/* Keys times layers that a call adds in place, where it is not interrupted */
+/*
+ * Keys times layers that a call adds in place, where it is not interrupted; of a
+ * list, which is sorted again and again meanwhile, keys
+ */
 #define MAX_IN_PLACE		((int64) 1 << 20)
+#define MAX_IN_LIST			4096
 
 PG_FUNCTION_INFO_V1(bloom_add_support);
 
@@ -241,7 +245,8 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 		}
 		if (nnew == 0)
 			return filter;
-		if ((int64) n * Max(builder->nlayers, 1) <= MAX_IN_PLACE &&
+		if ((builder->nlayers == 0 ? n <= MAX_IN_LIST :
+			 (int64) n * builder->nlayers <= MAX_IN_PLACE) &&
 			bf_builder_has_room(builder, nnew))
 		{
 			pgbloom_check(bf_builder_reserve(builder, nnew), &builder->params,
@@ -263,10 +268,12 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 
 	copy = expand_copy(filter);
 	builder = &copy->builder;
+	builder->expects_probes = false;
 	pgbloom_add_to_copy(builder, key_type, hashes, n);
 
 	/* Sort and deduplicate hashes; convert to dense form if they are many. */
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
+	bf_builder_expect_probes(builder);
 	return EOHPGetRWDatum(&copy->header);
 }
 

@@ -76,6 +76,25 @@ share_of_rows(const Side *side)
 }
 
 /*
+ * Can the values be compared without calling a function that is not in C?  If it
+ * does not plan a merge join, PostgreSQL compares none.
+ */
+static bool
+compares_in_c(Oid equality, Oid family)
+{
+	Oid			left,
+				right,
+				order;
+
+	op_input_types(equality, &left, &right);
+	order = get_opfamily_member(family, left, right,
+								BTLessEqualStrategyNumber);
+	return OidIsValid(order) && pgbloom_join_is_in_c(get_opcode(order)) &&
+		!pgbloom_join_hash_may_fail(equality, left) &&
+		!pgbloom_join_hash_may_fail(equality, right);
+}
+
+/*
  * Find which share of the rows of each side of an equality is in the range of
  * the other one: it is what a merge join would read, all of them if statistics
  * do not tell.  PostgreSQL finds it there when it plans that join.  Returns
@@ -87,6 +106,9 @@ find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
 {
 	MergeScanSelCache *scan;
 
+	if (!compares_in_c(((OpExpr *) rinfo->clause)->opno,
+					   linitial_oid(rinfo->mergeopfamilies)))
+		return false;
 	if (rinfo->scansel_cache == NIL)
 	{
 		scan = palloc(sizeof(MergeScanSelCache));

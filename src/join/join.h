@@ -252,12 +252,14 @@ typedef struct PgBloomJoinNodes
 								 * function */
 	Bitmapset  *volatile_trees; /* or have a node below that does */
 	bool		volatile_subplans;
+	bool		filtered;		/* by an earlier call of the planner hook */
 	bool		barrier;		/* there is a view with a security barrier */
 	bool		hides_rows;		/* or a table with row-level security */
 } PgBloomJoinNodes;
 
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
+extern bool pgbloom_calls_volatile(void *expressions);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);

@@ -11,9 +11,14 @@
  */
 #include "join/join.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 bool
@@ -64,10 +69,58 @@ pgbloom_plan_children(Plan *plan)
 	return result;
 }
 
+/* Is one of the functions that make up an aggregate volatile? */
 static bool
-has_volatile_call(void *expressions)
+is_volatile_aggregate(Oid aggregate)
 {
-	return contain_volatile_functions(expressions);
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Form_pg_aggregate form;
+	bool		result = false;
+	int			i;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	{
+		const Oid	functions[] = {
+			form->aggtransfn, form->aggfinalfn, form->aggcombinefn,
+			form->aggserialfn, form->aggdeserialfn, form->aggmtransfn,
+			form->aggminvtransfn, form->aggmfinalfn
+		};
+
+		for (i = 0; i < (int) lengthof(functions) && !result; i++)
+			result = OidIsValid(functions[i]) &&
+				func_volatile(functions[i]) == PROVOLATILE_VOLATILE;
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * Those that contain_volatile_functions() does not see.  A cast to a domain that
+ * is left in a plan checks constraints, which may call any function.
+ */
+static bool
+hidden_volatile_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, CoerceToDomain))
+		return true;
+	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
+		return true;
+	if (IsA(node, WindowFunc) && ((WindowFunc *) node)->winagg &&
+		is_volatile_aggregate(((WindowFunc *) node)->winfnoid))
+		return true;
+	return expression_tree_walker(node, hidden_volatile_walker, context);
+}
+
+/* Do expressions call a volatile function? */
+bool
+pgbloom_calls_volatile(void *expressions)
+{
+	return contain_volatile_functions(expressions) ||
+		hidden_volatile_walker(expressions, NULL);
 }
 
 /*
@@ -78,32 +131,32 @@ has_volatile_call(void *expressions)
 static bool
 is_volatile(Plan *plan)
 {
-	if (has_volatile_call(plan->targetlist) || has_volatile_call(plan->qual))
+	if (pgbloom_calls_volatile(plan->targetlist) || pgbloom_calls_volatile(plan->qual))
 		return true;
 	switch (nodeTag(plan))
 	{
 		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:
-			return has_volatile_call(((Join *) plan)->joinqual);
+			return pgbloom_calls_volatile(((Join *) plan)->joinqual);
 		case T_SampleScan:
-			return has_volatile_call(((SampleScan *) plan)->tablesample);
+			return pgbloom_calls_volatile(((SampleScan *) plan)->tablesample);
 		case T_FunctionScan:
-			return has_volatile_call(((FunctionScan *) plan)->functions);
+			return pgbloom_calls_volatile(((FunctionScan *) plan)->functions);
 		case T_ValuesScan:
-			return has_volatile_call(((ValuesScan *) plan)->values_lists);
+			return pgbloom_calls_volatile(((ValuesScan *) plan)->values_lists);
 		case T_TableFuncScan:
-			return has_volatile_call(((TableFuncScan *) plan)->tablefunc);
+			return pgbloom_calls_volatile(((TableFuncScan *) plan)->tablefunc);
 		case T_ForeignScan:
-			return has_volatile_call(((ForeignScan *) plan)->fdw_exprs);
+			return pgbloom_calls_volatile(((ForeignScan *) plan)->fdw_exprs);
 		case T_Limit:
-			return has_volatile_call(((Limit *) plan)->limitOffset) ||
-				has_volatile_call(((Limit *) plan)->limitCount);
+			return pgbloom_calls_volatile(((Limit *) plan)->limitOffset) ||
+				pgbloom_calls_volatile(((Limit *) plan)->limitCount);
 		case T_Result:
-			return has_volatile_call(((Result *) plan)->resconstantqual);
+			return pgbloom_calls_volatile(((Result *) plan)->resconstantqual);
 		case T_WindowAgg:
-			return has_volatile_call(((WindowAgg *) plan)->startOffset) ||
-				has_volatile_call(((WindowAgg *) plan)->endOffset);
+			return pgbloom_calls_volatile(((WindowAgg *) plan)->startOffset) ||
+				pgbloom_calls_volatile(((WindowAgg *) plan)->endOffset);
 		default:
 			/* Nothing is known of nodes of other extensions. */
 			return IsA(plan, CustomScan);
@@ -161,6 +214,8 @@ examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
+	nodes->filtered |= outerPlan(plan) != NULL &&
+		pgbloom_is_builder(outerPlan(plan));
 	nodes->last_node_id = Max(nodes->last_node_id, plan->plan_node_id);
 	if (result)
 		nodes->volatile_nodes = bms_add_member(nodes->volatile_nodes,

@@ -256,6 +256,8 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		return reason;
 	if (planning->nodes == NULL)
 		planning->nodes = pgbloom_examine_nodes(planning->stmt);
+	if (planning->nodes->filtered && !planning->only_reasons)
+		return PGBLOOM_REASON_EARLIER_PLAN;
 	if (above->rescanned &&
 		pgbloom_has_volatile(planning->nodes, innerPlan(join)))
 		return PGBLOOM_REASON_REPEATED;

@@ -80,19 +80,24 @@ translate_keys(Keys *keys, int varno, List *targetlist)
 
 /*
  * Could the evaluation of this key raise an error in this scan?  Not if it
- * cannot fail, or if it is computed there anyway.
+ * cannot fail, or if it is computed there anyway.  *overtakes tells whether
+ * something else may fail there before.
  */
 static bool
-may_fail(Expr *key, Plan *scan)
+may_fail(Expr *key, Plan *scan, bool *overtakes)
 {
 	ListCell   *lc;
 
+	*overtakes = false;
 	if (!pgbloom_join_may_fail(key))
 		return false;
 	foreach(lc, scan->targetlist)
 	{
-		if (equal(((TargetEntry *) lfirst(lc))->expr, key))
-			return false;
+		Expr	   *expr = ((TargetEntry *) lfirst(lc))->expr;
+
+		if (equal(expr, key))
+			return *overtakes;
+		*overtakes |= pgbloom_join_may_fail(expr);
 	}
 	return true;
 }
@@ -114,7 +119,7 @@ add_target(Search *search, Plan *scan, Keys *keys)
 
 	if (pgbloom_has_volatile(search->nodes, scan) &&
 		(keys->reduced ||
-		 contain_volatile_functions((Node *) scan->targetlist)))
+		 pgbloom_calls_volatile(scan->targetlist)))
 		return no_target(search, PGBLOOM_REASON_VOLATILE);
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);
@@ -130,14 +135,15 @@ add_target(Search *search, Plan *scan, Keys *keys)
 		int			number = keys->key[i].number;
 		Oid			operator = list_nth_oid(search->join->hashoperators,
 											number);
+		bool		overtakes;
 
 		/* The join must evaluate and hash it for each row of the scan, too. */
 		if (keys->reduced &&
 			pgbloom_join_hash_may_fail(operator, exprType((Node *) key)))
 			continue;
-		if (may_fail(key, scan))
+		if (may_fail(key, scan, &overtakes))
 		{
-			if (keys->reduced || number != 0)
+			if (keys->reduced || number != 0 || overtakes)
 				continue;
 			target->guarded = true;
 		}

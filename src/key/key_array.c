@@ -120,6 +120,7 @@ pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n)
 		size_t		other = pg_prng_uint64_range(&pg_global_prng_state, 0, i);
 		PgBloomHashedKey swap = hashed[i];
 
+		CHECK_FOR_INTERRUPTS();
 		hashed[i] = hashed[other];
 		hashed[other] = swap;
 	}

@@ -87,7 +87,9 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 		if (PG_ARGISNULL(EXPECTED_ARG) != (params->expected == 0))
 			return false;
 		if (!PG_ARGISNULL(EXPECTED_ARG) &&
-			ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) != (double) params->expected)
+			(PG_GETARG_FLOAT8(EXPECTED_ARG) < 1 ||
+			 ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) !=
+			 (double) params->expected))
 			return false;
 	}
 	return nargs <= SEED_ARG ||
@@ -171,21 +173,28 @@ make_state_from(FunctionCallInfo fcinfo, const BfView *view,
 }
 
 /*
- * A state that may be changed, made from one that is an image, such as the
- * initial one of a user-defined aggregate.  The type internal does not tell
- * whose state it is.
+ * Open a state that is an image, such as the initial one of a user-defined
+ * aggregate.  The type internal does not tell whose state it is.
  */
-static pg_noinline Datum
-load_state(FunctionCallInfo fcinfo, bool compact_at_end)
+static void
+open_state(FunctionCallInfo fcinfo, BfView *view)
 {
 	struct varlena *image = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0));
-	BfView		view;
 
 	if (bf_open((const uint8_t *) VARDATA_ANY(image),
-				VARSIZE_ANY_EXHDR(image), &view) != BF_OK)
+				VARSIZE_ANY_EXHDR(image), view) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("not the state of a Bloom filter aggregate")));
+}
+
+/* A state that may be changed, made from one that is an image. */
+static pg_noinline Datum
+load_state(FunctionCallInfo fcinfo, bool compact_at_end)
+{
+	BfView		view;
+
+	open_state(fcinfo, &view);
 	return make_state_from(fcinfo, &view, compact_at_end);
 }
 
@@ -385,9 +394,15 @@ static BfBuilder *
 get_state_builder(FunctionCallInfo fcinfo)
 {
 	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
+	BfView		view;
 
-	return builder != NULL ? builder :
-		pgbloom_expanded(load_state(fcinfo, false));
+	if (builder == NULL)
+	{
+		open_state(fcinfo, &view);
+		builder = palloc(sizeof(BfBuilder));
+		pgbloom_load(builder, &view);
+	}
+	return builder;
 }
 
 /*

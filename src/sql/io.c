@@ -25,6 +25,9 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 
 #define WHITE_SPACE		" \t\n\r"
 
+/* Characters between two checks for interrupts: well below a millisecond */
+#define CHUNK			65536
+
 /*
  * Hint for text that is not a filter.  It is probably a key: an untyped
  * literal in place of a filter is parsed as a filter.
@@ -43,7 +46,10 @@ remove_white_space(const char *text, int *length)
 
 	for (i = 0; i < *length; i++)
 	{
-		if (strchr(WHITE_SPACE, text[i]) == NULL)
+		if (i % CHUNK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (text[i] != ' ' && text[i] != '\t' && text[i] != '\n' &&
+			text[i] != '\r')
 			result[n++] = text[i];
 	}
 	result[n] = '\0';
@@ -95,7 +101,7 @@ bloom_out(PG_FUNCTION_ARGS)
 	Bloom	   *filter = PG_GETARG_BLOOM_PP(0);
 	const char *bytes = VARDATA_ANY(filter);
 	int			size = (int) VARSIZE_ANY_EXHDR(filter);
-	int			room = pg_b64_enc_len(size);
+	int			room = (size + 2) / 3 * 4;	/* pg_b64_enc_len would overflow */
 	char	   *text = palloc((Size) room + 1);
 	int			length;
 
