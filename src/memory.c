@@ -14,8 +14,6 @@
 
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
-#include "utils/memutils.h"
 
 /* Smaller memory does not reliably contain a huge page of x86-64 (2 MB). */
 #define MIN_HUGE		((size_t) 4 << 20)

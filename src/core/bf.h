@@ -383,7 +383,6 @@ extern double bf_geometry_cardinality(const BfGeometry *geometry,
 									  uint64_t bits_set);
 extern double bf_geometry_fpp(const BfGeometry *geometry, uint64_t bits_set);
 extern double bf_cardinality(const BfView *view);
-extern bool bf_can_count_distinct(const BfView *view);
 extern double bf_count_distinct(const BfInterrupts *interrupts,
 								uint32_t nhashes, const BfLayer *layers,
 								int nlayers);

@@ -87,21 +87,6 @@ bf_cardinality(const BfView *view)
 	return n;
 }
 
-/* Are there layers that bf_count_distinct compares? */
-bool
-bf_can_count_distinct(const BfView *view)
-{
-	int			i;
-
-	for (i = 1; i < view->nlayers; i++)
-	{
-		if (bf_geometry_equal(&view->layers[i - 1].geometry,
-							  &view->layers[i].geometry))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Number of distinct keys in n layers of one geometry, by the bits that are set
  * in any of them.  If these are nearly all, they tell little: then of each half
@@ -138,7 +123,8 @@ distinct_keys_of_equal(const BfInterrupts *interrupts, const BfLayer *layers,
  * As bf_cardinality, for a filter of so many hashes or of these layers, but a
  * key in layers of one geometry counts once.  This is an upper bound, since the
  * key may be in layers of others; neighbours are compared, because equal layers
- * are next to each other in an image.
+ * are next to each other in an image.  Returns -1 if there are such layers, but
+ * no bits to compare.
  */
 double
 bf_count_distinct(const BfInterrupts *interrupts, uint32_t nhashes,
@@ -153,6 +139,8 @@ bf_count_distinct(const BfInterrupts *interrupts, uint32_t nhashes,
 		if (i == nlayers ||
 			!bf_geometry_equal(&layers[i].geometry, &layers[first].geometry))
 		{
+			if (i - first > 1 && layers[first].bits == NULL)
+				return -1;
 			keys += distinct_keys_of_equal(interrupts, layers + first,
 										   i - first);
 			first = i;

@@ -155,12 +155,13 @@ int64
 pgbloom_count_distinct(Datum filter, const BfView *header)
 {
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+	double		n = bf_count_distinct(&env.interrupts, header->nhashes,
+									  header->layers, header->nlayers);
 	struct varlena *whole;
 	BfView		view;
-	double		n;
 
-	if (!bf_can_count_distinct(header))
-		return (int64) rint(bf_cardinality(header));
+	if (n >= 0)
+		return (int64) rint(n);
 	whole = PG_DETOAST_DATUM_PACKED(filter);
 	pgbloom_open(whole, &view);
 	n = bf_count_distinct(&env.interrupts, view.nhashes, view.layers,

@@ -91,9 +91,7 @@ typedef struct PgBloomJoinCounts
 
 typedef struct PgBloomJoinRange PgBloomJoinRange;
 
-/*
- * A filter at run time.  The first members are those that each probe uses.
- */
+/* A filter at run time.  The first members are those that each probe uses. */
 typedef struct PgBloomJoinFilter
 {
 	int64		skip;			/* let so many rows pass unprobed */

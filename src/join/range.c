@@ -413,9 +413,7 @@ pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
 	return true;
 }
 
-/*
- * A range in shared memory, followed by its keys.
- */
+/* A range in shared memory, followed by its keys. */
 typedef struct SharedRange
 {
 	bool		unknown;

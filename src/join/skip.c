@@ -72,9 +72,7 @@ static Gate *last_gate = NULL;	/* that was looked up */
 static TupleTableSlot *exec_gate(PlanState *state);
 static void request_gate(AsyncRequest *request);
 
-/*
- * The key of a probe in terms of the relation, as constraints are, or NULL.
- */
+/* The key of a probe in terms of the relation, as constraints are, or NULL. */
 static Expr *
 relation_key(ScanState *state, Expr *key)
 {

@@ -21,7 +21,6 @@
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
 #include "core/bytes.h"
-#include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"

@@ -19,9 +19,7 @@ PG_FUNCTION_INFO_V1(bloom_try_add);
 PG_FUNCTION_INFO_V1(bloom_add_hash);
 PG_FUNCTION_INFO_V1(bloom_add_all);
 
-/*
- * bloom_empty(fpp, expected, seed, key_type)
- */
+/* bloom_empty(fpp, expected, seed, key_type) */
 Datum
 bloom_empty(PG_FUNCTION_ARGS)
 {

@@ -276,9 +276,7 @@ take_cache_from_state(FunctionCallInfo fcinfo, PgBloomExpanded *expanded)
 	fcinfo->flinfo->fn_extra = expanded->fn_cache;
 }
 
-/*
- * bloom_agg_transfn(state, key [, fpp [, expected [, seed]]])
- */
+/* bloom_agg_transfn(state, key [, fpp [, expected [, seed]]]) */
 Datum
 bloom_agg_transfn(PG_FUNCTION_ARGS)
 {
@@ -426,9 +424,7 @@ write_state_in_place(BfBuilder *builder)
 	return image;
 }
 
-/*
- * bloom_agg_serialfn(internal) returns bytea
- */
+/* bloom_agg_serialfn(internal) returns bytea */
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
@@ -436,9 +432,7 @@ bloom_agg_serialfn(PG_FUNCTION_ARGS)
 	PG_RETURN_BLOOM_P(write_state_in_place(get_state_builder(fcinfo)));
 }
 
-/*
- * bloom_agg_deserialfn(bytea, internal) returns internal
- */
+/* bloom_agg_deserialfn(bytea, internal) returns internal */
 Datum
 bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 {

@@ -141,9 +141,7 @@ contains_each(FunctionCallInfo fcinfo, PgBloomKeyArray *keys, bool once)
 	return results;
 }
 
-/*
- * bloom_contains for each element of an array.
- */
+/* bloom_contains for each element of an array. */
 Datum
 bloom_contains_each(PG_FUNCTION_ARGS)
 {

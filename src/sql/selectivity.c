@@ -17,18 +17,14 @@
 
 #include <math.h>
 
-#include "access/detoast.h"
 #include "access/htup_details.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 
 /*
  * Default selectivity when the filter is not known at plan time, usually
@@ -194,9 +190,7 @@ contained_share(Condition *condition, bool readable)
 	return sum_found + rest * share;
 }
 
-/*
- * Estimate the selectivity of a function with these arguments.
- */
+/* Estimate the selectivity of a function with these arguments. */
 static Selectivity
 estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
 				  int varRelid, bool by_hash)
@@ -238,9 +232,7 @@ estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
 	return selectivity;
 }
 
-/*
- * RESTRICT of @> and <@
- */
+/* RESTRICT of @> and <@ */
 Datum
 bloom_contsel(PG_FUNCTION_ARGS)
 {
