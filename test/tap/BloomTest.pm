@@ -54,8 +54,9 @@ sub find_crashes
 	my ($node) = @_;
 	my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
 
+	# A shutdown may end an archive command.
 	return join "\n",
-	  grep { /terminated by signal|PANIC:|TRAP:|exited with exit code [^01]/ }
+	  grep { /\) was terminated by signal|PANIC:|TRAP:|exited with exit code [^01]/ }
 	  split /\n/, $log;
 }
 
