@@ -235,6 +235,7 @@ SELECT probes('SELECT fact.id FROM (fact JOIN other ON fact.id = other.k) JOIN d
 SELECT compare('SELECT id FROM (SELECT * FROM fact WHERE k <> 0 OFFSET 0) f JOIN dim ON 1000 / f.k = dim.k');
 SELECT probes('SELECT * FROM (SELECT 1000 / k AS q, 1000 / g AS r FROM fact OFFSET 0) f JOIN dim ON f.q = dim.k');
 SELECT probes('SELECT * FROM (SELECT 1000 / g AS r, 1000 / k AS q FROM fact OFFSET 0) f JOIN dim ON f.q = dim.k');
+SELECT probes('SELECT * FROM (SELECT sqrt(id) AS r, k FROM (SELECT id, k FROM fact OFFSET 0) i OFFSET 0) f JOIN dim ON 1000 / f.k = dim.k');
 
 --
 -- The rows of a page are probed at once
@@ -461,6 +462,12 @@ CREATE DOMAIN counted AS int CHECK (counts_call(VALUE));
 SELECT probes('SELECT * FROM (SELECT k, slow_sum(id) FROM fact GROUP BY k) f JOIN dim USING (k) WHERE c = 1');
 SELECT probes('SELECT * FROM (SELECT k, slow_sum(id) OVER (PARTITION BY k) FROM fact) f JOIN dim USING (k) WHERE c = 1');
 SELECT probes('SELECT * FROM (SELECT k, g::counted FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.g::counted = dim.k WHERE c = 1');
+SELECT probes('SELECT id FROM fact JOIN dim ON fact.k = dim.k::counted WHERE c = 1');
+SELECT probes('SELECT * FROM (SELECT fact.k FROM fact JOIN other ON fact.g::counted = other.k OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
+CREATE TYPE counted_pair AS (a counted, b int);
+SELECT probes($$SELECT * FROM (SELECT k, ('(' || g || ',1)')::counted_pair FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1$$);
+DROP TYPE counted_pair;
 DROP DOMAIN counted;
 DROP AGGREGATE slow_sum(bigint);
 DROP FUNCTION counts_call, add_slowly;

@@ -144,6 +144,25 @@
 #define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
 #endif
 
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_IS_RIGHT_SEMI(type)	((type) == JOIN_RIGHT_SEMI)
+#else
+#define PGBLOOM_IS_RIGHT_SEMI(type)	false
+#endif
+
+/* 17 brought expressions of JSON that have domains. */
+#if PG_VERSION_NUM >= 170000
+#define PGBLOOM_IS_JSON_EXPR(node)	IsA(node, JsonExpr)
+#else
+#define PGBLOOM_IS_JSON_EXPR(node)	false
+#endif
+
+/* 18 gave these types hash functions of their own, which are the same. */
+#if PG_VERSION_NUM < 180000
+#define F_HASHDATE			F_HASHINT4
+#define F_TIMESTAMPTZ_HASH	F_TIMESTAMP_HASH
+#endif
+
 /* 18 took the strategy of an order for a value of an enum that is the same. */
 #if PG_VERSION_NUM < 180000
 #define cmptype	strategy

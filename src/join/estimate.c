@@ -80,18 +80,20 @@ share_of_rows(const Side *side)
  * does not plan a merge join, PostgreSQL compares none.
  */
 static bool
-compares_in_c(Oid equality, Oid family)
+compares_in_c(OpExpr *clause, Oid family)
 {
 	Oid			left,
 				right,
 				order;
 
-	op_input_types(equality, &left, &right);
+	op_input_types(clause->opno, &left, &right);
 	order = get_opfamily_member(family, left, right,
 								BTLessEqualStrategyNumber);
 	return OidIsValid(order) && pgbloom_join_is_in_c(get_opcode(order)) &&
-		!pgbloom_join_hash_may_fail(equality, left) &&
-		!pgbloom_join_hash_may_fail(equality, right);
+		!pgbloom_join_hash_may_fail(clause->opno,
+									exprType(linitial(clause->args))) &&
+		!pgbloom_join_hash_may_fail(clause->opno,
+									exprType(lsecond(clause->args)));
 }
 
 /*
@@ -106,7 +108,7 @@ find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
 {
 	MergeScanSelCache *scan;
 
-	if (!compares_in_c(((OpExpr *) rinfo->clause)->opno,
+	if (!compares_in_c((OpExpr *) rinfo->clause,
 					   linitial_oid(rinfo->mergeopfamilies)))
 		return false;
 	if (rinfo->scansel_cache == NIL)

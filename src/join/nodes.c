@@ -96,6 +96,16 @@ is_volatile_aggregate(Oid aggregate)
 	return result;
 }
 
+/* Does text become a value of this type by way of constraints of a domain? */
+static bool
+may_be_checked(Oid type)
+{
+	Oid			element = get_element_type(type);
+	char		kind = get_typtype(OidIsValid(element) ? element : type);
+
+	return kind == TYPTYPE_DOMAIN || kind == TYPTYPE_COMPOSITE;
+}
+
 /*
  * Those that contain_volatile_functions() does not see.  A cast to a domain that
  * is left in a plan checks constraints, which may call any function.
@@ -103,10 +113,23 @@ is_volatile_aggregate(Oid aggregate)
 static bool
 hidden_volatile_walker(Node *node, void *context)
 {
+	ListCell   *lc;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, CoerceToDomain))
 		return true;
+	if ((IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
+		may_be_checked(exprType(node)))
+		return true;
+	if (IsA(node, TableFunc))
+	{
+		foreach(lc, ((TableFunc *) node)->coltypes)
+		{
+			if (may_be_checked(lfirst_oid(lc)))
+				return true;
+		}
+	}
 	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
 		return true;
 	if (IsA(node, WindowFunc) && ((WindowFunc *) node)->winagg &&
@@ -123,44 +146,81 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
-/*
- * Does this node evaluate a volatile function?  Its children are ignored.
- * Conditions of indexes and ctid and those that are merged or hashed are not
- * looked at, because PostgreSQL makes them of expressions that are not volatile.
- */
-static bool
-is_volatile(Plan *plan)
+/* Does this node evaluate a volatile function?  Its children are ignored. */
+bool
+pgbloom_node_is_volatile(Plan *plan)
 {
-	if (pgbloom_calls_volatile(plan->targetlist) || pgbloom_calls_volatile(plan->qual))
-		return true;
+	List	   *expressions = list_make2(plan->targetlist, plan->qual);
+
+#define EXAMINE(type, field) \
+	expressions = lappend(expressions, ((type *) plan)->field)
 	switch (nodeTag(plan))
 	{
-		case T_NestLoop:
 		case T_MergeJoin:
+			EXAMINE(MergeJoin, mergeclauses);
+			EXAMINE(Join, joinqual);
+			break;
 		case T_HashJoin:
-			return pgbloom_calls_volatile(((Join *) plan)->joinqual);
+			EXAMINE(HashJoin, hashclauses);
+			EXAMINE(Join, joinqual);
+			break;
+		case T_NestLoop:
+			EXAMINE(Join, joinqual);
+			break;
+		case T_Memoize:
+			EXAMINE(Memoize, param_exprs);
+			break;
+		case T_IndexScan:
+			EXAMINE(IndexScan, indexqual);
+			EXAMINE(IndexScan, indexorderby);
+			break;
+		case T_IndexOnlyScan:
+			EXAMINE(IndexOnlyScan, indexqual);
+			EXAMINE(IndexOnlyScan, indexorderby);
+			break;
+		case T_BitmapIndexScan:
+			EXAMINE(BitmapIndexScan, indexqual);
+			break;
+		case T_TidScan:
+			EXAMINE(TidScan, tidquals);
+			break;
+		case T_TidRangeScan:
+			EXAMINE(TidRangeScan, tidrangequals);
+			break;
 		case T_SampleScan:
-			return pgbloom_calls_volatile(((SampleScan *) plan)->tablesample);
+			EXAMINE(SampleScan, tablesample);
+			break;
 		case T_FunctionScan:
-			return pgbloom_calls_volatile(((FunctionScan *) plan)->functions);
+			EXAMINE(FunctionScan, functions);
+			break;
 		case T_ValuesScan:
-			return pgbloom_calls_volatile(((ValuesScan *) plan)->values_lists);
+			EXAMINE(ValuesScan, values_lists);
+			break;
 		case T_TableFuncScan:
-			return pgbloom_calls_volatile(((TableFuncScan *) plan)->tablefunc);
+			EXAMINE(TableFuncScan, tablefunc);
+			break;
 		case T_ForeignScan:
-			return pgbloom_calls_volatile(((ForeignScan *) plan)->fdw_exprs);
+			EXAMINE(ForeignScan, fdw_exprs);
+			break;
 		case T_Limit:
-			return pgbloom_calls_volatile(((Limit *) plan)->limitOffset) ||
-				pgbloom_calls_volatile(((Limit *) plan)->limitCount);
+			EXAMINE(Limit, limitOffset);
+			EXAMINE(Limit, limitCount);
+			break;
 		case T_Result:
-			return pgbloom_calls_volatile(((Result *) plan)->resconstantqual);
+			EXAMINE(Result, resconstantqual);
+			break;
 		case T_WindowAgg:
-			return pgbloom_calls_volatile(((WindowAgg *) plan)->startOffset) ||
-				pgbloom_calls_volatile(((WindowAgg *) plan)->endOffset);
-		default:
+			EXAMINE(WindowAgg, startOffset);
+			EXAMINE(WindowAgg, endOffset);
+			break;
+		case T_CustomScan:
 			/* Nothing is known of nodes of other extensions. */
-			return IsA(plan, CustomScan);
+			return true;
+		default:
+			break;
 	}
+#undef EXAMINE
+	return pgbloom_calls_volatile(expressions);
 }
 
 /*
@@ -209,7 +269,7 @@ pgbloom_plan_may_fail(Plan *plan)
 static bool
 examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
 {
-	bool		result = is_volatile(plan);
+	bool		result = pgbloom_node_is_volatile(plan);
 	ListCell   *lc;
 
 	check_stack_depth();

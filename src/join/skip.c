@@ -279,7 +279,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 		pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation);
 	new_gate.has_brin = pgbloom_join_can_limit_blocks(new_gate.scan);
 	if ((!new_gate.constrained && !new_gate.has_brin) ||
-		pgbloom_calls_volatile(state->plan->qual))
+		pgbloom_node_is_volatile(state->plan))
 		return;
 	foreach(lc, state->plan->qual)
 	{

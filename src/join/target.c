@@ -29,6 +29,7 @@ typedef struct Keys
 		Expr	   *expr;
 	}			key[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
+	bool		fails_above;	/* or evaluates something that may fail */
 	double		rows;			/* of the Append above, or 0 */
 	Cost		above;			/* of the nodes between, without other sides
 								 * of joins */
@@ -137,13 +138,18 @@ add_target(Search *search, Plan *scan, Keys *keys)
 											number);
 		bool		overtakes;
 
-		/* The join must evaluate and hash it for each row of the scan, too. */
-		if (keys->reduced &&
-			pgbloom_join_hash_may_fail(operator, exprType((Node *) key)))
+		/*
+		 * The join must evaluate and hash it for each row of the scan, too,
+		 * and before anything else that may fail.
+		 */
+		if (pgbloom_join_hash_may_fail(operator, exprType((Node *) key)) &&
+			(keys->reduced || keys->fails_above ||
+			 pgbloom_join_may_fail((Expr *) scan->targetlist)))
 			continue;
 		if (may_fail(key, scan, &overtakes))
 		{
-			if (keys->reduced || number != 0 || overtakes)
+			if (keys->reduced || number != 0 || overtakes ||
+				keys->fails_above)
 				continue;
 			target->guarded = true;
 		}
@@ -240,7 +246,8 @@ static bool
 may_end_early(Join *join)
 {
 	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
-		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI) &&
+		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI ||
+		 PGBLOOM_IS_RIGHT_SEMI(join->jointype)) &&
 		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
 }
 
@@ -470,6 +477,8 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 
 				below.above += own_cost(plan);
 				below.reduced |= plan->qual != NIL;
+				below.fails_above |=
+					pgbloom_join_may_fail((Expr *) plan->targetlist);
 				return (!pgbloom_is_volatile(search->nodes, plan) &&
 						descend_to_scan(search, scan->subplan, below,
 										(int) scan->scan.scanrelid)) ||
@@ -477,6 +486,8 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 			}
 		default:
 			keys.above += own_cost(plan);
+			keys.fails_above |=
+				pgbloom_join_may_fail((Expr *) plan->targetlist);
 			if (pgbloom_is_volatile(search->nodes, plan))
 				return no_target(search, PGBLOOM_REASON_VOLATILE);
 			return pass_through(search, plan, keys);
@@ -486,8 +497,7 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 /*
  * Can a filter use this key of the join?  The join evaluates and hashes a key
  * only if those before it are not NULL, so after the first one, a key must not
- * be able to fail.  A key is never volatile, because PostgreSQL does not hash
- * those.
+ * be able to fail.
  */
 static bool
 is_usable(HashJoin *join, int number)
@@ -513,6 +523,9 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	Keys		keys = {0};
 	int			i;
 
+	/* PostgreSQL hashes no volatile key, but one that is cast to a domain. */
+	if (pgbloom_calls_volatile(join->hashclauses))
+		return PGBLOOM_REASON_VOLATILE;
 	search.nodes = nodes;
 	search.join = join;
 	search.rescanned = rescanned;
