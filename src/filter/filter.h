@@ -51,6 +51,8 @@ extern void pgbloom_check(BfStatus status, const BfParams *params,
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
 extern void pgbloom_open_header(const uint8_t *header, size_t size,
 								BfView *view);
+extern void pgbloom_open_info(Datum filter, BfView *view);
+extern int64 pgbloom_count_distinct(Datum filter, const BfView *header);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,
 							 int sqlerrcode, Node *escontext);
 extern void pgbloom_merge(BfBuilder *builder, const BfView *view);
@@ -74,8 +76,6 @@ extern bool pgbloom_probe_contains_key(PgBloomProbe *probe,
 									   const PgBloomKeyInfo *info, Datum key,
 									   uint64 hash);
 extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
-extern void pgbloom_open_info(Datum filter, BfView *view);
-extern int64 pgbloom_count_distinct(Datum filter, const BfView *header);
 
 /* stored.c */
 extern void pgbloom_stored_open(FunctionCallInfo fcinfo,

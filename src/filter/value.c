@@ -8,9 +8,18 @@
  */
 #include "filter/filter.h"
 
+#include <math.h>
+
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+
+/*
+ * The slice that is read first of a stored filter: header and directory, if it
+ * has not more layers than growth makes.
+ */
+#define HEADER_SLICE	1536
 
 /*
  * Raise an error unless a filter could be opened.  Returns false after a soft
@@ -50,6 +59,66 @@ pgbloom_open_header(const uint8_t *header, size_t size, BfView *view)
 {
 	check_opened(bf_open_header(header, size, view), view,
 				 ERRCODE_DATA_CORRUPTED, NULL);
+}
+
+/*
+ * Open a filter for its header.  No more of a stored or compressed value is
+ * read, and the view has no pointer to the rest.
+ */
+void
+pgbloom_open_info(Datum filter, BfView *view)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(filter);
+
+	if (VARATT_IS_EXTERNAL_ONDISK(value) || VARATT_IS_COMPRESSED(value))
+	{
+		size_t		size = toast_raw_datum_size(filter) - VARHDRSZ;
+		size_t		length = HEADER_SLICE;
+		struct varlena *header = detoast_attr_slice(value, 0, length);
+		size_t		needed;
+		int			nlayers;
+
+		needed = bf_peek_header((const uint8_t *) VARDATA_ANY(header),
+								VARSIZE_ANY_EXHDR(header), &nlayers);
+		if (needed > length)
+		{
+			pfree(header);
+			length = needed;
+			header = detoast_attr_slice(value, 0, length);
+		}
+
+		/* A damaged value may be shorter than its pointer says. */
+		if (VARSIZE_ANY_EXHDR(header) < Min(size, length))
+			size = VARSIZE_ANY_EXHDR(header);
+		pgbloom_open_header((const uint8_t *) VARDATA_ANY(header), size, view);
+		pfree(header);
+	}
+	else
+		pgbloom_open(PG_DETOAST_DATUM_PACKED(filter), view);
+}
+
+/*
+ * The number of distinct keys of a filter that is open for its header.  More
+ * of it is read only if its layers are compared.
+ */
+int64
+pgbloom_count_distinct(Datum filter, const BfView *header)
+{
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+	double		n = bf_count_distinct(&env.interrupts, header->nhashes,
+									  header->layers, header->nlayers);
+	struct varlena *whole;
+	BfView		view;
+
+	if (n >= 0)
+		return (int64) rint(n);
+	whole = PG_DETOAST_DATUM_PACKED(filter);
+	pgbloom_open(whole, &view);
+	n = bf_count_distinct(&env.interrupts, view.nhashes, view.layers,
+						  view.nlayers);
+	if ((Pointer) whole != DatumGetPointer(filter))
+		pfree(whole);
+	return (int64) rint(n);
 }
 
 /* Validate bytes that come from outside.  Returns false after a soft error. */
