@@ -248,9 +248,9 @@ flush_at_transaction_event(XactEvent event, void *arg)
  * Before a utility statement.  It may give an index another OID for the same
  * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
  * Others build an index by parallel workers, which look up keys for expressions.
- * CONCURRENTLY, which takes no part in a transaction, adds each row once more,
- * as any new one.  Returns what bfi_end_utility() takes afterwards, also after
- * an error.
+ * CREATE INDEX CONCURRENTLY inserts each row once more, after its workers have
+ * ended, and these keys may wait.  Returns what bfi_end_utility() takes
+ * afterwards, also after an error.
  */
 bool
 bfi_begin_utility(Node *statement)

@@ -107,8 +107,9 @@ may_be_checked(Oid type)
 }
 
 /*
- * Those that contain_volatile_functions() does not see.  A cast to a domain that
- * is left in a plan checks constraints, which may call any function.
+ * Find volatile functions that contain_volatile_functions() does not see.  A
+ * cast to a domain that is left in a plan checks constraints, which may call any
+ * function.
  */
 static bool
 hidden_volatile_walker(Node *node, void *context)

@@ -79,7 +79,7 @@ is_public_operator(Oid operator)
 	return is_public;
 }
 
-/* Those of a family, by which a scan is proved to be empty? */
+/* May each role call all operators of a family?  A proof may call any of them. */
 static bool
 is_public_family(Oid family)
 {
