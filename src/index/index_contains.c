@@ -123,7 +123,10 @@ find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
 	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
 					 hashes, n, found);
 	for (i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		found[i] = found[i] || bfi_is_pending(index->relation, hashes[i]);
+	}
 }
 
 /* Looks into an index that is open, complete and not partitioned. */

@@ -107,12 +107,18 @@ is_alive_inserter(TransactionId inserter)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* The hashes of rows that are still there, ascending; returns their number. */
+/*
+ * The hashes of rows that are still there, ascending; returns their number.
+ * Most have the inserter of the one before, and to find out whether that is
+ * alive takes as long as there are savepoints.
+ */
 static int
 sorted_hashes(pending_hash * pending, uint64 **hashes)
 {
 	PendingHash *entry;
 	pending_iterator iterator;
+	TransactionId inserter = InvalidTransactionId;
+	bool		alive = is_alive_inserter(inserter);
 	int			n = 0;
 
 	*hashes = MemoryContextAllocHuge(CurrentMemoryContext,
@@ -120,7 +126,13 @@ sorted_hashes(pending_hash * pending, uint64 **hashes)
 	pending_start_iterate(pending, &iterator);
 	while ((entry = pending_iterate(pending, &iterator)) != NULL)
 	{
-		if (is_alive_inserter(entry->inserter))
+		CHECK_FOR_INTERRUPTS();
+		if (entry->inserter != inserter)
+		{
+			inserter = entry->inserter;
+			alive = is_alive_inserter(inserter);
+		}
+		if (alive)
 			(*hashes)[n++] = entry->hash;
 	}
 	sort_hashes(*hashes, n);

@@ -180,26 +180,27 @@ partition_constraints(Relation relation, Snapshot snapshot, List **locked)
 }
 
 /*
- * Is this a function of a user?  In the constraint of a partition, those in C
- * are trusted.  A CHECK constraint that calls satisfies_hash_partition() was
- * written by a user, with any arguments.
+ * Is this a function of a user, or one that not every role may call?  In the
+ * constraint of a partition, those in C are trusted.  A CHECK constraint that
+ * calls satisfies_hash_partition() was written by a user, with any arguments.
  */
 static bool
-is_of_user(Oid function, void *context)
+is_not_trusted(Oid function, void *context)
 {
 	const bool *of_partition = context;
+	bool		of_user = function >= FirstNormalObjectId;
 
-	return *of_partition ?
-		function >= FirstNormalObjectId && !pgbloom_join_is_in_c(function) :
-		function >= FirstNormalObjectId || function == F_SATISFIES_HASH_PARTITION;
+	return (*of_partition ? of_user && !pgbloom_join_is_in_c(function) :
+			of_user || function == F_SATISFIES_HASH_PARTITION) ||
+		!pgbloom_join_is_public(function);
 }
 
 static bool
-calls_user_walker(Node *node, void *context)
+is_not_trusted_walker(Node *node, void *context)
 {
 	return node != NULL &&
-		(check_functions_in_node(node, is_of_user, context) ||
-		 expression_tree_walker(node, calls_user_walker, context));
+		(check_functions_in_node(node, is_not_trusted, context) ||
+		 expression_tree_walker(node, is_not_trusted_walker, context));
 }
 
 /*
@@ -238,7 +239,7 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 
 	foreach(lc, partition_constraints(relation, snapshot, locked))
 	{
-		if (!calls_user_walker(lfirst(lc), &of_partition) &&
+		if (!is_not_trusted_walker(lfirst(lc), &of_partition) &&
 			!constraint_may_fail_walker(lfirst(lc), NULL))
 			constraints = lappend(constraints, lfirst(lc));
 	}
@@ -255,7 +256,7 @@ relation_constraints(Relation relation, Snapshot snapshot, List **locked)
 														   true)))
 			continue;
 		check = stringToNode(constr->check[i].ccbin);
-		if (calls_user_walker(check, &of_partition) ||
+		if (is_not_trusted_walker(check, &of_partition) ||
 			constraint_may_fail_walker(check, NULL))
 			continue;
 		check = eval_const_expressions(NULL, check);

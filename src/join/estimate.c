@@ -76,8 +76,8 @@ share_of_rows(const Side *side)
 }
 
 /*
- * Can the values be compared without calling a function that is not in C?  If it
- * does not plan a merge join, PostgreSQL compares none.
+ * Can the values be compared without an error, by functions in C?  If it does
+ * not plan a merge join, PostgreSQL compares none.
  */
 static bool
 compares_in_c(OpExpr *clause, Oid family)
@@ -90,9 +90,9 @@ compares_in_c(OpExpr *clause, Oid family)
 	order = get_opfamily_member(family, left, right,
 								BTLessEqualStrategyNumber);
 	return OidIsValid(order) && pgbloom_join_is_in_c(get_opcode(order)) &&
-		!pgbloom_join_hash_may_fail(clause->opno,
+		!pgbloom_join_hash_may_fail(clause->opno, clause->inputcollid,
 									exprType(linitial(clause->args))) &&
-		!pgbloom_join_hash_may_fail(clause->opno,
+		!pgbloom_join_hash_may_fail(clause->opno, clause->inputcollid,
 									exprType(lsecond(clause->args)));
 }
 

@@ -35,8 +35,30 @@ is_not_leakproof(Oid function, void *context)
 	return !get_func_leakproof(function);
 }
 
+static bool
+is_collatable_walker(Node *node, void *context)
+{
+	if (node != NULL && IsA(node, List))
+		return expression_tree_walker(node, is_collatable_walker, context);
+	return node != NULL && type_is_collatable(exprType(node));
+}
+
 /*
- * Functions that are leakproof raise no errors that depend on their arguments.
+ * May a function raise an error because of the collation of its arguments, also
+ * if it is leakproof?  It may need one, or one that is deterministic.
+ */
+static bool
+collation_may_fail(Node *call)
+{
+	Oid			collation = exprInputCollation(call);
+
+	return OidIsValid(collation) ? !get_collation_isdeterministic(collation) :
+		expression_tree_walker(call, is_collatable_walker, NULL);
+}
+
+/*
+ * Functions that are leakproof raise no errors that depend on their arguments,
+ * apart from those about collations.
  * PostgreSQL's contain_leaked_vars() is about something else: it passes
  * functions without columns among their arguments, and expressions whose
  * errors tell nothing, such as ARRAY[] of arrays with different dimensions.
@@ -69,7 +91,8 @@ may_fail_walker(Node *node, void *context)
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, is_not_leakproof, context))
+			if (check_functions_in_node(node, is_not_leakproof, context) ||
+				collation_may_fail(node))
 				return true;
 			break;
 		case T_ArrayExpr:

@@ -314,8 +314,9 @@ extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
 extern bool pgbloom_join_is_in_c(Oid function);
-extern bool pgbloom_join_is_public(HeapTuple function);
-extern bool pgbloom_join_hash_may_fail(Oid operator, Oid type);
+extern bool pgbloom_join_is_public(Oid function);
+extern bool pgbloom_join_hash_may_fail(Oid operator, Oid collation,
+									   Oid type);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
 

@@ -83,15 +83,21 @@ pgbloom_join_is_in_c(Oid function)
 
 /* May each role call this function? */
 bool
-pgbloom_join_is_public(HeapTuple function)
+pgbloom_join_is_public(Oid function)
 {
-	bool		isnull;
-	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
-									  &isnull);
-	Oid			owner = ((Form_pg_proc) GETSTRUCT(function))->proowner;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		is_public;
+	Datum		acl;
 
-	return isnull || aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC, owner,
-							 ACL_EXECUTE, ACLMASK_ANY) != 0;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &is_public);
+	if (!is_public)
+		is_public = aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC,
+							((Form_pg_proc) GETSTRUCT(tuple))->proowner,
+							ACL_EXECUTE, ACLMASK_ANY) != 0;
+	ReleaseSysCache(tuple);
+	return is_public;
 }
 
 /* Are the elements compared or hashed by functions that are not in C? */
@@ -111,16 +117,19 @@ elements_may_fail(Oid type)
 }
 
 /*
- * Could it raise an error to hash a key of this type for this operator?
- * Functions in C are taken not to.  Arrays and the like, which have operators
- * of PostgreSQL's own, call the functions of what they consist of.
+ * Could it raise an error to hash a key of this type for this operator, or to
+ * compare it with another one?  Functions in C are taken not to if they have the
+ * collation that they need.  Arrays and the like, which have operators of
+ * PostgreSQL's own, call the functions of what they consist of.
  */
 bool
-pgbloom_join_hash_may_fail(Oid operator, Oid type)
+pgbloom_join_hash_may_fail(Oid operator, Oid collation, Oid type)
 {
 	Oid			left,
 				right;
 
+	if (!OidIsValid(collation) && type_is_collatable(type))
+		return true;
 	if (operator < FirstNormalObjectId)
 		return type == RECORDOID || type == RECORDARRAYOID ||
 			(type >= FirstNormalObjectId && !type_is_enum(type)) ||

@@ -12,6 +12,7 @@
 #include "join/join.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
@@ -96,14 +97,41 @@ is_volatile_aggregate(Oid aggregate)
 	return result;
 }
 
-/* Does text become a value of this type by way of constraints of a domain? */
+/*
+ * Does text become a value of this type by way of constraints of a domain?
+ * Ranges of PostgreSQL's own have none.
+ */
 static bool
 may_be_checked(Oid type)
 {
 	Oid			element = get_element_type(type);
-	char		kind = get_typtype(OidIsValid(element) ? element : type);
 
-	return kind == TYPTYPE_DOMAIN || kind == TYPTYPE_COMPOSITE;
+	if (OidIsValid(element))
+		type = element;
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_DOMAIN:
+		case TYPTYPE_COMPOSITE:
+			return true;
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+			return type >= FirstNormalObjectId;
+		default:
+			return false;
+	}
+}
+
+static bool
+one_may_be_checked(List *types)
+{
+	ListCell   *lc;
+
+	foreach(lc, types)
+	{
+		if (may_be_checked(lfirst_oid(lc)))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -114,8 +142,6 @@ may_be_checked(Oid type)
 static bool
 hidden_volatile_walker(Node *node, void *context)
 {
-	ListCell   *lc;
-
 	if (node == NULL)
 		return false;
 	if (IsA(node, CoerceToDomain))
@@ -123,14 +149,12 @@ hidden_volatile_walker(Node *node, void *context)
 	if ((IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
 		may_be_checked(exprType(node)))
 		return true;
-	if (IsA(node, TableFunc))
-	{
-		foreach(lc, ((TableFunc *) node)->coltypes)
-		{
-			if (may_be_checked(lfirst_oid(lc)))
-				return true;
-		}
-	}
+	if (IsA(node, TableFunc) &&
+		one_may_be_checked(((TableFunc *) node)->coltypes))
+		return true;
+	if (IsA(node, RangeTblFunction) &&
+		one_may_be_checked(((RangeTblFunction *) node)->funccoltypes))
+		return true;
 	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
 		return true;
 	if (IsA(node, WindowFunc) && ((WindowFunc *) node)->winagg &&

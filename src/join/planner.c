@@ -157,12 +157,15 @@ is_inner_side_harmless(Planning *planning, HashJoin *join)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	ListCell   *key,
-			   *operator;
+			   *operator,
+			   *collation;
 
-	forboth(key, hash->hashkeys, operator, join->hashoperators)
+	forthree(key, hash->hashkeys, operator, join->hashoperators,
+			 collation, join->hashcollations)
 	{
 		if (pgbloom_join_may_fail(lfirst(key)) ||
 			pgbloom_join_hash_may_fail(lfirst_oid(operator),
+									   lfirst_oid(collation),
 									   exprType(lfirst(key))))
 			return false;
 	}

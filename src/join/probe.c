@@ -133,7 +133,8 @@ pgbloom_join_find_probe_function(Oid *function)
 		if (!is_probe_function(tuple))
 			continue;
 		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		reason = pgbloom_join_is_public(tuple) ? PGBLOOM_NO_REASON : PGBLOOM_REASON_PRIVILEGE;
+		reason = pgbloom_join_is_public(*function) ? PGBLOOM_NO_REASON :
+			PGBLOOM_REASON_PRIVILEGE;
 	}
 	ReleaseSysCacheList(candidates);
 	return reason;

@@ -16,6 +16,7 @@
 #include "access/skey.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -65,21 +66,7 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 	return OidIsValid(bounds[0]) && OidIsValid(bounds[1]);
 }
 
-/* May each role call this operator? */
-static bool
-is_public_operator(Oid operator)
-{
-	HeapTuple	function = SearchSysCache1(PROCOID,
-										   ObjectIdGetDatum(get_opcode(operator)));
-	bool		is_public = HeapTupleIsValid(function) &&
-		pgbloom_join_is_public(function);
-
-	if (HeapTupleIsValid(function))
-		ReleaseSysCache(function);
-	return is_public;
-}
-
-/* May each role call all operators of a family?  A proof may call any of them. */
+/* May each role call all operators of a family? */
 static bool
 is_public_family(Oid family)
 {
@@ -95,11 +82,36 @@ is_public_family(Oid family)
 		Oid			unequal = member->amopstrategy == BTEqualStrategyNumber ?
 			get_negator(member->amopopr) : InvalidOid;
 
-		is_public = is_public_operator(member->amopopr) &&
-			(!OidIsValid(unequal) || is_public_operator(unequal));
+		is_public = pgbloom_join_is_public(get_opcode(member->amopopr)) &&
+			(!OidIsValid(unequal) ||
+			 pgbloom_join_is_public(get_opcode(unequal)));
 	}
 	ReleaseSysCacheList(members);
 	return is_public;
+}
+
+/*
+ * May each role call all operators of the btree families of an equality?  A
+ * proof may call any of them.
+ */
+static bool
+are_public_families(Oid equality)
+{
+	CatCList   *members = SearchSysCacheList1(AMOPOPID,
+											  ObjectIdGetDatum(equality));
+	bool		are_public = true;
+	int			i;
+
+	for (i = 0; i < members->n_members && are_public; i++)
+	{
+		Form_pg_amop member = (Form_pg_amop)
+			GETSTRUCT(&members->members[i]->tuple);
+
+		are_public = member->amopmethod != BTREE_AM_OID ||
+			is_public_family(member->amopfamily);
+	}
+	ReleaseSysCacheList(members);
+	return are_public;
 }
 
 /*
@@ -122,17 +134,16 @@ find_order(Range *range)
 	if (!OidIsValid(entry->cmp_proc) ||
 		!pgbloom_join_is_in_c(entry->cmp_proc) ||
 		type_is_rowtype(range->type) ||
-		(type_is_collatable(range->type) &&
-		 !OidIsValid(range->order.ssup_collation)) ||
 		(OidIsValid(range->order.ssup_collation) &&
 		 !get_collation_isdeterministic(range->order.ssup_collation)) ||
-		pgbloom_join_hash_may_fail(range->equality, range->type) ||
+		pgbloom_join_hash_may_fail(range->equality, range->order.ssup_collation,
+								   range->type) ||
 		get_op_opfamily_strategy(range->equality,
 								 family) != BTEqualStrategyNumber ||
 		!find_bounds(range, family, range->bounds) ||
 		!pgbloom_join_is_in_c(get_opcode(range->bounds[0])) ||
 		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])) ||
-		!is_public_family(family))
+		!are_public_families(range->equality))
 		return;
 	less = get_opfamily_member(family, range->right, range->right,
 							   BTLessStrategyNumber);

@@ -136,13 +136,16 @@ add_target(Search *search, Plan *scan, Keys *keys)
 		int			number = keys->key[i].number;
 		Oid			operator = list_nth_oid(search->join->hashoperators,
 											number);
+		Oid			collation = list_nth_oid(search->join->hashcollations,
+											 number);
 		bool		overtakes;
 
 		/*
 		 * The join must evaluate and hash it for each row of the scan, too,
 		 * and before anything else that may fail.
 		 */
-		if (pgbloom_join_hash_may_fail(operator, exprType((Node *) key)) &&
+		if (pgbloom_join_hash_may_fail(operator, collation,
+									   exprType((Node *) key)) &&
 			(keys->reduced || keys->fails_above ||
 			 pgbloom_join_may_fail((Expr *) scan->targetlist)))
 			continue;
@@ -504,11 +507,12 @@ is_usable(HashJoin *join, int number)
 {
 	Node	   *key = list_nth(((Hash *) innerPlan(join))->hashkeys, number);
 	Oid			operator = list_nth_oid(join->hashoperators, number);
+	Oid			collation = list_nth_oid(join->hashcollations, number);
 
 	return op_strict(operator) && !contain_subplans(key) &&
 		(number == 0 ||
 		 (!pgbloom_join_may_fail((Expr *) key) &&
-		  !pgbloom_join_hash_may_fail(operator, exprType(key))));
+		  !pgbloom_join_hash_may_fail(operator, collation, exprType(key))));
 }
 
 /*

@@ -27,6 +27,7 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 
 /* Characters between two checks for interrupts: well below a millisecond */
 #define CHUNK			65536
+#define CHUNK_BYTES		(CHUNK / 4 * 3)
 
 /*
  * Hint for text that is not a filter.  It is probably a key: an untyped
@@ -57,6 +58,30 @@ remove_white_space(const char *text, int *length)
 	return result;
 }
 
+/* Decode base64.  Returns the number of bytes, or -1 if it is not base64. */
+static int
+decode_base64(const char *text, int length, char *bytes, int room)
+{
+	int			size = 0;
+	int			done;
+
+	for (done = 0; done < length; done += CHUNK)
+	{
+		int			nchars = Min(length - done, CHUNK);
+		int			nbytes;
+
+		CHECK_FOR_INTERRUPTS();
+		nbytes = pg_b64_decode(text + done, nchars, (void *) (bytes + size),
+							   room - size);
+
+		/* Only the end may be padded. */
+		if (nbytes < 0 || (nbytes < CHUNK_BYTES && done + nchars < length))
+			return -1;
+		size += nbytes;
+	}
+	return size;
+}
+
 Datum
 bloom_in(PG_FUNCTION_ARGS)
 {
@@ -72,8 +97,7 @@ bloom_in(PG_FUNCTION_ARGS)
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
 	result = palloc((Size) VARHDRSZ + room);
-	CHECK_FOR_INTERRUPTS();
-	size = pg_b64_decode(text, length, (void *) VARDATA(result), room);
+	size = decode_base64(text, length, VARDATA(result), room);
 	if (size < 0)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
@@ -103,12 +127,21 @@ bloom_out(PG_FUNCTION_ARGS)
 	int			size = (int) VARSIZE_ANY_EXHDR(filter);
 	int			room = (size + 2) / 3 * 4;	/* pg_b64_enc_len would overflow */
 	char	   *text = palloc((Size) room + 1);
-	int			length;
+	int			length = 0;
+	int			done;
 
-	CHECK_FOR_INTERRUPTS();
-	length = pg_b64_encode((const void *) bytes, size, text, room);
-	if (length < 0)
-		elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
+	for (done = 0; done < size; done += CHUNK_BYTES)
+	{
+		int			nchars;
+
+		CHECK_FOR_INTERRUPTS();
+		nchars = pg_b64_encode((const void *) (bytes + done),
+							   Min(size - done, CHUNK_BYTES), text + length,
+							   room - length);
+		if (nchars < 0)
+			elog(ERROR, "could not encode a Bloom filter of %d bytes", size);
+		length += nchars;
+	}
 	text[length] = '\0';
 	PG_RETURN_CSTRING(text);
 }

@@ -239,5 +239,36 @@ END \$\$});
 $session->query('DROP TABLE many_layers');
 check_session('adding', $before);
 
+#
+# Beneath many savepoints, it takes long to find out whether a pending key is
+# still there.  PostgreSQL keeps the memory of savepoints for the next ones, so
+# this comes last.
+#
+$session->query(
+	q{
+CREATE TABLE nested (k int);
+CREATE INDEX nested_k ON nested USING bloomfilter (k) WITH (expected = 2000000);
+SET work_mem = '512MB';
+BEGIN;
+SAVEPOINT s;
+INSERT INTO nested SELECT generate_series(1, 1000000)}
+	  . '; SAVEPOINT s' x 5000);
+foreach my $query (
+	q{SELECT array_agg(found) FROM unnest(bloom_index_contains_each('nested_k',
+		ARRAY(SELECT generate_series(1, 1000000)))) found},
+	q{SELECT bloom_index_filter('nested_k') FROM generate_series(1, 1000)})
+{
+	my $start = time;
+	my ($out, $err) = $session->query(
+		"SAVEPOINT q; SET LOCAL statement_timeout = '500ms'; $query");
+	my $seconds = time - $start;
+
+	is($out, '', 'statement_timeout beneath savepoints');
+	like($err, qr/ERROR:  57014/, 'the error is 57014');
+	cmp_ok($seconds, '<', 10, 'it comes soon');
+	$session->query('ROLLBACK TO q');
+}
+$session->query('ROLLBACK; RESET work_mem; DROP TABLE nested');
+
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();
