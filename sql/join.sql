@@ -472,6 +472,7 @@ SELECT probes('SELECT id FROM fact JOIN dim ON fact.k = dim.k::counted WHERE c =
 SELECT probes('SELECT * FROM (SELECT fact.k FROM fact JOIN other ON fact.g::counted = other.k OFFSET 0) f JOIN dim USING (k) WHERE c = 1');
 CREATE TYPE counted_pair AS (a counted, b int);
 SELECT probes($$SELECT * FROM (SELECT k, ('(' || g || ',1)')::counted_pair FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1$$);
+SELECT probes('SELECT * FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY id) n FROM fact) f JOIN dim USING (k) WHERE c = 1 AND f.n < 5::counted');
 CREATE TYPE counted_range AS RANGE (subtype = counted);
 SELECT probes($$SELECT * FROM (SELECT k, ('[' || g || ',9]')::counted_range FROM fact OFFSET 0) f JOIN dim USING (k) WHERE c = 1$$);
 SELECT probes($$SELECT * FROM (SELECT fact.k, r.g FROM fact LEFT JOIN json_to_recordset('[]') r (k int, g counted) USING (k) OFFSET 0) f JOIN dim USING (k) WHERE c = 1$$);

@@ -145,6 +145,10 @@ SET enable_indexscan = off;
 SET enable_indexonlyscan = off;
 SET enable_bitmapscan = on;
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3 AND amount < 100');
+-- a condition of the bitmap, which a domain checks by a volatile function
+CREATE FUNCTION join_skip.checks(int) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN true; END';
+CREATE DOMAIN join_skip.checked AS int CHECK (checks(VALUE));
+SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3 AND amount < 100::checked');
 RESET enable_seqscan;
 RESET enable_indexscan;
 RESET enable_indexonlyscan;
@@ -660,6 +664,7 @@ SELECT * FROM report_plans('SELECT region, amount FROM star WHERE ym = 202503 AN
 RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
+SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7::checked GROUP BY region');
 RESET geqo_threshold;
 SET enable_partitionwise_join = on;
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');

@@ -428,7 +428,7 @@ may_assume(Query *parse, int cursor_options)
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 		 has_candidate_walker((Node *) parse, NULL)) &&
-		!contain_volatile_functions((Node *) parse);
+		!pgbloom_calls_volatile(parse);
 }
 
 /*

@@ -19,6 +19,7 @@
  */
 #include "join/join.h"
 
+#include "access/xact.h"
 #include "nodes/nodeFuncs.h"
 
 /* The node that builds filters of the join's inner side, or NULL. */
@@ -121,14 +122,14 @@ pgbloom_join_between_started(const List *between)
 /*
  * Let the join read its inner side before it fetches an outer row.  A join that
  * has none then does not notice that it need not read its inner side, so that
- * must do no harm.
+ * must do no harm, as predicate locks would.
  */
 static void
 read_inner_first(HashJoinState *join)
 {
 	PgBloomJoinBuild *build = find_builder(join);
 
-	if (build == NULL || !build->never_fails)
+	if (build == NULL || !build->never_fails || IsolationIsSerializable())
 		return;
 	build->inner_first = join;
 	join->hj_OuterNotEmpty = true;

@@ -100,7 +100,10 @@ pgbloom_join_is_public(Oid function)
 	return is_public;
 }
 
-/* Are the elements compared or hashed by functions that are not in C? */
+/*
+ * Are the elements compared or hashed by functions that are not in C?  Or do
+ * they have no extended hash function, as hash partitions need it?
+ */
 static bool
 elements_may_fail(Oid type)
 {
@@ -109,11 +112,14 @@ elements_may_fail(Oid type)
 
 	if (!OidIsValid(element))
 		return false;
-	entry = lookup_type_cache(element, TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC);
+	entry = lookup_type_cache(element,
+							  TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC |
+							  TYPECACHE_HASH_EXTENDED_PROC);
 	return (OidIsValid(entry->cmp_proc) &&
 			!pgbloom_join_is_in_c(entry->cmp_proc)) ||
 		(OidIsValid(entry->hash_proc) &&
-		 !pgbloom_join_is_in_c(entry->hash_proc));
+		 (!pgbloom_join_is_in_c(entry->hash_proc) ||
+		  !OidIsValid(entry->hash_extended_proc)));
 }
 
 /*

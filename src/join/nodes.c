@@ -144,6 +144,9 @@ hidden_volatile_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, hidden_volatile_walker,
+								 context, 0);
 	if (IsA(node, CoerceToDomain))
 		return true;
 	if ((IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
@@ -206,6 +209,9 @@ pgbloom_node_is_volatile(Plan *plan)
 		case T_BitmapIndexScan:
 			EXAMINE(BitmapIndexScan, indexqual);
 			break;
+		case T_BitmapHeapScan:
+			EXAMINE(BitmapHeapScan, bitmapqualorig);
+			break;
 		case T_TidScan:
 			EXAMINE(TidScan, tidquals);
 			break;
@@ -237,6 +243,7 @@ pgbloom_node_is_volatile(Plan *plan)
 		case T_WindowAgg:
 			EXAMINE(WindowAgg, startOffset);
 			EXAMINE(WindowAgg, endOffset);
+			EXAMINE(WindowAgg, runCondition);
 			break;
 		case T_CustomScan:
 			/* Nothing is known of nodes of other extensions. */

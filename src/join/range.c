@@ -48,6 +48,7 @@ struct PgBloomJoinRange
 	Oid			type;			/* of the inner keys */
 	int16		len;
 	bool		byval;
+	Oid			less;			/* the operator < of their order, or invalid */
 	SortSupportData order;
 	bool		unknown;		/* a key is not remembered */
 	int			nlisted;
@@ -129,7 +130,6 @@ find_order(Range *range)
 											  TYPECACHE_BTREE_OPFAMILY |
 											  TYPECACHE_CMP_PROC);
 	Oid			family = entry->btree_opf;
-	Oid			less;
 
 	if (!OidIsValid(entry->cmp_proc) ||
 		!pgbloom_join_is_in_c(entry->cmp_proc) ||
@@ -145,15 +145,8 @@ find_order(Range *range)
 		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])) ||
 		!are_public_families(range->equality))
 		return;
-	less = get_opfamily_member(family, range->right, range->right,
-							   BTLessStrategyNumber);
-	if (!OidIsValid(less))
-		return;
-	range->order.ssup_cxt = CurrentMemoryContext;
-	range->order.ssup_nulls_first = false;
-	range->order.abbreviate = false;
-	PrepareSortSupportFromOrderingOp(less, &range->order);
-	range->unknown = false;
+	range->less = get_opfamily_member(family, range->right, range->right,
+									  BTLessStrategyNumber);
 }
 
 /* A range of keys of this type, which the join compares by this operator. */
@@ -164,11 +157,12 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 
 	range->equality = equality;
 	op_input_types(equality, &range->left, &range->right);
+	range->order.ssup_cxt = CurrentMemoryContext;
 	range->order.ssup_collation = collation;
 	range->type = type;
 	get_typlenbyval(type, &range->len, &range->byval);
-	range->unknown = true;
 	find_order(range);
+	pgbloom_join_clear_range(range);
 	return range;
 }
 
@@ -176,7 +170,7 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 void
 pgbloom_join_clear_range(Range *range)
 {
-	range->unknown = range->order.comparator == NULL;
+	range->unknown = !OidIsValid(range->less);
 	range->nlisted = 0;
 }
 
@@ -279,6 +273,10 @@ pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
 
 	if (range->unknown)
 		return;
+
+	/* not earlier: this opens a locale, which may fail */
+	if (range->order.comparator == NULL)
+		PrepareSortSupportFromOrderingOp(range->less, &range->order);
 	if (range->nlisted != ONLY_ENDS)
 	{
 		if (find_key(range, key, &place))
