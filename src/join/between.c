@@ -122,7 +122,7 @@ pgbloom_join_between_started(const List *between)
 /*
  * Let the join read its inner side before it fetches an outer row.  A join that
  * has none then does not notice that it need not read its inner side, so that
- * must do no harm, as predicate locks would.
+ * must do no harm.  A predicate lock would: another transaction may then fail.
  */
 static void
 read_inner_first(HashJoinState *join)

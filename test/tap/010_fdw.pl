@@ -446,6 +446,12 @@ check_inner('keys USING (k) WHERE part_number = 5 AND rest = 3',
 	2, @bitmap_and);
 check_inner('generate_series(5000, 5999) k USING (k)', 2, 'Function Scan', '');
 
+# or by another transaction, whose rows are locked for it
+check_scans(
+	q{SET default_transaction_isolation = 'serializable';
+SELECT count(*), sum(f.g) FROM facts f JOIN keys USING (k) WHERE part = 5;},
+	2, 'SERIALIZABLE');
+
 # of several scans, of which the target lists are evaluated, too
 foreach ([ 'part', 1 ], [ '1000 / (part + 1)', 2 ])
 {
