@@ -592,6 +592,40 @@ SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT count(*) FROM built WHERE NOT was_seen(x + 1);
 ROLLBACK;
 
+-- A key that the expression of one index adds, in a statement that builds another one afterwards
+CREATE FUNCTION add_seen(int) RETURNS int LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  IF current_setting('bloom.adding', true) = 'on' AND NOT EXISTS (SELECT FROM seen WHERE id = $1) THEN
+    INSERT INTO seen VALUES ($1);
+  END IF;
+  RETURN $1;
+END $$;
+CREATE FUNCTION adds_seen(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+  RETURN add_seen($1);
+END $$;
+CREATE INDEX built_adds ON built (adds_seen(x));
+CREATE INDEX built_after ON built (was_seen(x));
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET max_parallel_workers_per_gather = 0;
+TRUNCATE seen;
+SET bloom.adding = on;
+REINDEX TABLE built;
+SET bloom.adding = off;
+SELECT (SELECT count(*) FROM seen) AS seen, count(*) FROM built WHERE NOT was_seen(x);
+TRUNCATE seen;
+SET bloom.adding = on;
+VACUUM FULL built;
+SET bloom.adding = off;
+SELECT (SELECT count(*) FROM seen) AS seen, count(*) FROM built WHERE NOT was_seen(x);
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+RESET max_parallel_workers_per_gather;
+TRUNCATE seen;
+DROP INDEX built_adds, built_after;
+DROP FUNCTION adds_seen, add_seen;
+
 -- A lookup without a snapshot
 CREATE DOMAIN looked_up AS int CHECK (VALUE IS NULL OR bloom_index_contains('seen_id', VALUE) IS NOT NULL);
 DO $$

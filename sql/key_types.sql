@@ -300,6 +300,11 @@ SELECT bloom_contains_all(f, '{"DE ",FR}') AS "all", bloom_contains_any(f, '{"FR
   f @> 'DE '::text AS typed, f @> 'DE '::char(3) AS padded
 FROM (SELECT bloom_agg(k::char(3)) AS f FROM unnest('{DE,FR}'::text[]) k) x;
 
+-- So it is where varchar is compared with char(n).
+SELECT f @> 'DE '::varchar AS key, f @> 'FR '::varchar(4) AS absent,
+  bloom_contains_each(f, '{"DE ","FR "}'::varchar[]) AS each, bloom_new_keys(f, '{"DE ","FR "}'::varchar[]) AS new
+FROM (SELECT bloom_agg('DE'::char(3)) AS f) x;
+
 -- Types whose text depends on session settings are rejected.
 SELECT type, outcome(format('bloom_agg(%1$L::%2$s) @> %1$L', value, type)) AS key,
   outcome(format('bloom_contains_any(bloom_agg(%1$L::%2$s), %3$L)', value, type, ARRAY[value])) AS keys

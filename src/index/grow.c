@@ -15,6 +15,8 @@
  */
 #include "index/index.h"
 
+#include <math.h>
+
 #include "access/xloginsert.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
@@ -40,12 +42,35 @@
 /* So many pages of a layer tell how full it is. */
 #define MAX_SAMPLE		256
 
-/* The layer for n keys, or for as many as one layer can have. */
+/*
+ * What a sample says of how full a layer is may be wrong by this many standard
+ * deviations.  It is asked often while a layer is nearly full, and once is
+ * enough to end the layer.
+ */
+#define SAMPLE_DEVIATIONS	5
+
+/*
+ * The layer for n keys, or for as many as one layer can have.  If only a sample
+ * of its pages tells how full it is, it has room for the error: the keys of a
+ * page vary by the square root of their number, and their mean in a sample by
+ * that of the number in all of its pages.
+ */
 static void
 geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 {
+	BfiLayer	layer;
+	double		sampled;
+
 	while (bf_geometry_for(fpp, true, n, geometry) != BF_OK)
 		n = n / 4 * 3;
+	layer.geometry = *geometry;
+	bfi_set_layer(&layer, 0, 0);
+	if (layer.npages <= MAX_SAMPLE)
+		return;
+	sampled = (double) n / layer.npages * MAX_SAMPLE;
+	n += (uint64) (SAMPLE_DEVIATIONS * n / sqrt(sampled));
+	if (bf_geometry_for(fpp, true, n, &layer.geometry) == BF_OK)
+		*geometry = layer.geometry;
 }
 
 /*

@@ -23,6 +23,7 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "commands/defrem.h"
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
@@ -80,6 +81,9 @@ static size_t unwritten_size = 0;
 
 /* The commit has begun: what comes then must be written at once. */
 static bool committing = false;
+
+/* When the utility statement began that loaded the library, or 0. */
+static TimestampTz loading_statement = 0;
 
 /* Statements in progress that may give indexes other files. */
 static int	changing_files = 0;
@@ -256,22 +260,43 @@ flush_at_transaction_event(XactEvent event, void *arg)
 	}
 }
 
+static bool
+reindexes_concurrently(const ReindexStmt * statement)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->params)
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strcmp(option->defname, "concurrently") == 0)
+			return defGetBoolean(option);
+	}
+	return false;
+}
+
 /*
  * Before a utility statement.  It may give an index another OID for the same
  * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
  * Others build an index by parallel workers, which look up keys for expressions.
- * CREATE INDEX CONCURRENTLY inserts each row once more, after its workers have
- * ended, and these keys may wait.  Returns what bfi_end_utility() takes
- * afterwards, also after an error.
+ * A concurrent build inserts each row once more, after its workers have ended,
+ * and these keys may wait.  Returns what bfi_end_utility() takes afterwards,
+ * also after an error.
  */
 bool
 bfi_begin_utility(Node *statement)
 {
-	bool		changes = IsA(statement, TruncateStmt) ||
-		(GetCommandLogLevel(statement) == LOGSTMT_DDL &&
-		 !(IsA(statement, IndexStmt) && ((IndexStmt *) statement)->concurrent));
+	bool		changes;
 
-	if (changes || IsA(statement, ReindexStmt))
+	if (IsA(statement, IndexStmt))
+		changes = !((IndexStmt *) statement)->concurrent;
+	else if (IsA(statement, ReindexStmt))
+		changes = !reindexes_concurrently((ReindexStmt *) statement);
+	else
+		changes = IsA(statement, TruncateStmt) ||
+			IsA(statement, VacuumStmt) ||
+			GetCommandLogLevel(statement) == LOGSTMT_DDL;
+	if (changes)
 		bfi_flush();
 	changing_files += changes;
 	return changes;
@@ -301,10 +326,25 @@ may_be_committing(void)
 		 linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt != NULL);
 }
 
+/*
+ * May the statement be one that bfi_begin_utility() would have seen, had the
+ * library been loaded?  COPY builds no index.
+ */
+static bool
+runs_utility(void)
+{
+	Node	   *utility = ActivePortal == NULL || ActivePortal->stmts == NIL ?
+		NULL : linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
+
+	return utility != NULL && !IsA(utility, CopyStmt);
+}
+
 /* Arrange that pending hashes are written in time. */
 void
 bfi_init(void)
 {
+	if (runs_utility())
+		loading_statement = GetCurrentStatementStartTimestamp();
 	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
 	RegisterXactCallback(flush_at_transaction_event, NULL);
 	committing = may_be_committing();
@@ -386,7 +426,8 @@ bfi_pend(Relation index, uint64 hash)
 {
 	PendingIndex *pending;
 
-	if (committing || changing_files > 0 || IsInParallelMode())
+	if (committing || changing_files > 0 || IsInParallelMode() ||
+		loading_statement == GetCurrentStatementStartTimestamp())
 	{
 		write_hashes(index, &hash, 1);
 		return;

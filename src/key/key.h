@@ -30,6 +30,7 @@ typedef struct PgBloomKeyInfo
 	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
 	bool		from_text;		/* convert text by the input function */
 	bool		exact;			/* the type is known, not only the key type */
+	bool		is_varchar;
 	FmgrInfo	input;			/* of the type that text is converted to */
 	Oid			ioparam;
 } PgBloomKeyInfo;

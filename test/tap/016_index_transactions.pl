@@ -156,6 +156,43 @@ is( $wire->execute_backwards(
 	'parallel plan of before an INSERT');
 $wire->quit;
 
+
+# The library is loaded within the statement, by an event trigger that adds a
+# key, before parallel workers look it up.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE seen (id int);
+CREATE INDEX seen_id ON seen USING bloomfilter (id);
+CREATE TABLE built WITH (parallel_workers = 2) AS
+	SELECT 42 AS x, repeat('x', 1000) AS pad FROM generate_series(1, 200);
+CREATE FUNCTION was_seen(int) RETURNS boolean IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
+		PERFORM pg_sleep(0.01);
+	END IF;
+	RETURN bloom_index_contains('seen_id', $1);
+END $$;
+CREATE FUNCTION see() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN
+	INSERT INTO seen VALUES (42);
+END $$;
+TRUNCATE seen;
+CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION see();
+});
+$node->safe_psql('postgres', "ALTER DATABASE postgres RESET $parallel");
+is( $node->safe_psql(
+		'postgres', q{
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+CREATE INDEX built_x ON built (was_seen(x));
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET max_parallel_workers_per_gather = 0;
+SELECT (SELECT count(*) FROM seen), count(*) FROM built WHERE NOT was_seen(x)}),
+	'1|0', 'a key that comes in the statement that loads the library');
+
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 

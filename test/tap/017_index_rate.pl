@@ -106,6 +106,20 @@ FROM bloom_index_info('i')});
 	}
 }
 $_->quit foreach @open;
+
+#
+# An index of as many keys as were expected does not grow, also if samples of its
+# pages tell how full it is, and it is nearly full for many transactions.
+#
+$node->safe_psql(
+	'postgres', q{
+DROP TABLE t;
+CREATE TABLE t (id bigint);
+CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 1e-9, expected = 400000);
+INSERT INTO t SELECT generate_series(1, 396000);
+CALL add_each(396001, 4000)});
+is( $node->safe_psql('postgres', q{SELECT layers, pages > 256 FROM bloom_index_info('i')}),
+	'1|t', 'as many keys as expected');
 $node->stop;
 
 done_testing();
