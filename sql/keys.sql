@@ -186,7 +186,7 @@ INSERT INTO pairs (a, b) VALUES
   ($$10::numeric$$, $$100::numeric$$),
   ($$'a'::text$$, $$'A'::text$$),
   ($$'a'::text$$, $$'a '::text$$),
-  ($$' '::varchar$$, $$''::text$$),
+  ($$' '::text$$, $$''::text$$),
   ($$'abc'::citext$$, $$'abcd'::citext$$),
   ($$'\x00'::bytea$$, $$'\x0000'::bytea$$),
   ($$'12:00+02'::timetz$$, $$'10:00+00'::timetz$$),

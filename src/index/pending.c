@@ -328,7 +328,7 @@ may_be_committing(void)
 
 /*
  * May the statement be one that bfi_begin_utility() would have seen, had the
- * library been loaded?  COPY builds no index.
+ * library been loaded?  COPY, DO and CALL build no index themselves.
  */
 static bool
 runs_utility(void)
@@ -336,7 +336,8 @@ runs_utility(void)
 	Node	   *utility = ActivePortal == NULL || ActivePortal->stmts == NIL ?
 		NULL : linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
 
-	return utility != NULL && !IsA(utility, CopyStmt);
+	return utility != NULL && !IsA(utility, CopyStmt) &&
+		!IsA(utility, DoStmt) && !IsA(utility, CallStmt);
 }
 
 /* Arrange that pending hashes are written in time. */

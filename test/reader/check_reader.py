@@ -262,7 +262,7 @@ INFINITE = [('infinity', math.inf), ('-infinity', -math.inf)]
 KEY_TYPES = [
     ('text', 'k', make_text, [('', ''), ('x' * 5000, 'x' * 5000),
                               (' a ', ' a '), ('\\N \n', '\\N \n')]),
-    ('text', 'k::varchar', make_text, []),
+    ('text', 'k::varchar', make_unpadded, []),
     ('text', 'k::char(50)', make_unpadded, [('', '')]),
     ('text', 'k::name', make_unpadded, []),
     ('bytea', "decode(k, 'hex')", make_bytes(0), [('', b''), ('00', b'\0')]),
