@@ -401,6 +401,8 @@ CREATE TABLE paths AS SELECT ARRAY[point(i, i)] AS path, i FROM generate_series(
 ALTER TABLE paths ADD CHECK (i > 0);
 ANALYZE paths (i);
 SELECT * FROM report('SELECT p.i FROM paths p JOIN (SELECT path FROM paths WHERE i <= 2 OFFSET 0) s USING (path)');
+ALTER TABLE paths ADD CHECK (i > 0 OR path IS NULL);
+SELECT * FROM report('SELECT p.i FROM paths p JOIN (SELECT path FROM paths WHERE i <= 2 OFFSET 0) s USING (path)');
 ROLLBACK;
 -- The tables above a partition are not locked any longer
 CREATE TABLE locked (n int) PARTITION BY RANGE (n);

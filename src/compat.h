@@ -62,13 +62,6 @@
 #define PGBLOOM_MODULE_MAGIC PG_MODULE_MAGIC
 #endif
 
-/* The local id of the transaction, the same in all of its statements. */
-#if PG_VERSION_NUM >= 170000
-#define MY_LOCAL_TRANSACTION_ID (MyProc->vxid.lxid)
-#else
-#define MY_LOCAL_TRANSACTION_ID (MyProc->lxid)
-#endif
-
 /* 19 added a parameter to planner_hook. */
 #if PG_VERSION_NUM >= 190000
 #define PGBLOOM_PLANNER_PARAMETERS \

@@ -17,6 +17,7 @@
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
 
+#include "filter/filter.h"
 #include "index/index.h"
 #include "join/join.h"
 
@@ -130,6 +131,7 @@ void
 _PG_init(void)
 {
 	bfi_init();
+	pgbloom_stored_init();
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
 	pgbloom_join_install_explain();

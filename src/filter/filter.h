@@ -72,12 +72,10 @@ extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
 							   PgBloomProbe *probe);
 extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
-extern bool pgbloom_probe_contains_key(PgBloomProbe *probe,
-									   const PgBloomKeyInfo *info, Datum key,
-									   uint64 hash);
 extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 
 /* stored.c */
+extern void pgbloom_stored_init(void);
 extern void pgbloom_stored_open(FunctionCallInfo fcinfo,
 								const struct varlena *value,
 								PgBloomProbe *probe);

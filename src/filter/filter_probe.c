@@ -115,19 +115,6 @@ pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash)
 	return bf_contains(probe->view, hash);
 }
 
-/* Look up a key that has this hash. */
-bool
-pgbloom_probe_contains_key(PgBloomProbe *probe, const PgBloomKeyInfo *info,
-						   Datum key, uint64 hash)
-{
-	uint64		unpadded;
-
-	if (pgbloom_probe_contains(probe, hash))
-		return true;
-	unpadded = pgbloom_unpadded_hash(info, key, probe->params, hash);
-	return unpadded != hash && pgbloom_probe_contains(probe, unpadded);
-}
-
 /*
  * Plan a batch of lookups.  Returns true if slices are read, which is cheaper
  * in the order of the hashes.

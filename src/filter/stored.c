@@ -15,10 +15,11 @@
  * the least recently used.  The key of an entry is the datum in the row: a
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
  * immutable, but its OID may be reused once VACUUM has removed it.  It cannot
- * while our oldest snapshot stays the same, or one as old, unless a
- * subtransaction inserted it that has been rolled back.  So all entries are
- * evicted when the snapshot, the transaction or the subtransaction is another
- * one.
+ * while we hold a snapshot as old as it was, unless a subtransaction inserted
+ * it that has been rolled back.  Between two statements we hold none, and xmin
+ * may be the same after that, as it counts transactions of other databases,
+ * which VACUUM does not.  So all entries are evicted when a statement, a
+ * transaction or a subtransaction has ended, or xmin is another one.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
  * long as no other stored filter is probed.
@@ -35,6 +36,7 @@
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 
 /* Approximate size of a TOAST chunk, the unit of costs. */
 #define CHUNK_SIZE		(BLCKSZ / 4)
@@ -68,12 +70,32 @@ struct PgBloomStoredCache
 {
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
-	LocalTransactionId lxid;	/* of all entries */
-	SubTransactionId subid;		/* of all entries */
-	TransactionId xmin;			/* of the oldest snapshot, for all entries */
+	uint64		releases;		/* for all entries, like the next two */
+	TimestampTz statement;
+	TransactionId xmin;			/* of the oldest snapshot */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
 };
+
+/* So many resource owners have been released, such as that of a portal. */
+static uint64 releases = 0;
+
+static void
+count_release(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
+			  void *arg)
+{
+	(void) phase;
+	(void) is_commit;
+	(void) is_top_level;
+	(void) arg;
+	releases++;
+}
+
+void
+pgbloom_stored_init(void)
+{
+	RegisterResourceReleaseCallback(count_release, NULL);
+}
 
 static CacheEntry *
 current_entry(PgBloomStoredCache *cache)
@@ -249,14 +271,14 @@ set_current(PgBloomProbe *probe)
 	CacheEntry *entry;
 
 	/* A TOAST pointer may be that of another value by now. */
-	if (cache->lxid != MY_LOCAL_TRANSACTION_ID ||
-		cache->subid != GetCurrentSubTransactionId() ||
+	if (cache->releases != releases ||
+		cache->statement != GetCurrentStatementStartTimestamp() ||
 		cache->xmin != MyProc->xmin)
 	{
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
-		cache->lxid = MY_LOCAL_TRANSACTION_ID;
-		cache->subid = GetCurrentSubTransactionId();
+		cache->releases = releases;
+		cache->statement = GetCurrentStatementStartTimestamp();
 		cache->xmin = MyProc->xmin;
 		cache->limit = (Size) work_mem * 1024;
 	}

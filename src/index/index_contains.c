@@ -94,15 +94,6 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 	Oid			element;
 	char	   *index_type;
 
-	if (!given->untyped && given->hash == pgbloom_hash_bpchar &&
-		info->is_varchar)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("index \"%s\" holds keys of type character varying, not of type character",
-						RelationGetRelationName(index)),
-				 errdetail("Trailing spaces do not count where these types are compared, but do in the hashes of the index."),
-				 errhint("Cast the key to the type of the index's keys, as in $1::varchar%s.",
-						 is_array ? "[]" : "")));
 	if (given->untyped || bf_key_type_equal(&given->key_type, &info->key_type))
 		return;
 	type = get_fn_expr_argtype(fcinfo->flinfo, 1);
@@ -138,25 +129,6 @@ find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
 	}
 }
 
-static bool
-contains_hash(const BfiIndex *index, uint64 hash)
-{
-	bool		found;
-
-	find_hashes(index, &hash, 1, &found);
-	return found;
-}
-
-/* Look up a key with this hash by the other one that it may have. */
-static bool
-contains_unpadded(const BfiIndex *index, const PgBloomKeyInfo *info, Datum key,
-				  const BfParams *params, uint64 hash)
-{
-	uint64		unpadded = pgbloom_unpadded_hash(info, key, params, hash);
-
-	return unpadded != hash && contains_hash(index, unpadded);
-}
-
 /* Looks into an index that is open, complete and not partitioned. */
 typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
 						const BfParams *params, void *state);
@@ -165,18 +137,17 @@ static bool
 contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
 			 const BfParams *params, void *state)
 {
-	Datum		key = PG_GETARG_DATUM(1);
-	uint64		hash = pgbloom_key_hash(state, key, params, NULL);
+	uint64		hash = pgbloom_key_hash(state, PG_GETARG_DATUM(1), params, NULL);
+	bool		found;
 
-	return contains_hash(index, hash) ||
-		contains_unpadded(index, state, key, params, hash);
+	find_hashes(index, &hash, 1, &found);
+	return found;
 }
 
 /* Keys of an array, and which of them were found. */
 typedef struct Search
 {
 	PgBloomKeyArray keys;
-	PgBloomKeyInfo *info;
 	bool	   *results;
 } Search;
 
@@ -199,13 +170,7 @@ contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
 		hashes[i] = hashed[i].hash;
 	find_hashes(index, hashes, n, found);
 	for (i = 0; i < n; i++)
-	{
-		int			number = hashed[i].index;
-
-		search->results[number] |= found[i] ||
-			contains_unpadded(index, search->info, search->keys.values[number],
-							  params, hashes[i]);
-	}
+		search->results[hashed[i].index] |= found[i];
 	pfree(hashed);
 	pfree(hashes);
 	pfree(found);
@@ -313,9 +278,9 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	Search		search;
 
 	pgbloom_get_key_array(fcinfo, 1, &search.keys);
-	search.info = pgbloom_element_info(fcinfo, 1);
 	search.results = palloc0(search.keys.nkeys * sizeof(bool));
-	if (look_into(fcinfo, search.info, contains_keys, &search))
+	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
+				  &search))
 		memset(search.results, true, search.keys.nkeys * sizeof(bool));
 	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&search.keys,
 													search.results));

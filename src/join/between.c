@@ -10,10 +10,9 @@
  * these joins has read its inner side.  Where a foreign server would be asked
  * too early, the joins read their inner sides before an outer row.
  *
- * Where a node in between reads all of its input at once, only the joins below
- * it matter, because the joins above it get their first row after that.  A Hash
- * node does so, but its join does not: that reads its outer side on to the first
- * match, which may be a later one if the hash table has fewer rows.
+ * So it is with a node in between that reads all of its input at once: its own
+ * first row is another one then, and what is evaluated of it, or read for it on
+ * other sides of joins, may fail.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,15 +37,6 @@ builds_filter(HashJoinState *join, const PgBloomJoinFilter *filter)
 
 	return build != NULL &&
 		filter >= build->filters && filter < build->filters + build->nfilters;
-}
-
-/* Does the node return its first row after it has read all of its input? */
-static bool
-is_blocking(PlanState *state)
-{
-	return IsA(state, SortState) ||
-		(IsA(state, AggState) &&
-		 ((Agg *) state->plan)->aggstrategy == AGG_HASHED);
 }
 
 /*
@@ -76,8 +66,6 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 	{
 		HashJoinState *join = (HashJoinState *) node->state;
 
-		if (is_blocking(node->state))
-			break;
 		if (!IsA(join, HashJoinState))
 			continue;
 		if (builds_filter(join, filter))

@@ -279,6 +279,31 @@ pgbloom_join_has_constraints(Relation relation)
 }
 
 /*
+ * May a constraint of the relation contradict these keys?  Does any have one of
+ * their columns?  Those of partitions have, for the most part.
+ */
+bool
+pgbloom_join_are_constrained(Relation relation, List *keys)
+{
+	TupleConstr *constr = RelationGetDescr(relation)->constr;
+	Bitmapset  *columns = NULL;
+	bool		found = relation->rd_rel->relispartition;
+	int			i;
+
+	pull_varattnos((Node *) keys, 1, &columns);
+	for (i = 0; !found && constr != NULL && i < constr->num_check; i++)
+	{
+		Bitmapset  *constrained = NULL;
+
+		if (strlen(constr->check[i].ccbin) > longest_text(relation))
+			continue;
+		pull_varattnos(stringToNode(constr->check[i].ccbin), 1, &constrained);
+		found = bms_overlap(columns, constrained);
+	}
+	return found;
+}
+
+/*
  * Is it certain that a hash partition has none of the keys?  Keys that the join
  * takes for equal must be in the same one, by a function that does not fail.
  */

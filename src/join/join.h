@@ -383,6 +383,7 @@ extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
 
 /* constraints.c */
 extern bool pgbloom_join_has_constraints(Relation relation);
+extern bool pgbloom_join_are_constrained(Relation relation, List *keys);
 extern bool pgbloom_join_constraints_refute(Relation relation,
 											Snapshot snapshot,
 											const PgBloomJoinFilter *filter,

@@ -42,7 +42,8 @@ typedef struct GateFilter
 	List	   *between;		/* NIL if there are none */
 	List	   *keys;			/* of the relation, or NULL for one that is
 								 * not */
-	int			number;			/* among the scans of the filter, or -1 */
+	int			number;			/* among the scans of the filter, or -1 if no
+								 * constraint has a column of the keys */
 	uint32		decided;		/* for this build of the filter; 0 for none */
 	bool		refuted;
 } GateFilter;
@@ -55,7 +56,6 @@ typedef struct Gate
 	ExecProcNodeMtd read_scan;	/* the real function */
 	ForeignAsyncRequest_function request;	/* that of an asynchronous scan */
 	List	   *filters;		/* of GateFilter */
-	bool		constrained;	/* the relation has constraints */
 	bool		has_brin;		/* the relation has a BRIN index */
 	int			nreturned;		/* rows before all filters were complete */
 	ItemPointerData returned;	/* the last of them */
@@ -107,22 +107,27 @@ probe_with_keys(Node *qual)
 
 /* A filter of the scan that this condition probes, or NULL. */
 static GateFilter *
-make_gate_filter(ScanState *scan, Node *qual, bool constrained)
+make_gate_filter(ScanState *scan, Node *qual, bool has_brin)
 {
 	FuncExpr   *call = probe_with_keys(qual);
 	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
 												  (Node *) call);
 	GateFilter *result;
+	List	   *keys = NIL;
+	bool		constrained;
 	ListCell   *lc;
 
-	if (!OidIsValid(filter->function) || filter->grouped ||
-		(filter->hides_rows && !constrained))
+	if (!OidIsValid(filter->function) || filter->grouped)
+		return NULL;
+	for_each_from(lc, call->args, 1)
+		keys = lappend(keys, relation_key(scan, lfirst(lc)));
+	constrained = pgbloom_join_are_constrained(scan->ss_currentRelation, keys);
+	if (!constrained && (filter->hides_rows || !has_brin))
 		return NULL;
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
 	result->between = pgbloom_join_find_between(filter, (Node *) call);
-	for_each_from(lc, call->args, 1)
-		result->keys = lappend(result->keys, relation_key(scan, lfirst(lc)));
+	result->keys = keys;
 	result->number = constrained ? filter->nscans++ : -1;
 	pgbloom_join_want_ranges(filter);
 	return result;
@@ -275,16 +280,15 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	/* A scan that another extension has added may be met again. */
 	if (!is_table_scan(state) || find_gate(state) != NULL)
 		return;
-	new_gate.constrained =
-		pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation);
 	new_gate.has_brin = pgbloom_join_can_limit_blocks(new_gate.scan);
-	if ((!new_gate.constrained && !new_gate.has_brin) ||
+	if ((!new_gate.has_brin &&
+		 !pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation)) ||
 		pgbloom_node_is_volatile(state->plan))
 		return;
 	foreach(lc, state->plan->qual)
 	{
 		GateFilter *filter = make_gate_filter(new_gate.scan, lfirst(lc),
-											  new_gate.constrained);
+											  new_gate.has_brin);
 
 		if (filter != NULL)
 			new_gate.filters = lappend(new_gate.filters, filter);
@@ -324,7 +328,7 @@ decide_gate(Gate *gate, GateFilter *filter)
 	if (filter->decided == filter->filter->generation)
 		return true;
 	filter->refuted = false;
-	if (gate->constrained)
+	if (filter->number >= 0)
 	{
 		context = AllocSetContextCreate(CurrentMemoryContext,
 										"join filter gate",

@@ -34,6 +34,8 @@ typedef struct Keys
 	Cost		above;			/* of the nodes between, without other sides
 								 * of joins */
 	bool		grouped;		/* below a grouping */
+	bool		early;			/* a join above fetches a row early */
+	bool		too_late;		/* and a node below it reads all rows then */
 } Keys;
 
 typedef struct Search
@@ -111,6 +113,9 @@ may_fail(Expr *key, Plan *scan, bool *overtakes)
  *
  * Where there is a security barrier, the join itself must see the rows: what
  * is counted and evaluated must not be of rows that a node in between hides.
+ *
+ * A filter that is completed after all rows have been read is of no use.  But
+ * for foreign scans, joins do not fetch early.
  */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
@@ -124,6 +129,9 @@ add_target(Search *search, Plan *scan, Keys *keys)
 		return no_target(search, PGBLOOM_REASON_VOLATILE);
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);
+	if (keys->too_late && !IsA(scan, ForeignScan) &&
+		pgbloom_join_filters != PGBLOOM_JOIN_FORCE)
+		return no_target(search, PGBLOOM_REASON_TOO_LATE);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
@@ -260,9 +268,6 @@ may_end_early(Join *join)
  * It must see all rows of a group or none.  What is computed of a part of a
  * group may fail, and so may what is computed of another row of it than the
  * one that represents it, or of a group that EXCEPT would have removed.
- *
- * If the join fetches an outer row first, all input of the grouping has been
- * read before the filter is complete, which would be of no use.
  */
 static bool
 pass_grouping(Search *search, Plan *plan, Keys *keys)
@@ -279,11 +284,9 @@ pass_grouping(Search *search, Plan *plan, Keys *keys)
 		  (IsA(plan, Agg) && agg->aggstrategy == AGG_HASHED))) ||
 		(IsA(plan, Agg) && (agg->groupingSets != NIL || agg->chain != NIL)))
 		return no_target(search, PGBLOOM_REASON_GROUPS);
-	if (pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
-		may_end_early(&search->join->join))
-		return no_target(search, PGBLOOM_REASON_TOO_LATE);
 	keys->grouped = true;
 	keys->reduced = true;
+	keys->too_late |= keys->early;
 	if (IsA(plan, Agg))
 		keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
 					 agg->grpOperators, agg->grpCollations);
@@ -338,15 +341,16 @@ descend_join(Search *search, Join *join, Keys keys)
 		 PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type));
 	Plan	   *outer_plan = outerPlan(join);
 	Plan	   *inner_plan = innerPlan(join);
+	bool		early = may_end_early(join);
 	bool		found = false;
 
 	keys.reduced = true;
 	keys.rows = 0;
-	if (outer && is_read_whole(join, outer_plan) &&
-		!(keys.grouped && may_end_early(join)))
-		found |= descend_side(search, outer_plan, inner_plan, keys, OUTER_VAR);
 	if (inner && is_read_whole(join, inner_plan))
 		found |= descend_side(search, inner_plan, outer_plan, keys, INNER_VAR);
+	keys.early |= early;
+	if (outer && is_read_whole(join, outer_plan) && !(keys.grouped && early))
+		found |= descend_side(search, outer_plan, inner_plan, keys, OUTER_VAR);
 	return found || no_target(search, PGBLOOM_REASON_PATH);
 }
 
@@ -406,6 +410,7 @@ pass_through(Search *search, Plan *plan, Keys keys)
 			if (search->rescanned)
 				return no_target(search, PGBLOOM_REASON_PATH);
 			keys.reduced = true;
+			keys.too_late |= keys.early && !IsA(plan, Material);
 			break;
 		case T_Append:
 			if (keys.rows == 0)
@@ -543,6 +548,7 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	}
 	if (keys.n == 0)
 		return PGBLOOM_REASON_KEYS;
+	keys.early = may_end_early(&join->join);
 	descend_to_scan(&search, outerPlan(join), keys, OUTER_VAR);
 	*targets = search.targets;
 	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;

@@ -129,12 +129,17 @@ reject_string(const char *string, int length)
 					 GetDatabaseEncodingName())));
 }
 
+/*
+ * Trailing spaces do not count in char(n), nor where it is compared with
+ * varchar.  The key type is the same for all text, so they count in none.
+ */
 static uint64
 hash_string(const char *string, int length, uint64 seed)
 {
 	char	   *utf8;
 	uint64		hash;
 
+	length = bpchartruelen(unconstify(char *, string), length);
 	if (pgbloom_text_is_utf8() || is_ascii(string, length))
 		return bf_hash_bytes(string, length, seed);
 	utf8 = pgbloom_convert(string, length, GetDatabaseEncoding(), PG_UTF8);
@@ -145,44 +150,36 @@ hash_string(const char *string, int length, uint64 seed)
 	return hash;
 }
 
-/* bytea, and text that is UTF-8.  Most values are inline. */
+/* Most values are inline. */
+static inline struct varlena *
+flat_value(Datum key)
+{
+	struct varlena *value = (struct varlena *) DatumGetPointer(key);
+
+	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
+		return pg_detoast_datum_packed(value);
+	return value;
+}
+
 static uint64
 hash_bytea_key(Datum key, uint64 seed)
 {
-	struct varlena *value = (struct varlena *) DatumGetPointer(key);
-	struct varlena *flat = value;
-	uint64		hash;
+	struct varlena *bytes = flat_value(key);
+	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes),
+									 VARSIZE_ANY_EXHDR(bytes), seed);
 
-	if (VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value))
-		flat = pg_detoast_datum_packed(value);
-	hash = bf_hash_bytes(VARDATA_ANY(flat), VARSIZE_ANY_EXHDR(flat), seed);
-	if (flat != value)
-		pfree(flat);
+	if ((Pointer) bytes != DatumGetPointer(key))
+		pfree(bytes);
 	return hash;
 }
 
-/* Text in another encoding. */
-static uint64
-hash_text_key(Datum key, uint64 seed)
+/* Also of char(n). */
+uint64
+pgbloom_hash_text(Datum key, uint64 seed)
 {
-	struct varlena *string = DatumGetTextPP(key);
+	struct varlena *string = flat_value(key);
 	uint64		hash = hash_string(VARDATA_ANY(string),
 								   VARSIZE_ANY_EXHDR(string), seed);
-
-	if ((Pointer) string != DatumGetPointer(key))
-		pfree(string);
-	return hash;
-}
-
-/* char(n) is equal without its padding. */
-uint64
-pgbloom_hash_bpchar(Datum key, uint64 seed)
-{
-	BpChar	   *string = DatumGetBpCharPP(key);
-	uint64		hash = hash_string(VARDATA_ANY(string),
-								   bpchartruelen(VARDATA_ANY(string),
-												 VARSIZE_ANY_EXHDR(string)),
-								   seed);
 
 	if ((Pointer) string != DatumGetPointer(key))
 		pfree(string);
@@ -375,9 +372,9 @@ typedef struct CanonicalType
 static const CanonicalType canonical_types[] =
 {
 	{NAMEOID, BF_KEY_TEXT, hash_name_key},
-	{BPCHAROID, BF_KEY_TEXT, pgbloom_hash_bpchar},
-	{VARCHAROID, BF_KEY_TEXT, hash_text_key},
-	{TEXTOID, BF_KEY_TEXT, hash_text_key},
+	{BPCHAROID, BF_KEY_TEXT, pgbloom_hash_text},
+	{VARCHAROID, BF_KEY_TEXT, pgbloom_hash_text},
+	{TEXTOID, BF_KEY_TEXT, pgbloom_hash_text},
 	{BYTEAOID, BF_KEY_BYTEA, hash_bytea_key},
 	{INT2OID, BF_KEY_INTEGER, hash_int2_key},
 	{INT4OID, BF_KEY_INTEGER, hash_int4_key},
@@ -402,13 +399,6 @@ static const CanonicalType canonical_types[] =
 	{PG_LSNOID, BF_KEY_PG_LSN, hash_int8_key},
 	{XID8OID, BF_KEY_XID8, hash_int8_key},
 };
-
-/* The hash function of text in this database. */
-PgBloomHashFunction
-pgbloom_text_hash(void)
-{
-	return pgbloom_text_is_utf8() ? hash_bytea_key : hash_text_key;
-}
 
 /*
  * The SQL type as which untyped keys are read for a key type: the last one of
@@ -441,8 +431,6 @@ pgbloom_canonical_hash(Oid type, BfKeyType *key_type)
 		if (canonical_types[i].type == type)
 		{
 			key_type->code = canonical_types[i].key_type;
-			if (canonical_types[i].hash == hash_text_key)
-				return pgbloom_text_hash();
 			return canonical_types[i].hash;
 		}
 	}

@@ -132,32 +132,3 @@ pgbloom_key_hash(PgBloomKeyInfo *info, Datum key, const BfParams *params,
 		key = pgbloom_read_untyped(info, key);
 	return pgbloom_hash_value(info, key, params->seed);
 }
-
-/* May text end with a space?  If it is compressed or stored, nobody looks. */
-static bool
-may_be_padded(const struct varlena *text)
-{
-	return VARATT_IS_EXTERNAL(text) || VARATT_IS_COMPRESSED(text) ||
-		(VARSIZE_ANY_EXHDR(text) > 0 &&
-		 VARDATA_ANY(text)[VARSIZE_ANY_EXHDR(text) - 1] == ' ');
-}
-
-/*
- * A filter of text does not record whether its keys are of type char(n), which
- * are hashed without their padding.  Comparison with varchar ignores padding,
- * and drivers send keys of char(n) padded, without a type.  So such a key with
- * this hash may be in the filter under another one, which is returned; any
- * other key has one hash.
- */
-uint64
-pgbloom_unpadded_hash(const PgBloomKeyInfo *info, Datum key,
-					  const BfParams *params, uint64 hash)
-{
-	bool		padded = info->untyped ?
-		info->resolved->key_type.code == BF_KEY_TEXT && !info->resolved->exact :
-		info->is_varchar;
-
-	if (!padded || !may_be_padded((struct varlena *) DatumGetPointer(key)))
-		return hash;
-	return pgbloom_hash_bpchar(key, params->seed);
-}

@@ -30,7 +30,6 @@ typedef struct PgBloomKeyInfo
 	struct PgBloomKeyInfo *resolved;	/* what it was last read as */
 	bool		from_text;		/* convert text by the input function */
 	bool		exact;			/* the type is known, not only the key type */
-	bool		is_varchar;
 	FmgrInfo	input;			/* of the type that text is converted to */
 	Oid			ioparam;
 } PgBloomKeyInfo;
@@ -105,8 +104,6 @@ extern PgBloomKeyInfo *pgbloom_element_info(FunctionCallInfo fcinfo,
 extern uint64 pgbloom_key_hash(PgBloomKeyInfo *info, Datum key,
 							   const BfParams *params,
 							   const BfKeyType **key_type);
-extern uint64 pgbloom_unpadded_hash(const PgBloomKeyInfo *info, Datum key,
-									const BfParams *params, uint64 hash);
 
 /* How to hash the key in an argument. */
 static inline PgBloomKeyInfo *
@@ -148,8 +145,7 @@ extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
 												  BfKeyType *key_type);
 extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
 extern bool pgbloom_text_is_utf8(void);
-extern PgBloomHashFunction pgbloom_text_hash(void);
-extern uint64 pgbloom_hash_bpchar(Datum key, uint64 seed);
+extern uint64 pgbloom_hash_text(Datum key, uint64 seed);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 
 /* key_type_name.c */

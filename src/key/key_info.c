@@ -449,12 +449,10 @@ pgbloom_make_key_info(Oid type, Oid collation, MemoryContext context,
 					  bool raise)
 {
 	PgBloomKeyInfo *info = MemoryContextAllocZero(context, sizeof(*info));
-	Oid			base_type = getBaseType(type);
 
 	info->collation = collation;
 	info->context = context;
-	info->is_varchar = base_type == VARCHAROID;
-	return set_hash(info, base_type, raise) ? info : NULL;
+	return set_hash(info, getBaseType(type), raise) ? info : NULL;
 }
 
 /* The key type of this SQL type, under the collation of the type. */

@@ -108,7 +108,7 @@ make_resolved(const PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 	{
 		result = MemoryContextAllocZero(untyped->context, sizeof(*result));
 		result->key_type = *key_type;
-		result->hash = pgbloom_text_hash();
+		result->hash = pgbloom_hash_text;
 		result->from_text = true;
 		return result;
 	}

@@ -124,9 +124,7 @@ bloom_try_add(PG_FUNCTION_ARGS)
 {
 	AddTarget	target;
 	const BfKeyType *key_type;
-	PgBloomKeyInfo *key_info;
 	uint64		hash;
-	uint64		unpadded;
 	Datum		values[2] = {(Datum) 0, (Datum) 0};
 	bool		nulls[2] = {false, false};
 
@@ -140,14 +138,10 @@ bloom_try_add(PG_FUNCTION_ARGS)
 	else
 	{
 		open_target_image(fcinfo, &target);
-		key_info = pgbloom_key_info(fcinfo, 1);
-		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1), target.params,
-								&key_type);
-		unpadded = pgbloom_unpadded_hash(key_info, PG_GETARG_DATUM(1),
-										 target.params, hash);
+		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
+								PG_GETARG_DATUM(1), target.params, &key_type);
 		values[0] = add_to_target(&target, key_type, &hash, 1);
-		values[1] = BoolGetDatum(!bf_contains(&target.view, hash) &&
-								 !bf_contains(&target.view, unpadded));
+		values[1] = BoolGetDatum(!bf_contains(&target.view, hash));
 	}
 	return pgbloom_row(fcinfo, 2, values, nulls);
 }

@@ -35,8 +35,7 @@ filter_contains_key(FunctionCallInfo fcinfo, int filter_argno, int key_argno)
 	pgbloom_probe_open(fcinfo, filter_argno, &probe);
 	hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(key_argno),
 							probe.params, NULL);
-	return pgbloom_probe_contains_key(&probe, key_info,
-									  PG_GETARG_DATUM(key_argno), hash);
+	return pgbloom_probe_contains(&probe, hash);
 }
 
 Datum
@@ -87,16 +86,13 @@ contains_some(FunctionCallInfo fcinfo, bool contained)
 	PgBloomProbe probe;
 	PgBloomKeyArray keys;
 	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys, false);
-	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool		found = false;
 	int			i;
 
 	for (i = 0; i < keys.nkeys && !found; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		found = pgbloom_probe_contains_key(&probe, key_info,
-										   keys.values[hashed[i].index],
-										   hashed[i].hash) == contained;
+		found = pgbloom_probe_contains(&probe, hashed[i].hash) == contained;
 	}
 	return found;
 }
@@ -122,7 +118,6 @@ contains_each(FunctionCallInfo fcinfo, PgBloomKeyArray *keys, bool once)
 {
 	PgBloomProbe probe;
 	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, keys, once);
-	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, 1);
 	bool	   *results = palloc(keys->nkeys);
 	bool		found = false;
 	int			i;
@@ -131,9 +126,7 @@ contains_each(FunctionCallInfo fcinfo, PgBloomKeyArray *keys, bool once)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (i == 0 || hashed[i].hash != hashed[i - 1].hash)
-			found = pgbloom_probe_contains_key(&probe, key_info,
-											   keys->values[hashed[i].index],
-											   hashed[i].hash);
+			found = pgbloom_probe_contains(&probe, hashed[i].hash);
 		else if (once)
 			found = true;
 		results[hashed[i].index] = found;

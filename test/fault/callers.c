@@ -10,11 +10,13 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
+#include "storage/lwlock.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
@@ -24,6 +26,10 @@
 #include "utils/typcache.h"
 
 #include "../../src/compat.h"
+
+#if PG_VERSION_NUM < 170000
+#define TransamVariables ShmemVariableCache
+#endif
 
 /*
  *	  Values behind indirect TOAST pointers.
@@ -51,6 +57,24 @@ make_indirect(PG_FUNCTION_ARGS)
 	SET_VARTAG_EXTERNAL(result, VARTAG_INDIRECT);
 	memcpy(VARDATA_EXTERNAL(result), &indirect, sizeof(indirect));
 	PG_RETURN_POINTER(result);
+}
+
+/*
+ *	  OIDs that are used again.
+ */
+
+PGDLLEXPORT PG_FUNCTION_INFO_V1(set_next_oid);
+
+/*
+ * set_next_oid(oid) returns void: what happens once the counter has come around.
+ */
+Datum
+set_next_oid(PG_FUNCTION_ARGS)
+{
+	LWLockAcquire(OidGenLock, LW_EXCLUSIVE);
+	TransamVariables->nextOid = PG_GETARG_OID(0);
+	LWLockRelease(OidGenLock);
+	PG_RETURN_VOID();
 }
 
 /*

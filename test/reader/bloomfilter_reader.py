@@ -89,18 +89,19 @@ def i64(n):
 def key_bytes(key_type, key):
     """The canonical bytes of a key.
 
-    text, enum: str (of char(n): without trailing spaces); bytes are taken
-    as they are.  numeric: Decimal, int or str.  char: int, or bytes of
-    length 1.  bytea, macaddr, macaddr8: bytes.  uuid: uuid.UUID.  date,
-    time, timestamp: naive objects of datetime; timetz, timestamptz: aware
-    ones; or numbers as FORMAT.md has them, two for timetz; date, timestamp,
-    timestamptz also an infinite float.  interval: timedelta, or the tuple
-    (months, days, microseconds).  inet: objects of ipaddress, or str.  float:
-    the number (of real: widened).  opclass: what PostgreSQL's extended hash
-    function returns, or array_number().  The others: int.
+    text, enum: str, or bytes that are hashed without a conversion to UTF-8.
+    numeric: Decimal, int or str.  char: int, or bytes of length 1.  bytea,
+    macaddr, macaddr8: bytes.  uuid: uuid.UUID.  date, time, timestamp: naive
+    objects of datetime; timetz, timestamptz: aware ones; or numbers as
+    FORMAT.md has them, two for timetz; date, timestamp, timestamptz also an
+    infinite float.  interval: timedelta, or the tuple (months, days,
+    microseconds).  inet: objects of ipaddress, or str.  float: the number (of
+    real: widened).  opclass: what PostgreSQL's extended hash function returns,
+    or array_number().  The others: int.
     """
     if key_type in ('text', 'enum'):
-        return key.encode() if isinstance(key, str) else _raw(key)
+        raw = key.encode() if isinstance(key, str) else _raw(key)
+        return raw.rstrip(b' ')
     if key_type in ('bytea', 'macaddr', 'macaddr8'):
         key = _raw(key)
         length = {'macaddr': 6, 'macaddr8': 8}.get(key_type, len(key))

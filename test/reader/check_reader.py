@@ -147,8 +147,8 @@ def make_text(rng):
     return word, word
 
 
-def make_unpadded(rng):
-    word = words(rng)[:30].rstrip()
+def make_short(rng):
+    word = words(rng)[:30]
     return word, word
 
 
@@ -262,9 +262,9 @@ INFINITE = [('infinity', math.inf), ('-infinity', -math.inf)]
 KEY_TYPES = [
     ('text', 'k', make_text, [('', ''), ('x' * 5000, 'x' * 5000),
                               (' a ', ' a '), ('\\N \n', '\\N \n')]),
-    ('text', 'k::varchar', make_unpadded, []),
-    ('text', 'k::char(50)', make_unpadded, [('', '')]),
-    ('text', 'k::name', make_unpadded, []),
+    ('text', 'k::varchar', make_text, []),
+    ('text', 'k::char(50)', make_short, [('', '')]),
+    ('text', 'k::name', make_short, []),
     ('bytea', "decode(k, 'hex')", make_bytes(0), [('', b''), ('00', b'\0')]),
     ('integer', 'k::bigint', make_int(-2**63, 2**63), [
         (str(i), i) for i in (0, 1, -1, 2**63 - 1, -2**63)]),

@@ -527,4 +527,55 @@ INSERT INTO names VALUES ('Ann', 'Ann'), ('ann', 'ann')});
 
 $node->stop;
 
+#
+# A TOAST value is removed between two statements of a transaction, and another
+# one gets its OID.  A transaction in another database keeps xmin, which does
+# not keep VACUUM from it.
+#
+$node = new_node('toast');
+$node->append_conf('postgresql.conf', 'autovacuum = off');
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+$node->safe_psql(
+	'postgres', qq{
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION set_next_oid(oid) RETURNS void AS '$library' LANGUAGE C;
+CREATE DATABASE other;
+CREATE TABLE stored (f bloom);
+INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(1, 3000) i;
+CREATE FUNCTION is_stored(k int) RETURNS boolean LANGUAGE plpgsql AS \$\$
+DECLARE v bloom;
+BEGIN SELECT f INTO v FROM stored; RETURN v @> k; END \$\$;
+CREATE FUNCTION toast_oid() RETURNS oid LANGUAGE plpgsql AS \$\$
+DECLARE v oid;
+BEGIN
+	EXECUTE format('SELECT min(chunk_id) FROM %s', reltoastrelid::regclass)
+		FROM pg_class WHERE relname = 'stored' INTO v;
+	RETURN v;
+END \$\$;
+});
+my $toast_oid = $node->safe_psql('postgres', 'SELECT toast_oid()');
+my $other = BloomTest::Session->new($node, 'other');
+$other->query('BEGIN; CREATE TABLE t ()');
+my $cached = BloomTest::Session->new($node, 'postgres');
+is( ($cached->query(
+			'BEGIN; SELECT count(*) FROM generate_series(1, 50) k WHERE is_stored(k)'
+	))[0],
+	'50',
+	'a stored filter is cached');
+$node->safe_psql('postgres', $_)
+  for 'DELETE FROM stored',
+  'VACUUM (INDEX_CLEANUP on) stored',
+  "SELECT set_next_oid($toast_oid); INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(3001, 6000) i";
+is($node->safe_psql('postgres', 'SELECT toast_oid()'),
+	$toast_oid, 'another value has its OID');
+is( ($cached->query(
+			'SELECT count(*) FROM generate_series(3001, 6000) k WHERE is_stored(k)'
+	))[0],
+	'3000',
+	'the other value is found');
+$_->quit for $cached, $other;
+is(find_crashes($node), '', 'nothing crashed');
+$node->stop;
+
 done_testing();

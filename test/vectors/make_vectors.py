@@ -27,9 +27,9 @@ def i64_hex(*numbers):
 # key type: SQL of a key and its canonical bytes
 KEYS = {
     'text': [
-        ("''::text", ''), ("'a'::text", '61'),
+        ("''::text", ''), ("'a'::text", '61'), ("' a'::text", '2061'),
         ("'日本語'::text", '日本語'.encode().hex()),
-        ("'ab'::char(5)", '6162'), ("'ab  '::varchar", '61622020'),
+        ("'ab'::char(5)", '6162'), ("'ab  '::varchar", '6162'),
         ("'pg_class'::name", b'pg_class'.hex()),
         ("repeat('x', 300)", (b'x' * 300).hex())],
     'bytea': [("'\\x'::bytea", ''), ("'\\x00ff'::bytea", '00ff')],
