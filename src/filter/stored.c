@@ -16,10 +16,11 @@
  * TOAST pointer, or a value that is compressed in the row.  A TOAST value is
  * immutable, but its OID may be reused once VACUUM has removed it.  It cannot
  * while we hold a snapshot as old as it was, unless a subtransaction inserted
- * it that has been rolled back.  Between two statements we hold none, and xmin
- * may be the same after that, as it counts transactions of other databases,
- * which VACUUM does not.  So all entries are evicted when a statement, a
- * transaction or a subtransaction has ended, or xmin is another one.
+ * it that has been rolled back.  Between two statements we may hold none, and
+ * xmin may be the same after that, as it counts transactions of other
+ * databases, which VACUUM does not.  So all entries are evicted when we have
+ * held no snapshot since then, when xmin is another one, and in another
+ * subtransaction.
  *
  * Detoasted values take at most work_mem.  A single larger one is cached as
  * long as no other stored filter is probed.
@@ -35,7 +36,9 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "tcop/pquery.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 #include "utils/resowner.h"
 
 /* Approximate size of a TOAST chunk, the unit of costs. */
@@ -70,31 +73,44 @@ struct PgBloomStoredCache
 {
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
-	uint64		releases;		/* for all entries, like the next two */
+	uint64		gaps;			/* of all entries, like the next three */
 	TimestampTz statement;
+	SubTransactionId subid;
 	TransactionId xmin;			/* of the oldest snapshot */
 	Size		limit;			/* of total: work_mem at first */
 	Size		total;			/* size of all detoasted values */
 };
 
-/* So many resource owners have been released, such as that of a portal. */
-static uint64 releases = 0;
+/* So often has something ended that left us without a snapshot. */
+static uint64 gaps = 0;
 
+/* At the end of a portal, such as that of a statement, or a transaction. */
 static void
-count_release(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
-			  void *arg)
+count_gap(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
+		  void *arg)
 {
-	(void) phase;
 	(void) is_commit;
 	(void) is_top_level;
 	(void) arg;
-	releases++;
+	gaps += phase == RESOURCE_RELEASE_AFTER_LOCKS &&
+		!TransactionIdIsValid(MyProc->xmin);
 }
 
 void
 pgbloom_stored_init(void)
 {
-	RegisterResourceReleaseCallback(count_release, NULL);
+	RegisterResourceReleaseCallback(count_gap, NULL);
+}
+
+/*
+ * When the statement began that holds the snapshot.  A client may leave a
+ * portal open that has ended.
+ */
+static TimestampTz
+statement_start(void)
+{
+	return ActivePortal != NULL ? ActivePortal->creation_time :
+		GetCurrentStatementStartTimestamp();
 }
 
 static CacheEntry *
@@ -271,14 +287,16 @@ set_current(PgBloomProbe *probe)
 	CacheEntry *entry;
 
 	/* A TOAST pointer may be that of another value by now. */
-	if (cache->releases != releases ||
-		cache->statement != GetCurrentStatementStartTimestamp() ||
+	if (cache->gaps != gaps ||
+		cache->statement != statement_start() ||
+		cache->subid != GetCurrentSubTransactionId() ||
 		cache->xmin != MyProc->xmin)
 	{
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
-		cache->releases = releases;
-		cache->statement = GetCurrentStatementStartTimestamp();
+		cache->gaps = gaps;
+		cache->statement = statement_start();
+		cache->subid = GetCurrentSubTransactionId();
 		cache->xmin = MyProc->xmin;
 		cache->limit = (Size) work_mem * 1024;
 	}

@@ -82,7 +82,7 @@ static size_t unwritten_size = 0;
 /* The commit has begun: what comes then must be written at once. */
 static bool committing = false;
 
-/* When the utility statement began that loaded the library, or 0. */
+/* When a statement began that loaded the library within another one, or 0. */
 static TimestampTz loading_statement = 0;
 
 /* Statements in progress that may give indexes other files. */
@@ -327,24 +327,28 @@ may_be_committing(void)
 }
 
 /*
- * May the statement be one that bfi_begin_utility() would have seen, had the
- * library been loaded?  COPY, DO and CALL build no index themselves.
+ * May there be a statement in progress that bfi_begin_utility() would have seen,
+ * had the library been loaded?  Blocks, procedures and functions may execute
+ * one.  COPY and statements that write rows build no index.
  */
 static bool
-runs_utility(void)
+may_run_utility(void)
 {
-	Node	   *utility = ActivePortal == NULL || ActivePortal->stmts == NIL ?
-		NULL : linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt;
+	PlannedStmt *statement = ActivePortal == NULL || ActivePortal->stmts == NIL ?
+		NULL : linitial_node(PlannedStmt, ActivePortal->stmts);
 
-	return utility != NULL && !IsA(utility, CopyStmt) &&
-		!IsA(utility, DoStmt) && !IsA(utility, CallStmt);
+	if (statement == NULL)
+		return false;
+	if (statement->utilityStmt != NULL)
+		return !IsA(statement->utilityStmt, CopyStmt);
+	return statement->commandType == CMD_SELECT && !statement->hasModifyingCTE;
 }
 
 /* Arrange that pending hashes are written in time. */
 void
 bfi_init(void)
 {
-	if (runs_utility())
+	if (may_run_utility())
 		loading_statement = GetCurrentStatementStartTimestamp();
 	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
 	RegisterXactCallback(flush_at_transaction_event, NULL);

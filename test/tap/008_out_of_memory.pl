@@ -301,6 +301,7 @@ foreach my $failing ('fail_check', 'fail_allocation')
 		($times, $wrong) = split /\|/,
 		  $node->safe_psql(
 			'postgres', qq{
+LOAD '$library';
 SET work_mem = '64kB';
 CALL fail_each_write('$failing', \$s\$$statement\$s\$, 0, '')}),
 		  2;
