@@ -40,6 +40,7 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 
 /* Approximate size of a TOAST chunk, the unit of costs. */
 #define CHUNK_SIZE		(BLCKSZ / 4)
@@ -73,8 +74,9 @@ struct PgBloomStoredCache
 {
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
-	uint64		gaps;			/* of all entries, like the next three */
-	TimestampTz statement;
+	uint64		gaps;			/* of all entries, like the next four */
+	bool		in_portal;
+	TimestampTz statement;		/* when it began */
 	SubTransactionId subid;
 	TransactionId xmin;			/* of the oldest snapshot */
 	Size		limit;			/* of total: work_mem at first */
@@ -84,16 +86,20 @@ struct PgBloomStoredCache
 /* So often has something ended that left us without a snapshot. */
 static uint64 gaps = 0;
 
-/* At the end of a portal, such as that of a statement, or a transaction. */
+/*
+ * At the end of a portal, such as that of a statement, or a transaction.  The
+ * snapshot of catalogs may end at any time, so it does not count.
+ */
 static void
 count_gap(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 		  void *arg)
 {
-	(void) is_commit;
-	(void) is_top_level;
 	(void) arg;
-	gaps += phase == RESOURCE_RELEASE_AFTER_LOCKS &&
-		!TransactionIdIsValid(MyProc->xmin);
+	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	if (is_commit && !is_top_level && ActivePortal == NULL)
+		InvalidateCatalogSnapshotConditionally();
+	gaps += !TransactionIdIsValid(MyProc->xmin);
 }
 
 void
@@ -104,7 +110,8 @@ pgbloom_stored_init(void)
 
 /*
  * When the statement began that holds the snapshot.  A client may leave a
- * portal open that has ended.
+ * portal open that has ended.  There is none while planning, whose snapshot is
+ * another one, nor in some processes.
  */
 static TimestampTz
 statement_start(void)
@@ -288,6 +295,7 @@ set_current(PgBloomProbe *probe)
 
 	/* A TOAST pointer may be that of another value by now. */
 	if (cache->gaps != gaps ||
+		cache->in_portal != (ActivePortal != NULL) ||
 		cache->statement != statement_start() ||
 		cache->subid != GetCurrentSubTransactionId() ||
 		cache->xmin != MyProc->xmin)
@@ -295,6 +303,7 @@ set_current(PgBloomProbe *probe)
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
 		cache->gaps = gaps;
+		cache->in_portal = ActivePortal != NULL;
 		cache->statement = statement_start();
 		cache->subid = GetCurrentSubTransactionId();
 		cache->xmin = MyProc->xmin;

@@ -329,7 +329,8 @@ may_be_committing(void)
 /*
  * May there be a statement in progress that bfi_begin_utility() would have seen,
  * had the library been loaded?  Blocks, procedures and functions may execute
- * one.  COPY and statements that write rows build no index.
+ * one.  So may a trigger or a function in COPY and statements that write rows,
+ * but these are many rows more often.
  */
 static bool
 may_run_utility(void)

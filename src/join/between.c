@@ -10,9 +10,9 @@
  * these joins has read its inner side.  Where a foreign server would be asked
  * too early, the joins read their inner sides before an outer row.
  *
- * If a node in between reads all of its input at once, its own first row is
- * another one with the filter.  The joins above it do not matter if nothing is
- * evaluated of that row that may fail, or read for it on other sides of joins.
+ * So it is with a node in between that reads all of its input at once: its own
+ * first row is another one then, and what is evaluated of it, or read for it on
+ * other sides of joins, may fail.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,23 +39,6 @@ builds_filter(HashJoinState *join, const PgBloomJoinFilter *filter)
 		filter >= build->filters && filter < build->filters + build->nfilters;
 }
 
-/* Does the node return its first row after it has read all of its input? */
-bool
-pgbloom_join_is_blocking(const Plan *plan)
-{
-	return IsA(plan, Sort) ||
-		(IsA(plan, Agg) && ((const Agg *) plan)->aggstrategy == AGG_HASHED);
-}
-
-/* Is it certain that the node can return any of its rows without an error? */
-bool
-pgbloom_join_returns_safely(const Plan *plan)
-{
-	return (pgbloom_join_is_blocking(plan) || IsA(plan, Material) ||
-			IsA(plan, SubqueryScan)) &&
-		!pgbloom_join_output_may_fail(plan);
-}
-
 /*
  * Note the joins between this scan and the join that builds the filter, at
  * the start of an execution.  The qual of the scan may be a call that probes it,
@@ -69,7 +52,6 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 	const PgBloomJoinAncestor *below = scan;
 	const PgBloomJoinAncestor *node;
 	List	   *joins = NIL;
-	bool		blocked = false;
 
 	if (is_orclause(qual))
 	{
@@ -84,15 +66,14 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 	{
 		HashJoinState *join = (HashJoinState *) node->state;
 
-		if (IsA(join, HashJoinState) && builds_filter(join, filter))
+		if (!IsA(join, HashJoinState))
+			continue;
+		if (builds_filter(join, filter))
 			break;
-		if (IsA(join, HashJoinState) && !blocked &&
-			below->state == outerPlanState(join) &&
+		if (below->state == outerPlanState(join) &&
 			(join->js.jointype == JOIN_INNER ||
 			 join->js.jointype == JOIN_SEMI))
 			joins = lappend(joins, join);
-		blocked |= pgbloom_join_is_blocking(node->state->plan);
-		blocked &= pgbloom_join_returns_safely(node->state->plan);
 	}
 	if (joins != NIL)
 		filter->between = lappend(filter->between, lcons(qual, joins));

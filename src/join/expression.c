@@ -8,13 +8,10 @@
  */
 #include "join/join.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /*
  * A key in which more columns than this are replaced is given up, because it
@@ -60,25 +57,6 @@ collation_may_fail(Node *call)
 }
 
 /*
- * Does the aggregate compute its result by a function?  Without one, it returns
- * what the transitions have made.
- */
-static bool
-has_final_function(const Aggref *aggregate)
-{
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID,
-										ObjectIdGetDatum(aggregate->aggfnoid));
-	bool		result = true;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		result = OidIsValid(((Form_pg_aggregate) GETSTRUCT(tuple))->aggfinalfn);
-		ReleaseSysCache(tuple);
-	}
-	return result;
-}
-
-/*
  * Functions that are leakproof raise no errors that depend on their arguments,
  * apart from those about collations.
  * PostgreSQL's contain_leaked_vars() is about something else: it passes
@@ -86,8 +64,6 @@ has_final_function(const Aggref *aggregate)
  * errors tell nothing, such as ARRAY[] of arrays with different dimensions.
  * Parameters may be results of a subplan that is executed for them, or fields
  * of a record of PL/pgSQL that is not assigned.
- *
- * With a context, only the output of a node that has read all of its input.
  */
 static bool
 may_fail_walker(Node *node, void *context)
@@ -115,7 +91,7 @@ may_fail_walker(Node *node, void *context)
 		case T_DistinctExpr:
 		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
-			if (check_functions_in_node(node, is_not_leakproof, NULL) ||
+			if (check_functions_in_node(node, is_not_leakproof, context) ||
 				collation_may_fail(node))
 				return true;
 			break;
@@ -123,8 +99,6 @@ may_fail_walker(Node *node, void *context)
 			if (((ArrayExpr *) node)->multidims)
 				return true;
 			break;
-		case T_Aggref:
-			return context == NULL || has_final_function((Aggref *) node);
 		default:
 			return true;
 	}
@@ -199,14 +173,4 @@ pgbloom_join_translate(Expr *key, int varno, List *targetlist)
 		  contain_mutable_functions(expr))))
 		return NULL;
 	return (Expr *) expr;
-}
-
-/* May the node fail while it returns rows, having read all of its input? */
-bool
-pgbloom_join_output_may_fail(const Plan *plan)
-{
-	bool		output = true;
-
-	return may_fail_walker((Node *) plan->targetlist, &output) ||
-		may_fail_walker((Node *) plan->qual, &output);
 }

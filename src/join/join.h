@@ -281,7 +281,6 @@ extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
 
 /* expression.c */
 extern bool pgbloom_join_may_fail(Expr *key);
-extern bool pgbloom_join_output_may_fail(const Plan *plan);
 extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
 
 /* target.c */
@@ -325,8 +324,6 @@ extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 extern const CustomScanMethods pgbloom_join_scan_methods;
 
 /* between.c */
-extern bool pgbloom_join_is_blocking(const Plan *plan);
-extern bool pgbloom_join_returns_safely(const Plan *plan);
 extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
 									  Node *qual);
 extern List *pgbloom_join_find_between(const PgBloomJoinFilter *filter,

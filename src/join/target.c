@@ -35,9 +35,7 @@ typedef struct Keys
 								 * of joins */
 	bool		grouped;		/* below a grouping */
 	bool		early;			/* a join above fetches a row early */
-	bool		next_early;		/* only the next one does, and the nodes since
-								 * then return their rows safely */
-	bool		too_late;		/* a node reads all rows for that row */
+	bool		too_late;		/* and a node below it reads all rows then */
 } Keys;
 
 typedef struct Search
@@ -350,7 +348,7 @@ descend_join(Search *search, Join *join, Keys keys)
 	keys.rows = 0;
 	if (inner && is_read_whole(join, inner_plan))
 		found |= descend_side(search, inner_plan, outer_plan, keys, INNER_VAR);
-	keys.next_early = early;
+	keys.early |= early;
 	if (outer && is_read_whole(join, outer_plan) && !(keys.grouped && early))
 		found |= descend_side(search, outer_plan, inner_plan, keys, OUTER_VAR);
 	return found || no_target(search, PGBLOOM_REASON_PATH);
@@ -460,12 +458,6 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 {
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if (!pgbloom_join_returns_safely(plan))
-	{
-		keys.early |= keys.next_early;
-		keys.next_early = false;
-	}
-	keys.next_early &= !pgbloom_join_is_blocking(plan);
 	translate_keys(&keys, varno, plan->targetlist);
 	if (keys.n == 0)
 		return no_target(search, PGBLOOM_REASON_COLUMNS);
