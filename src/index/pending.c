@@ -329,8 +329,8 @@ may_be_committing(void)
 /*
  * May there be a statement in progress that bfi_begin_utility() would have seen,
  * had the library been loaded?  Blocks, procedures and functions may execute
- * one.  So may a trigger or a function in COPY and statements that write rows,
- * but these are many rows more often.
+ * one.  So may triggers and functions in COPY and other statements that write
+ * rows, but as such statements often write many rows, their keys wait.
  */
 static bool
 may_run_utility(void)
