@@ -79,16 +79,23 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 		filter->between = lappend(filter->between, lcons(qual, joins));
 }
 
-/* The call with the joins that it has to wait for, or NIL. */
+/*
+ * The call with the joins that it has to wait for, or NIL.  Scans of many
+ * partitions ask in the order in which their calls were noted.
+ */
 List *
-pgbloom_join_find_between(const PgBloomJoinFilter *filter, const Node *call)
+pgbloom_join_find_between(PgBloomJoinFilter *filter, const Node *call)
 {
-	ListCell   *lc;
+	int			n = list_length(filter->between);
+	int			i;
 
-	foreach(lc, filter->between)
+	for (i = 0; i < n; i++)
 	{
-		if (linitial(lfirst(lc)) == call)
-			return lfirst(lc);
+		List	   *between = list_nth(filter->between, filter->between_found);
+
+		if (linitial(between) == call)
+			return between;
+		filter->between_found = (filter->between_found + 1) % n;
 	}
 	return NIL;
 }

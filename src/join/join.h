@@ -148,6 +148,7 @@ typedef struct PgBloomJoinFilter
 	Oid			function;		/* that probes it */
 	PgBloomJoinCounts local_counts;
 	List	   *between;		/* of its probes: lists of a call and joins */
+	int			between_found;	/* the one that was asked for last */
 } PgBloomJoinFilter;
 
 /* A node of a plan that is executed, and the nodes above it. */
@@ -326,7 +327,7 @@ extern const CustomScanMethods pgbloom_join_scan_methods;
 /* between.c */
 extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
 									  Node *qual);
-extern List *pgbloom_join_find_between(const PgBloomJoinFilter *filter,
+extern List *pgbloom_join_find_between(PgBloomJoinFilter *filter,
 									   const Node *call);
 extern bool pgbloom_join_between_started(const List *between);
 extern void pgbloom_join_read_inner_sides_first(const PgBloomJoinAncestor *scan,
