@@ -75,7 +75,7 @@ struct PgBloomStoredCache
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
 	uint64		gaps;			/* of all entries, like the next four */
-	bool		in_portal;
+	Portal		portal;			/* that is executed, NULL while planning */
 	TimestampTz statement;		/* when it began */
 	SubTransactionId subid;
 	TransactionId xmin;			/* of the oldest snapshot */
@@ -94,12 +94,11 @@ static void
 count_gap(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 		  void *arg)
 {
+	(void) is_commit;
+	(void) is_top_level;
 	(void) arg;
-	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
-		return;
-	if (is_commit && !is_top_level && ActivePortal == NULL)
-		InvalidateCatalogSnapshotConditionally();
-	gaps += !TransactionIdIsValid(MyProc->xmin);
+	if (phase == RESOURCE_RELEASE_AFTER_LOCKS)
+		gaps += !HaveRegisteredOrActiveSnapshot();
 }
 
 void
@@ -295,7 +294,7 @@ set_current(PgBloomProbe *probe)
 
 	/* A TOAST pointer may be that of another value by now. */
 	if (cache->gaps != gaps ||
-		cache->in_portal != (ActivePortal != NULL) ||
+		cache->portal != ActivePortal ||
 		cache->statement != statement_start() ||
 		cache->subid != GetCurrentSubTransactionId() ||
 		cache->xmin != MyProc->xmin)
@@ -303,7 +302,7 @@ set_current(PgBloomProbe *probe)
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
 		cache->gaps = gaps;
-		cache->in_portal = ActivePortal != NULL;
+		cache->portal = ActivePortal;
 		cache->statement = statement_start();
 		cache->subid = GetCurrentSubTransactionId();
 		cache->xmin = MyProc->xmin;

@@ -24,6 +24,7 @@ typedef struct InsertState
 	PgBloomKeyInfo *key_info;
 	uint64		seed;
 	MemoryContext key_context;	/* for one key */
+	BfiPending	pending;
 } InsertState;
 
 static bool
@@ -46,7 +47,7 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		BfiMeta		meta;
 
 		bfi_read_meta(index, &meta);
-		state = MemoryContextAlloc(info->ii_Context, sizeof(*state));
+		state = MemoryContextAllocZero(info->ii_Context, sizeof(*state));
 		state->key_info = bfi_key_info(index, info->ii_Context);
 		state->seed = meta.seed;
 		bfi_check_key_type(index, &meta, state->key_info);
@@ -59,7 +60,7 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	hash = pgbloom_hash_value(state->key_info, values[0], state->seed);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(state->key_context);
-	bfi_pend(index, hash);
+	bfi_pend(index, hash, &state->pending);
 	return false;
 }
 

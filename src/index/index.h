@@ -95,6 +95,13 @@ bfi_block_on_page(const BfiPage *page, uint64 hash)
 		page->blocks + bf_blocks_size(geometry, block) : NULL;
 }
 
+/* What an inserting statement remembers of its index; zeros at first. */
+typedef struct BfiPending
+{
+	struct BfiPendingIndex *pending;
+	uint64		removals;		/* of such entries until then */
+} BfiPending;
+
 /* Pages that one record of WAL can change. */
 #define BFI_MAX_CHANGES		MAX_GENERIC_XLOG_PAGES
 
@@ -191,8 +198,9 @@ extern uint64 bfi_extra_bits(Relation index, const BfiMeta *meta);
 extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
 
 /* pending.c */
-extern void bfi_pend(Relation index, uint64 hash);
-extern bool bfi_is_pending(Relation index, uint64 hash);
+extern void bfi_pend(Relation index, uint64 hash, BfiPending *known);
+extern void bfi_find_pending(Relation index, const uint64 *hashes, int n,
+							 bool *found);
 extern void bfi_flush(void);
 extern bool bfi_begin_utility(Node *statement);
 extern void bfi_end_utility(bool changes);

@@ -117,16 +117,10 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 static void
 find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
 {
-	int			i;
-
 	pgstat_count_index_scan(index->relation);
 	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
 					 hashes, n, found);
-	for (i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		found[i] = found[i] || bfi_is_pending(index->relation, hashes[i]);
-	}
+	bfi_find_pending(index->relation, hashes, n, found);
 }
 
 /* Looks into an index that is open, complete and not partitioned. */

@@ -20,6 +20,7 @@
  */
 #include "index/index.h"
 
+#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
@@ -31,6 +32,7 @@
 #include "storage/predicate.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
+#include "utils/evtcache.h"
 #include "utils/memutils.h"
 #include PGBLOOM_RELFILENUMBER_HEADER
 
@@ -60,20 +62,23 @@ static uint64 multiplier;
 #include "lib/simplehash.h"
 
 /* The pending hashes of one index that were inserted while it had one file. */
-typedef struct PendingIndex
+typedef struct BfiPendingIndex
 {
 	Oid			oid;
 	RelFileLocator file;
 	TransactionId locker;		/* holds the lock on the index */
 	pending_hash *hashes;
-	struct PendingIndex *next;
-} PendingIndex;
+	struct BfiPendingIndex *next;
+} BfiPendingIndex;
 
 /* A table of this size takes no more memory than a few statements. */
 #define INITIAL_ROOM	16
 
 /* Of this transaction, in its memory. */
-static PendingIndex *pending_indexes = NULL;
+static BfiPendingIndex *pending_indexes = NULL;
+
+/* So often have some of them been removed. */
+static uint64 removals = 0;
 
 /* The size of all hash tables, and of those that could not be written. */
 static size_t pending_size = 0;
@@ -162,7 +167,7 @@ write_hashes(Relation index, uint64 *hashes, int n)
  * file may return in a rollback; then that of the same OID, or NULL.
  */
 static Relation
-open_index_of_file(const PendingIndex *pending, bool *has_file)
+open_index_of_file(const BfiPendingIndex *pending, bool *has_file)
 {
 	Relation	index = try_relation_open(pending->oid, RowExclusiveLock);
 	Relation	other = NULL;
@@ -189,7 +194,7 @@ open_index_of_file(const PendingIndex *pending, bool *has_file)
  * since the statement began, which has written all others.
  */
 static bool
-flush_pending_index(const PendingIndex *pending)
+flush_pending_index(const BfiPendingIndex *pending)
 {
 	Relation	index;
 	uint64	   *hashes;
@@ -219,8 +224,8 @@ flush_pending_index(const PendingIndex *pending)
 void
 bfi_flush(void)
 {
-	PendingIndex **link = &pending_indexes;
-	PendingIndex *pending;
+	BfiPendingIndex **link = &pending_indexes;
+	BfiPendingIndex *pending;
 
 	while ((pending = *link) != NULL)
 	{
@@ -229,6 +234,7 @@ bfi_flush(void)
 			link = &pending->next;
 			continue;
 		}
+		removals++;
 		*link = pending->next;
 		pending_size -= pending_table_size(pending->hashes);
 		pending_destroy(pending->hashes);
@@ -251,6 +257,7 @@ flush_at_transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
 		case XACT_EVENT_ABORT:
+			removals++;
 			pending_indexes = NULL;
 			pending_size = unwritten_size = 0;
 			committing = false;
@@ -276,26 +283,35 @@ reindexes_concurrently(const ReindexStmt * statement)
 }
 
 /*
- * Before a utility statement.  It may give an index another OID for the same
- * file, or a copy of its file.  TRUNCATE builds a file, but without the rows.
- * Others build an index by parallel workers, which look up keys for expressions.
- * A concurrent build inserts each row once more, after its workers have ended,
- * and these keys may wait.  Returns what bfi_end_utility() takes afterwards,
+ * May this utility statement give an index another OID for the same file, or a
+ * copy of its file?  TRUNCATE builds a file, but without the rows.  Others
+ * build an index by parallel workers, which look up keys for expressions.  A
+ * concurrent build inserts each row once more, after its workers have ended,
+ * and these keys may wait, as those of a concurrent refresh may.
+ */
+static bool
+changes_files(Node *statement)
+{
+	if (IsA(statement, IndexStmt))
+		return !((IndexStmt *) statement)->concurrent;
+	if (IsA(statement, ReindexStmt))
+		return !reindexes_concurrently((ReindexStmt *) statement);
+	if (IsA(statement, RefreshMatViewStmt))
+		return !((RefreshMatViewStmt *) statement)->concurrent;
+	return IsA(statement, TruncateStmt) ||
+		IsA(statement, VacuumStmt) ||
+		GetCommandLogLevel(statement) == LOGSTMT_DDL;
+}
+
+/*
+ * Before a utility statement.  Returns what bfi_end_utility() takes afterwards,
  * also after an error.
  */
 bool
 bfi_begin_utility(Node *statement)
 {
-	bool		changes;
+	bool		changes = changes_files(statement);
 
-	if (IsA(statement, IndexStmt))
-		changes = !((IndexStmt *) statement)->concurrent;
-	else if (IsA(statement, ReindexStmt))
-		changes = !reindexes_concurrently((ReindexStmt *) statement);
-	else
-		changes = IsA(statement, TruncateStmt) ||
-			IsA(statement, VacuumStmt) ||
-			GetCommandLogLevel(statement) == LOGSTMT_DDL;
 	if (changes)
 		bfi_flush();
 	changing_files += changes;
@@ -312,7 +328,8 @@ bfi_end_utility(bool changes)
  * May a transaction be committing that began before the library was loaded?
  * Its end finds no callback that is registered by one of the callbacks.  A
  * commit runs outside of statements, or in one that has given up its snapshot,
- * such as CALL, whose portal has no statements after ROLLBACK.
+ * such as CALL, whose portal has no statements after ROLLBACK.  What a callback
+ * executes may run in a cursor's portal, which has a name.
  */
 static bool
 may_be_committing(void)
@@ -322,69 +339,97 @@ may_be_committing(void)
 	if (ActivePortal == NULL)
 		return true;
 	return ActivePortal->portalSnapshot == NULL &&
-		(ActivePortal->stmts == NIL ||
+		(ActivePortal->name[0] != '\0' ||
+		 ActivePortal->stmts == NIL ||
 		 linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt != NULL);
 }
 
 /*
- * May there be a statement in progress that bfi_begin_utility() would have seen,
- * had the library been loaded?  Blocks, procedures and functions may execute
- * one.  So may triggers and functions in COPY and other statements that write
- * rows, but as such statements often write many rows, their keys wait.
+ * May there be a statement in progress for which bfi_begin_utility() would have
+ * been called, had the library been loaded?  It may be within others, but what
+ * inserts keys meanwhile is an event trigger, unless an expression does so.
  */
 static bool
-may_run_utility(void)
+may_be_changing_files(void)
 {
-	PlannedStmt *statement = ActivePortal == NULL || ActivePortal->stmts == NIL ?
-		NULL : linitial_node(PlannedStmt, ActivePortal->stmts);
+	PlannedStmt *statement;
 
-	if (statement == NULL)
+	if (!IsTransactionState() || !OidIsValid(MyDatabaseId) ||
+		IsParallelWorker())
 		return false;
-	if (statement->utilityStmt != NULL)
-		return !IsA(statement->utilityStmt, CopyStmt);
-	return statement->commandType == CMD_SELECT && !statement->hasModifyingCTE;
+	if (EventCacheLookup(EVT_DDLCommandStart) != NIL ||
+		EventCacheLookup(EVT_DDLCommandEnd) != NIL ||
+		EventCacheLookup(EVT_SQLDrop) != NIL ||
+		EventCacheLookup(EVT_TableRewrite) != NIL)
+		return true;
+	if (ActivePortal == NULL || ActivePortal->stmts == NIL)
+		return false;
+	statement = linitial_node(PlannedStmt, ActivePortal->stmts);
+	return statement->utilityStmt != NULL &&
+		changes_files(statement->utilityStmt);
 }
 
 /* Arrange that pending hashes are written in time. */
 void
 bfi_init(void)
 {
-	if (may_run_utility())
+	if (may_be_changing_files())
 		loading_statement = GetCurrentStatementStartTimestamp();
 	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
 	RegisterXactCallback(flush_at_transaction_event, NULL);
 	committing = may_be_committing();
 }
 
-/*
- * Find or make the entry of an index.  The lock on the index is kept to the
- * end of the transaction, so that writing the hashes waits for nobody.
- */
-static PendingIndex *
-get_pending_index(Relation index)
+static bool
+is_of_index(const BfiPendingIndex *pending, Relation index)
 {
-	PendingIndex *pending = pending_indexes;
+	return pending->oid == RelationGetRelid(index) &&
+		RelFileLocatorEquals(pending->file, index->rd_locator);
+}
 
-	while (pending != NULL &&
-		   (pending->oid != RelationGetRelid(index) ||
-			!RelFileLocatorEquals(pending->file, index->rd_locator)))
-		pending = pending->next;
-	if (pending != NULL && is_alive_inserter(pending->locker))
-		return pending;
-	LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
-	if (pending == NULL)
+static BfiPendingIndex *
+make_pending_index(Relation index)
+{
+	BfiPendingIndex *pending = MemoryContextAllocZero(TopTransactionContext,
+													  sizeof(*pending));
+
+	pending->oid = RelationGetRelid(index);
+	pending->file = index->rd_locator;
+	pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM,
+									 NULL);
+	pending->next = pending_indexes;
+	pending_indexes = pending;
+	pending_size += pending_table_size(pending->hashes);
+	return pending;
+}
+
+/*
+ * The entry of an index, which the caller has remembered, or which is found in
+ * the list, or made.  The lock on the index is kept to the end of the
+ * transaction, so that writing the hashes waits for nobody.
+ */
+static BfiPendingIndex *
+get_pending_index(Relation index, BfiPending *known)
+{
+	BfiPendingIndex *pending = known->pending;
+
+	if (known->removals != removals)
+		pending = NULL;
+	if (pending == NULL || !is_of_index(pending, index))
 	{
-		pending = MemoryContextAllocZero(TopTransactionContext,
-										 sizeof(*pending));
-		pending->oid = RelationGetRelid(index);
-		pending->file = index->rd_locator;
-		pending->hashes = pending_create(TopTransactionContext, INITIAL_ROOM,
-										 NULL);
-		pending->next = pending_indexes;
-		pending_indexes = pending;
-		pending_size += pending_table_size(pending->hashes);
+		pending = pending_indexes;
+		while (pending != NULL && !is_of_index(pending, index))
+			pending = pending->next;
 	}
-	pending->locker = GetCurrentTransactionIdIfAny();
+	if (pending == NULL || !is_alive_inserter(pending->locker))
+	{
+		LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
+		if (pending == NULL)
+			pending = make_pending_index(index);
+		pending->locker = GetCurrentTransactionIdIfAny();
+	}
+	known->pending = pending;
+	known->removals = removals;
 	return pending;
 }
 
@@ -428,9 +473,9 @@ insert_pending_hash(pending_hash * hashes, uint64 hash)
 
 /* Let a hash wait until the commit, or until there are too many. */
 void
-bfi_pend(Relation index, uint64 hash)
+bfi_pend(Relation index, uint64 hash, BfiPending *known)
 {
-	PendingIndex *pending;
+	BfiPendingIndex *pending;
 
 	if (committing || changing_files > 0 || IsInParallelMode() ||
 		loading_statement == GetCurrentStatementStartTimestamp())
@@ -438,31 +483,34 @@ bfi_pend(Relation index, uint64 hash)
 		write_hashes(index, &hash, 1);
 		return;
 	}
-	pending = get_pending_index(index);
+	pending = get_pending_index(index, known);
 	if (!has_room_for_hash(pending->hashes))
 	{
 		bfi_flush();
-		pending = get_pending_index(index);
+		pending = get_pending_index(index, known);
 	}
 	insert_pending_hash(pending->hashes, hash);
 }
 
-/* Is this hash pending for an index? */
-bool
-bfi_is_pending(Relation index, uint64 hash)
+/* Which of these hashes are pending for an index?  Sets found for them. */
+void
+bfi_find_pending(Relation index, const uint64 *hashes, int n, bool *found)
 {
-	PendingIndex *pending;
+	BfiPendingIndex *pending;
+	int			i;
 
 	for (pending = pending_indexes; pending != NULL; pending = pending->next)
 	{
-		PendingHash *entry;
-
 		if (pending->oid != RelationGetRelid(index) &&
 			!RelFileLocatorEquals(pending->file, index->rd_locator))
 			continue;
-		entry = pending_lookup(pending->hashes, hash);
-		if (entry != NULL && is_alive_inserter(entry->inserter))
-			return true;
+		for (i = 0; i < n; i++)
+		{
+			PendingHash *entry = pending_lookup(pending->hashes, hashes[i]);
+
+			CHECK_FOR_INTERRUPTS();
+			found[i] = found[i] ||
+				(entry != NULL && is_alive_inserter(entry->inserter));
+		}
 	}
-	return false;
 }

@@ -574,7 +574,57 @@ is( ($cached->query(
 	))[0],
 	'3000',
 	'the other value is found');
-$_->quit for $cached, $other;
+
+# So it is between two queries of a procedure, while it waits for a lock.  The
+# first one leaves a snapshot of catalogs, which ends while it waits.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE first_lock ();
+CREATE TABLE second_lock ();
+CREATE FUNCTION count_stored(first int) RETURNS text STABLE LANGUAGE plpgsql AS $$
+DECLARE
+	n bigint;
+BEGIN
+	SELECT count(*) INTO n FROM generate_series(first, first + 2999) k WHERE is_stored(k);
+	RETURN n || coalesce(to_regclass('missing' || md5(clock_timestamp()::text))::text, '');
+END $$;
+CREATE PROCEDURE look_up_twice() LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	COMMIT;
+	FOR r IN SELECT set_config('found.first', count_stored(3001), false) LOOP
+	END LOOP;
+	LOCK TABLE first_lock;
+	LOCK TABLE second_lock;
+	FOR r IN SELECT set_config('found.second', count_stored(6001), false) LOOP
+	END LOOP;
+END $$;
+});
+my @lockers = map { BloomTest::Session->new($node, 'postgres') } 1, 2;
+$cached->query('COMMIT');
+$cached->query('CALL look_up_twice()');    # fills the caches of catalogs
+$lockers[0]->query('BEGIN; LOCK TABLE first_lock');
+$lockers[1]->query('BEGIN; LOCK TABLE second_lock');
+$cached->send('CALL look_up_twice()');
+my $waits = q{SELECT count(*) = 1 FROM pg_locks WHERE relation = '%s'::regclass AND NOT granted};
+$node->poll_query_until('postgres', sprintf($waits, 'first_lock'));
+$node->safe_psql('postgres', 'CREATE TABLE invalidating (); DROP TABLE invalidating');
+$lockers[0]->query('COMMIT');
+$node->poll_query_until('postgres', sprintf($waits, 'second_lock'));
+$toast_oid = $node->safe_psql('postgres', 'SELECT toast_oid()');
+$node->safe_psql('postgres', $_)
+  for 'DELETE FROM stored',
+  'VACUUM (INDEX_CLEANUP on, TRUNCATE off) stored',
+  "SELECT set_next_oid($toast_oid); INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(6001, 9000) i";
+is($node->safe_psql('postgres', 'SELECT toast_oid()'),
+	$toast_oid, 'a third value has its OID');
+$lockers[1]->query('COMMIT');
+$cached->finish;
+is( ($cached->query(q{SELECT current_setting('found.first'), current_setting('found.second')}))[0],
+	'3000|3000',
+	'the third value is found');
+$_->quit for $cached, $other, @lockers;
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 

@@ -178,29 +178,58 @@ BEGIN
 	INSERT INTO seen VALUES (42);
 END $$;
 TRUNCATE seen;
+CREATE FUNCTION see_by_cursor() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN INSERT INTO seen VALUES (42) RETURNING id LOOP
+	END LOOP;
+END $$;
 CREATE FUNCTION build() RETURNS void LANGUAGE sql AS 'CREATE INDEX built_x ON built (was_seen(x))';
+CREATE PROCEDURE roll_back_and_build() LANGUAGE plpgsql AS $$
+BEGIN
+	ROLLBACK;
+	CREATE INDEX built_x ON built (was_seen(x));
+END $$;
 CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION see();
 });
 $node->safe_psql('postgres', "ALTER DATABASE postgres RESET $parallel");
-foreach my $statement (
-	'CREATE INDEX built_x ON built (was_seen(x))',
-	q{DO 'BEGIN CREATE INDEX built_x ON built (was_seen(x)); END'},
-	'SELECT build()')
+my $dir = PostgreSQL::Test::Utils::tempdir();
+PostgreSQL::Test::Utils::append_to_file("$dir/call", "CALL roll_back_and_build();\n");
+foreach my $function ('see', 'see_by_cursor')
 {
-	$node->safe_psql('postgres', 'DROP INDEX IF EXISTS built_x; TRUNCATE seen');
-	is( $node->safe_psql(
-			'postgres', qq{
-SET min_parallel_table_scan_size = 0;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET client_min_messages = error;
-$statement \\g /dev/null
+	$node->safe_psql(
+		'postgres', qq{
+DROP EVENT TRIGGER see;
+CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION $function()});
+	foreach my $statement (
+		'CREATE INDEX built_x ON built (was_seen(x))',
+		q{DO 'BEGIN CREATE INDEX built_x ON built (was_seen(x)); END'},
+		'SELECT build()',
+		'CALL by the extended protocol')
+	{
+		local $ENV{PGOPTIONS} =
+		  '-c min_parallel_table_scan_size=0 -c parallel_setup_cost=0 -c parallel_tuple_cost=0 -c client_min_messages=error';
+
+		$node->safe_psql('postgres', 'DROP INDEX IF EXISTS built_x; TRUNCATE seen');
+		if ($statement =~ /^CALL/)
+		{
+			PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-M', 'extended', '-t', 1,
+				'-f', "$dir/call", $node->connstr('postgres'));
+		}
+		else
+		{
+			$node->safe_psql('postgres', $statement);
+		}
+		is( $node->safe_psql(
+				'postgres', q{
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET max_parallel_workers_per_gather = 0;
 SELECT (SELECT count(*) FROM seen), count(*) FROM built WHERE NOT was_seen(x)}),
-		'1|0',
-		"a key that comes in the statement that loads the library: $statement");
+			'1|0',
+			"a key that comes in the statement that loads the library: $function, $statement");
+	}
 }
 
 is(find_crashes($node), '', 'nothing crashed');
@@ -212,7 +241,7 @@ $node->stop;
 #
 SKIP:
 {
-	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 21
+	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 26
 	  unless $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
 
 	# See test/fault/before_commit.c
@@ -227,6 +256,7 @@ CREATE EXTENSION bloomfilter;
 CREATE FUNCTION execute_before_commit(text) RETURNS void AS '$library' LANGUAGE C;
 CREATE TABLE t (id int);
 CREATE INDEX t_id ON t USING bloomfilter (id);
+CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES (\$1)';
 });
 
 	$key = 0;
@@ -237,6 +267,8 @@ CREATE INDEX t_id ON t USING bloomfilter (id);
 		  'DO $do$ BEGIN PERFORM execute_before_commit($$INSERT$$); COMMIT; END $do$',
 		'second COMMIT of a DO block' =>
 		  'DO $do$ BEGIN COMMIT; PERFORM execute_before_commit($$INSERT$$); COMMIT; END $do$',
+		'by a cursor' =>
+		  'SELECT execute_before_commit($$DO $d$ DECLARE r record; BEGIN FOR r IN INSERT RETURNING id LOOP END LOOP; END $d$ $$)',
 		'VACUUM, which commits' =>
 		  'SELECT execute_before_commit($$SELECT execute_before_commit($a$INSERT$a$)$$); VACUUM');
 
@@ -257,10 +289,12 @@ CREATE INDEX t_id ON t USING bloomfilter (id);
 		}
 	}
 
-	# The keys of statements that load the extension wait, if these write rows.
-	foreach my $name ('INSERT', 'COPY')
+	# The keys of statements that load the extension wait.
+	foreach my $name ('INSERT', 'COPY', 'a function', 'DO')
 	{
 		my %statements = (
+			'a function' => 'SELECT add_key(1000)',
+			DO => 'DO $$ BEGIN PERFORM add_key(1000); END $$',
 			INSERT => 'INSERT INTO t VALUES (1000)',
 			COPY => "COPY t FROM stdin;\n1000\n\\.\n");
 
@@ -271,7 +305,6 @@ CREATE INDEX t_id ON t USING bloomfilter (id);
 
 	# A procedure that ends transactions, called by the extended protocol: after a
 	# rollback, its portal has no statements.
-	my $dir = PostgreSQL::Test::Utils::tempdir();
 	$node->safe_psql('postgres', q{
 CREATE PROCEDURE roll_back_and_add() LANGUAGE plpgsql AS
 $$ BEGIN ROLLBACK; INSERT INTO t VALUES (2000); END $$;

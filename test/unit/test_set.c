@@ -789,6 +789,7 @@ test_intersection_params(void)
 	BfBuilder	b;
 	BfParams	params = {.fpp = 0.02};
 	const double fpp = BF_FPP_DEFAULT;
+	uint64_t	bits;
 	Image		x,
 				y;
 	uint64_t	i;
@@ -801,7 +802,9 @@ test_intersection_params(void)
 	image_write(&x, &b, true);
 	image_write(&y, &b, true);
 	finish(&b, &env);
-	memcpy(y.bytes + 28, &fpp, sizeof(fpp));
+	memcpy(&bits, &fpp, sizeof(bits));
+	for (i = 0; i < sizeof(bits); i++)	/* images are little-endian */
+		y.bytes[28 + i] = (uint8_t) (bits >> 8 * i);
 	CHECK(x.view.nlayers == 1 && image_open(&y), "two dense filters");
 	for (order = 0; order < 2; order++)
 	{
