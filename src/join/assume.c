@@ -408,7 +408,7 @@ has_candidate_walker(Node *node, void *context)
 	if (rte->relkind != RELKIND_RELATION)
 		return false;
 	table = table_open(rte->relid, NoLock);
-	found = pgbloom_join_has_brin(table);
+	found = pgbloom_join_brin_columns(table) != NULL;
 	table_close(table, NoLock);
 	return found;
 }

@@ -75,13 +75,12 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 			 join->js.jointype == JOIN_SEMI))
 			joins = lappend(joins, join);
 	}
-	if (joins != NIL)
-		filter->between = lappend(filter->between, lcons(qual, joins));
+	filter->between = lappend(filter->between, lcons(qual, joins));
 }
 
 /*
- * The call with the joins that it has to wait for, or NIL.  Scans of many
- * partitions ask in the order in which their calls were noted.
+ * The call with the joins that it has to wait for, or NIL if there are none.
+ * Scans of many partitions ask in the order in which their calls were noted.
  */
 List *
 pgbloom_join_find_between(PgBloomJoinFilter *filter, const Node *call)
@@ -94,7 +93,7 @@ pgbloom_join_find_between(PgBloomJoinFilter *filter, const Node *call)
 		List	   *between = list_nth(filter->between, filter->between_found);
 
 		if (linitial(between) == call)
-			return between;
+			return list_length(between) > 1 ? between : NIL;
 		filter->between_found = (filter->between_found + 1) % n;
 	}
 	return NIL;

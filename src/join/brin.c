@@ -34,39 +34,66 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-bool
-pgbloom_join_has_brin(Relation table)
+static bool
+is_brin(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == BRIN_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static Bitmapset *
+add_index_columns(Bitmapset *columns, Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+	int			i;
+
+	if (!HeapTupleIsValid(tuple))
+		return columns;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	for (i = 0; i < form->indnatts; i++)
+		columns = bms_add_member(columns, form->indkey.values[i] -
+								 FirstLowInvalidHeapAttributeNumber);
+	ReleaseSysCache(tuple);
+	return columns;
+}
+
+/* The columns of a table that have BRIN indexes, like pull_varattnos(). */
+Bitmapset *
+pgbloom_join_brin_columns(Relation table)
 {
 	List	   *indexes = table->rd_rel->relhasindex ?
 		RelationGetIndexList(table) : NIL;
-	bool		found = false;
+	Bitmapset  *columns = NULL;
 	ListCell   *lc;
 
 	foreach(lc, indexes)
 	{
-		HeapTuple	tuple = SearchSysCache1(RELOID,
-											ObjectIdGetDatum(lfirst_oid(lc)));
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		found |= ((Form_pg_class) GETSTRUCT(tuple))->relam == BRIN_AM_OID;
-		ReleaseSysCache(tuple);
+		if (is_brin(lfirst_oid(lc)))
+			columns = add_index_columns(columns, lfirst_oid(lc));
 	}
 	list_free(indexes);
-	return found;
+	return columns;
 }
 
 /*
- * Can the scan be reduced to some blocks?  The blocks of a parallel scan are
- * handed out by the table's access method.
+ * The columns whose values may reduce the scan to some blocks.  The blocks of a
+ * parallel scan are handed out by the table's access method.
  */
-bool
-pgbloom_join_can_limit_blocks(ScanState *scan)
+Bitmapset *
+pgbloom_join_limiting_columns(ScanState *scan)
 {
-	return IsA(scan, SeqScanState) && !scan->ps.plan->parallel_aware &&
-		!IsParallelWorker() &&
-		scan->ss_currentRelation->rd_tableam == GetHeapamTableAmRoutine() &&
-		pgbloom_join_has_brin(scan->ss_currentRelation);
+	if (!IsA(scan, SeqScanState) || scan->ps.plan->parallel_aware ||
+		IsParallelWorker() ||
+		scan->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
+		return NULL;
+	return pgbloom_join_brin_columns(scan->ss_currentRelation);
 }
 
 /* Is this a BRIN index of all rows for the snapshot? */
@@ -136,7 +163,7 @@ scan_index(Relation index, ScanKey keys, Snapshot snapshot,
  * Reduce the blocks from *first to *last to those that may have rows whose
  * value of a column is within the range.  Returns false if there is no index
  * that tells.  The scan alone locks no index, and so does not wait for one that
- * is locked, as by REINDEX.
+ * is locked, as by REINDEX.  On a replica the index may be gone.
  */
 static bool
 column_blocks(Relation table, AttrNumber column,
@@ -157,7 +184,12 @@ column_blocks(Relation table, AttrNumber column,
 
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
 			continue;
-		index = index_open(lfirst_oid(lc), NoLock);
+		index = try_relation_open(lfirst_oid(lc), NoLock);
+		if (index == NULL)
+		{
+			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
+			continue;
+		}
 		index_column = !is_usable_index(index) ? 0 :
 			find_index_column(index, column, range);
 		if (index_column > 0 &&
@@ -168,7 +200,7 @@ column_blocks(Relation table, AttrNumber column,
 			*last = Min(*last, last_here);
 			found = true;
 		}
-		index_close(index, AccessShareLock);
+		relation_close(index, AccessShareLock);
 	}
 	list_free(indexes);
 	return found;

@@ -278,27 +278,31 @@ pgbloom_join_has_constraints(Relation relation)
 		(constr != NULL && constr->num_check > 0);
 }
 
+/* What comes before the number of a column in the text of an expression. */
+#define COLUMN_LABEL	":varattno "
+
 /*
- * May a constraint of the relation contradict these keys?  Does any have one of
- * their columns?  Those of partitions have, for the most part.
+ * May a constraint of the relation contradict keys of these columns?  Does any
+ * have one of them?  Those of partitions have, for the most part.  The text of an
+ * expression is not parsed, as that may take longer than the query.
  */
 bool
-pgbloom_join_are_constrained(Relation relation, List *keys)
+pgbloom_join_are_constrained(Relation relation, const Bitmapset *columns)
 {
 	TupleConstr *constr = RelationGetDescr(relation)->constr;
-	Bitmapset  *columns = NULL;
 	bool		found = relation->rd_rel->relispartition;
 	int			i;
 
-	pull_varattnos((Node *) keys, 1, &columns);
 	for (i = 0; !found && constr != NULL && i < constr->num_check; i++)
 	{
-		Bitmapset  *constrained = NULL;
+		const char *text = constr->check[i].ccbin;
 
-		if (strlen(constr->check[i].ccbin) > longest_text(relation))
-			continue;
-		pull_varattnos(stringToNode(constr->check[i].ccbin), 1, &constrained);
-		found = bms_overlap(columns, constrained);
+		while (!found && (text = strstr(text, COLUMN_LABEL)) != NULL)
+		{
+			text += strlen(COLUMN_LABEL);
+			found = bms_is_member(atoi(text) - FirstLowInvalidHeapAttributeNumber,
+								  columns);
+		}
 	}
 	return found;
 }

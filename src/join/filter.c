@@ -32,11 +32,13 @@
 #define FIRST_HASHES	1024
 
 static dlist_head filters = DLIST_STATIC_INIT(filters);
+static PgBloomJoinFilter *last_found = NULL;
 
 static void
 forget_filter(void *filter)
 {
 	dlist_delete(&((PgBloomJoinFilter *) filter)->node);
+	last_found = NULL;
 }
 
 /*
@@ -68,11 +70,22 @@ pgbloom_join_has_filters(MemoryContext query)
 	return false;
 }
 
+static bool
+is_filter_of(const PgBloomJoinFilter *filter, MemoryContext query, int number,
+			 Oid function)
+{
+	return filter->query == query && filter->number == number &&
+		filter->function == function;
+}
+
 /*
  * Find the filter of a call of the probe function by the execution that it
  * belongs to.  An execution without the filter's node gets a filter that lets
  * all rows pass: EvalPlanQual executes a part of a plan that way.  So does a
  * call that is not by the planner.
+ *
+ * A join of many partitions, two by two, has as many filters, which are asked
+ * for in turn, a few times each.
  */
 PgBloomJoinFilter *
 pgbloom_join_find(MemoryContext query, const Node *node)
@@ -87,14 +100,21 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 		!IsA(linitial(call->args), Const))
 		return &none;
 	number = DatumGetInt32(linitial_node(Const, call->args)->constvalue);
+	if (last_found != NULL &&
+		is_filter_of(last_found, query, number, call->funcid))
+		return last_found;
 	dlist_foreach(iter, &filters)
 	{
 		PgBloomJoinFilter *filter = dlist_container(PgBloomJoinFilter, node,
 													iter.cur);
 
-		if (filter->query == query && filter->number == number &&
-			filter->function == call->funcid)
+		if (is_filter_of(filter, query, number, call->funcid))
+		{
+			dlist_delete(&filter->node);
+			dlist_push_tail(&filters, &filter->node);
+			last_found = filter;
 			return filter;
+		}
 	}
 	return &none;
 }

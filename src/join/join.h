@@ -363,6 +363,7 @@ extern PgBloomJoinRange *pgbloom_join_make_range(Oid equality, Oid collation,
 												 Oid type);
 extern void pgbloom_join_clear_range(PgBloomJoinRange *range);
 extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
+									  uint64 hash,
 									  MemoryContext context);
 extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
 extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,
@@ -384,7 +385,8 @@ extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
 
 /* constraints.c */
 extern bool pgbloom_join_has_constraints(Relation relation);
-extern bool pgbloom_join_are_constrained(Relation relation, List *keys);
+extern bool pgbloom_join_are_constrained(Relation relation,
+										 const Bitmapset *columns);
 extern bool pgbloom_join_constraints_refute(Relation relation,
 											Snapshot snapshot,
 											const PgBloomJoinFilter *filter,
@@ -395,8 +397,8 @@ extern void pgbloom_join_gate_scan(const PgBloomJoinAncestor *node);
 extern void pgbloom_join_close_gates(PgBloomJoinFilter *filter);
 
 /* brin.c */
-extern bool pgbloom_join_has_brin(Relation table);
-extern bool pgbloom_join_can_limit_blocks(ScanState *scan);
+extern Bitmapset *pgbloom_join_brin_columns(Relation table);
+extern Bitmapset *pgbloom_join_limiting_columns(ScanState *scan);
 extern bool pgbloom_join_brin_blocks(ScanState *scan,
 									 const PgBloomJoinFilter *filter,
 									 List *keys, BlockNumber *first,

@@ -53,6 +53,7 @@ struct PgBloomJoinRange
 	bool		unknown;		/* a key is not remembered */
 	int			nlisted;
 	Datum		keys[MAX_LISTED];	/* in order; or the two ends */
+	uint8		recent[4096];	/* where a key of this hash was last */
 };
 typedef struct PgBloomJoinRange Range;
 
@@ -210,20 +211,32 @@ release_key(const Range *range, Datum key)
 		pfree(DatumGetPointer(key));
 }
 
-/* The place of a key in the list; returns whether it is there. */
+/*
+ * The place of a key in the list; returns whether it is there.  Comparing texts
+ * or numbers takes longer than all else that is done with a row, and most
+ * rows have a key that is listed.  So the bytes are first compared with those of
+ * the key that is where the last one of this hash was.
+ */
 static bool
-find_key(Range *range, Datum key, int *place)
+find_key(Range *range, Datum key, uint64 hash, int *place)
 {
+	uint8	   *recent = &range->recent[hash % lengthof(range->recent)];
 	int			low = 0;
 	int			high = range->nlisted;
 
+	if (*recent < range->nlisted &&
+		datum_image_eq(key, range->keys[*recent], range->byval, range->len))
+		return true;
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
 		int			order = compare_keys(range, key, range->keys[middle]);
 
 		if (order == 0)
+		{
+			*recent = (uint8) middle;
 			return true;
+		}
 		if (order < 0)
 			high = middle;
 		else
@@ -264,9 +277,10 @@ replace_range_end(Range *range, int end, Datum key, MemoryContext context)
 	}
 }
 
-/* Add a key, which is copied into this memory. */
+/* Add a key, which is copied into this memory.  Equal keys have equal hashes. */
 void
-pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
+pgbloom_join_add_to_range(Range *range, Datum key, uint64 hash,
+						  MemoryContext context)
 {
 	int			place;
 	Datum		copy;
@@ -279,7 +293,7 @@ pgbloom_join_add_to_range(Range *range, Datum key, MemoryContext context)
 		PrepareSortSupportFromOrderingOp(range->less, &range->order);
 	if (range->nlisted != ONLY_ENDS)
 	{
-		if (find_key(range, key, &place))
+		if (find_key(range, key, hash, &place))
 			return;
 		if (range->nlisted == MAX_LISTED)
 			drop_list(range);
@@ -473,7 +487,7 @@ pgbloom_join_read_range(Range *range, void *place, MemoryContext context)
 		bool		isnull;
 		Datum		key = datumRestore(&from, &isnull);
 
-		pgbloom_join_add_to_range(range, key, context);
+		pgbloom_join_add_to_range(range, key, 0, context);
 		release_key(range, key);
 	}
 	if (shared->nlisted == ONLY_ENDS && range->nlisted > 0)

@@ -107,13 +107,14 @@ probe_with_keys(Node *qual)
 
 /* A filter of the scan that this condition probes, or NULL. */
 static GateFilter *
-make_gate_filter(ScanState *scan, Node *qual, bool has_brin)
+make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 {
 	FuncExpr   *call = probe_with_keys(qual);
 	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
 												  (Node *) call);
 	GateFilter *result;
 	List	   *keys = NIL;
+	Bitmapset  *columns = NULL;
 	bool		constrained;
 	ListCell   *lc;
 
@@ -121,8 +122,11 @@ make_gate_filter(ScanState *scan, Node *qual, bool has_brin)
 		return NULL;
 	for_each_from(lc, call->args, 1)
 		keys = lappend(keys, relation_key(scan, lfirst(lc)));
-	constrained = pgbloom_join_are_constrained(scan->ss_currentRelation, keys);
-	if (!constrained && (filter->hides_rows || !has_brin))
+	pull_varattnos((Node *) keys, 1, &columns);
+	constrained = pgbloom_join_are_constrained(scan->ss_currentRelation,
+											   columns);
+	if (!constrained &&
+		(filter->hides_rows || !bms_overlap(columns, limiting)))
 		return NULL;
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
@@ -275,12 +279,14 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	PlanState  *state = node->state;
 	Gate		new_gate = {.scan = (ScanState *) state};
 	Gate	   *gate;
+	Bitmapset  *limiting;
 	ListCell   *lc;
 
 	/* A scan that another extension has added may be met again. */
 	if (!is_table_scan(state) || find_gate(state) != NULL)
 		return;
-	new_gate.has_brin = pgbloom_join_can_limit_blocks(new_gate.scan);
+	limiting = pgbloom_join_limiting_columns(new_gate.scan);
+	new_gate.has_brin = limiting != NULL;
 	if ((!new_gate.has_brin &&
 		 !pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation)) ||
 		pgbloom_node_is_volatile(state->plan))
@@ -288,7 +294,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	foreach(lc, state->plan->qual)
 	{
 		GateFilter *filter = make_gate_filter(new_gate.scan, lfirst(lc),
-											  new_gate.has_brin);
+											  limiting);
 
 		if (filter != NULL)
 			new_gate.filters = lappend(new_gate.filters, filter);

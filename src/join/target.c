@@ -115,7 +115,7 @@ may_fail(Expr *key, Plan *scan, bool *overtakes)
  * is counted and evaluated must not be of rows that a node in between hides.
  *
  * A filter that is completed after all rows have been read is of no use.  But
- * for foreign scans, joins do not fetch early.
+ * before a foreign scan that may be skipped, joins do not fetch early.
  */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
@@ -129,7 +129,7 @@ add_target(Search *search, Plan *scan, Keys *keys)
 		return no_target(search, PGBLOOM_REASON_VOLATILE);
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);
-	if (keys->too_late && !IsA(scan, ForeignScan) &&
+	if (keys->too_late && (keys->grouped || !IsA(scan, ForeignScan)) &&
 		pgbloom_join_filters != PGBLOOM_JOIN_FORCE)
 		return no_target(search, PGBLOOM_REASON_TOO_LATE);
 	target = palloc0(sizeof(PgBloomJoinTarget));

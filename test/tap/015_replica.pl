@@ -316,6 +316,24 @@ like(
 	qr/^0\n.*Blocks Read: 0 of/s,
 	'a new snapshot reads none of them');
 
+# The primary drops such an index while a cached plan, which does not lock it,
+# reads its inner side.
+my $holder = BloomTest::Session->new($replica, 'postgres');
+$old->query(q{
+SET plan_cache_mode = force_generic_plan;
+PREPARE waiting AS SELECT count(*) FROM logged
+	JOIN (SELECT k FROM keys WHERE pg_advisory_xact_lock_shared(1)::text || k <> '') k USING (k);
+EXECUTE waiting});
+$holder->query('SELECT pg_advisory_lock(1)');
+$old->send('EXECUTE waiting');
+$replica->poll_query_until('postgres',
+	q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted});
+$primary->safe_psql('postgres', 'DROP INDEX CONCURRENTLY logged_k');
+catch_up();
+$holder->quit;
+my ($joined, $error) = $old->finish;
+is($joined . $error, 0, 'an index that is gone when the keys are known');
+
 # A snapshot that sees the index, before CREATE INDEX CONCURRENTLY has read the
 # table, for which it waits for another transaction.
 my $other = BloomTest::Session->new($primary, 'postgres');
