@@ -180,12 +180,19 @@ SELECT bloom_index_check('unlogged')}),
 # A backend that dies takes the others along.
 my $load = start_load($node, @batch);
 usleep(700_000);
-my $pid = $node->safe_psql('postgres',
-	q{SELECT min(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}
-);
+my $clients_of_load =
+  q{FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()};
+$node->poll_query_until('postgres', "SELECT count(*) > 0 $clients_of_load");
+my $pid = $node->safe_psql('postgres', "SELECT min(pid) $clients_of_load");
 kill 'KILL', $pid;
 end_load($load);
-$node->poll_query_until('postgres', 'SELECT true');
+
+# Not by a query: a psql that cannot connect does not read it.
+for (1 .. 600)
+{
+	last if PostgreSQL::Test::Utils::run_log([ 'pg_isready', '-d', $node->connstr('postgres') ]);
+	usleep(100_000);
+}
 is(check($node), '', 'every row is found after kill -9 of a backend');
 
 # A transaction that was prepared before a crash and committed after it.
