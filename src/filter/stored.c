@@ -75,7 +75,7 @@ struct PgBloomStoredCache
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
 	uint64		gaps;			/* of all entries, like the next four */
-	Portal		portal;			/* that is executed, NULL while planning */
+	bool		in_portal;
 	TimestampTz statement;		/* when it began */
 	SubTransactionId subid;
 	TransactionId xmin;			/* of the oldest snapshot */
@@ -87,18 +87,18 @@ struct PgBloomStoredCache
 static uint64 gaps = 0;
 
 /*
- * At the end of a portal, such as that of a statement, or a transaction.  The
- * snapshot of catalogs may end at any time, so it does not count.
+ * At the end of a portal, such as that of a statement, or a transaction, which
+ * gives up its snapshot after that.  The snapshot of catalogs may end at any
+ * time, so it does not count.
  */
 static void
 count_gap(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 		  void *arg)
 {
 	(void) is_commit;
-	(void) is_top_level;
 	(void) arg;
 	if (phase == RESOURCE_RELEASE_AFTER_LOCKS)
-		gaps += !HaveRegisteredOrActiveSnapshot();
+		gaps += is_top_level || !HaveRegisteredOrActiveSnapshot();
 }
 
 void
@@ -294,7 +294,7 @@ set_current(PgBloomProbe *probe)
 
 	/* A TOAST pointer may be that of another value by now. */
 	if (cache->gaps != gaps ||
-		cache->portal != ActivePortal ||
+		cache->in_portal != (ActivePortal != NULL) ||
 		cache->statement != statement_start() ||
 		cache->subid != GetCurrentSubTransactionId() ||
 		cache->xmin != MyProc->xmin)
@@ -302,7 +302,7 @@ set_current(PgBloomProbe *probe)
 		while (cache->nentries > 0)
 			evict_oldest(cache, false);
 		cache->gaps = gaps;
-		cache->portal = ActivePortal;
+		cache->in_portal = ActivePortal != NULL;
 		cache->statement = statement_start();
 		cache->subid = GetCurrentSubTransactionId();
 		cache->xmin = MyProc->xmin;

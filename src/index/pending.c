@@ -84,8 +84,12 @@ static uint64 removals = 0;
 static size_t pending_size = 0;
 static size_t unwritten_size = 0;
 
-/* The commit has begun: what comes then must be written at once. */
+/*
+ * The commit has begun: what comes then must be written at once.  Or, when the
+ * library is loaded, it may have begun: that is asked again for each hash.
+ */
 static bool committing = false;
+static bool committing_in_doubt = false;
 
 /* When a statement began that loaded the library within another one, or 0. */
 static TimestampTz loading_statement = 0;
@@ -253,6 +257,7 @@ flush_at_transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_PREPARE:
 			bfi_flush();
 			committing = true;
+			committing_in_doubt = false;
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
@@ -260,7 +265,7 @@ flush_at_transaction_event(XactEvent event, void *arg)
 			removals++;
 			pending_indexes = NULL;
 			pending_size = unwritten_size = 0;
-			committing = false;
+			committing = committing_in_doubt = false;
 			break;
 		default:
 			break;
@@ -346,8 +351,10 @@ may_be_committing(void)
 
 /*
  * May there be a statement in progress for which bfi_begin_utility() would have
- * been called, had the library been loaded?  It may be within others, but what
- * inserts keys meanwhile is an event trigger, unless an expression does so.
+ * been called, had the library been loaded?  It may be within others, or around
+ * a cursor, whose portal has a name.  What inserts keys meanwhile is an event
+ * trigger, unless an expression does so.  Statements that write rows may execute
+ * one in a trigger or function, but as they often write many, their keys wait.
  */
 static bool
 may_be_changing_files(void)
@@ -357,16 +364,26 @@ may_be_changing_files(void)
 	if (!IsTransactionState() || !OidIsValid(MyDatabaseId) ||
 		IsParallelWorker())
 		return false;
-	if (EventCacheLookup(EVT_DDLCommandStart) != NIL ||
+	if (ActivePortal != NULL && ActivePortal->name[0] != '\0')
+		return true;
+	if (ActivePortal != NULL && ActivePortal->stmts != NIL)
+	{
+		statement = linitial_node(PlannedStmt, ActivePortal->stmts);
+		if (statement->utilityStmt == NULL)
+		{
+			if (statement->commandType != CMD_SELECT ||
+				statement->hasModifyingCTE)
+				return false;
+		}
+		else if (IsA(statement->utilityStmt, CopyStmt))
+			return false;
+		else if (changes_files(statement->utilityStmt))
+			return true;
+	}
+	return EventCacheLookup(EVT_DDLCommandStart) != NIL ||
 		EventCacheLookup(EVT_DDLCommandEnd) != NIL ||
 		EventCacheLookup(EVT_SQLDrop) != NIL ||
-		EventCacheLookup(EVT_TableRewrite) != NIL)
-		return true;
-	if (ActivePortal == NULL || ActivePortal->stmts == NIL)
-		return false;
-	statement = linitial_node(PlannedStmt, ActivePortal->stmts);
-	return statement->utilityStmt != NULL &&
-		changes_files(statement->utilityStmt);
+		EventCacheLookup(EVT_TableRewrite) != NIL;
 }
 
 /* Arrange that pending hashes are written in time. */
@@ -377,7 +394,7 @@ bfi_init(void)
 		loading_statement = GetCurrentStatementStartTimestamp();
 	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
 	RegisterXactCallback(flush_at_transaction_event, NULL);
-	committing = may_be_committing();
+	committing = committing_in_doubt = may_be_committing();
 }
 
 static bool
@@ -477,6 +494,8 @@ bfi_pend(Relation index, uint64 hash, BfiPending *known)
 {
 	BfiPendingIndex *pending;
 
+	if (committing_in_doubt)
+		committing = committing_in_doubt = may_be_committing();
 	if (committing || changing_files > 0 || IsInParallelMode() ||
 		loading_statement == GetCurrentStatementStartTimestamp())
 	{

@@ -18,6 +18,7 @@
 #include "access/heapam.h"
 #include "access/parallel.h"
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/visibilitymap.h"

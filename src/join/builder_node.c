@@ -133,8 +133,8 @@ collect_row(PgBloomJoinBuild *build, PgBloomJoinFilter *filter,
 			return;
 		hash = pgbloom_join_hash(&filter->inner[i], key, hash);
 		if (filter->ranges[i] != NULL)
-			pgbloom_join_add_to_range(filter->ranges[i], key, i == 0 ? hash :
-									  pgbloom_join_hash(&filter->inner[i], key, 0),
+			pgbloom_join_add_to_range(filter->ranges[i], key,
+									  &filter->inner[i],
 									  filter->range_context);
 	}
 	if (filter->collecting)

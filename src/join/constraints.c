@@ -13,6 +13,7 @@
 
 #include "access/detoast.h"
 #include "access/relation.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/partition.h"

@@ -57,6 +57,12 @@ pgbloom_join_register(PgBloomJoinFilter *filter)
 	MemoryContextRegisterResetCallback(filter->query, callback);
 }
 
+static PgBloomJoinFilter *
+filter_at(dlist_node *node)
+{
+	return dlist_container(PgBloomJoinFilter, node, node);
+}
+
 bool
 pgbloom_join_has_filters(MemoryContext query)
 {
@@ -64,7 +70,7 @@ pgbloom_join_has_filters(MemoryContext query)
 
 	dlist_foreach(iter, &filters)
 	{
-		if (dlist_container(PgBloomJoinFilter, node, iter.cur)->query == query)
+		if (filter_at(iter.cur)->query == query)
 			return true;
 	}
 	return false;
@@ -85,7 +91,7 @@ is_filter_of(const PgBloomJoinFilter *filter, MemoryContext query, int number,
  * call that is not by the planner.
  *
  * A join of many partitions, two by two, has as many filters, which are asked
- * for in turn, a few times each.
+ * for in the order of the list, or its reverse, a few times each.
  */
 PgBloomJoinFilter *
 pgbloom_join_find(MemoryContext query, const Node *node)
@@ -94,27 +100,29 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 	const FuncExpr *call = (const FuncExpr *) node;
 	dlist_iter	iter;
 	int			number;
+	int			i;
 
 	if (node == NULL || !IsA(node, FuncExpr) ||
 		call->funcformat != PGBLOOM_PROBE_FORM || call->args == NIL ||
 		!IsA(linitial(call->args), Const))
 		return &none;
 	number = DatumGetInt32(linitial_node(Const, call->args)->constvalue);
-	if (last_found != NULL &&
-		is_filter_of(last_found, query, number, call->funcid))
-		return last_found;
+	if (last_found != NULL)
+	{
+		dlist_node *near[] = {&last_found->node, last_found->node.next,
+		last_found->node.prev};
+
+		for (i = 0; i < lengthof(near); i++)
+		{
+			if (near[i] != &filters.head &&
+				is_filter_of(filter_at(near[i]), query, number, call->funcid))
+				return last_found = filter_at(near[i]);
+		}
+	}
 	dlist_foreach(iter, &filters)
 	{
-		PgBloomJoinFilter *filter = dlist_container(PgBloomJoinFilter, node,
-													iter.cur);
-
-		if (is_filter_of(filter, query, number, call->funcid))
-		{
-			dlist_delete(&filter->node);
-			dlist_push_tail(&filters, &filter->node);
-			last_found = filter;
-			return filter;
-		}
+		if (is_filter_of(filter_at(iter.cur), query, number, call->funcid))
+			return last_found = filter_at(iter.cur);
 	}
 	return &none;
 }

@@ -363,7 +363,7 @@ extern PgBloomJoinRange *pgbloom_join_make_range(Oid equality, Oid collation,
 												 Oid type);
 extern void pgbloom_join_clear_range(PgBloomJoinRange *range);
 extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
-									  uint64 hash,
+									  PgBloomJoinKey *hash_by,
 									  MemoryContext context);
 extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
 extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,

@@ -19,6 +19,7 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_type_d.h"
+#include "join/hash.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "pgbloom.h"
@@ -218,8 +219,9 @@ release_key(const Range *range, Datum key)
  * the key that is where the last one of this hash was.
  */
 static bool
-find_key(Range *range, Datum key, uint64 hash, int *place)
+find_key(Range *range, Datum key, PgBloomJoinKey *hash_by, int *place)
 {
+	uint64		hash = hash_by == NULL ? 0 : pgbloom_join_hash(hash_by, key, 0);
 	uint8	   *recent = &range->recent[hash % lengthof(range->recent)];
 	int			low = 0;
 	int			high = range->nlisted;
@@ -277,9 +279,9 @@ replace_range_end(Range *range, int end, Datum key, MemoryContext context)
 	}
 }
 
-/* Add a key, which is copied into this memory.  Equal keys have equal hashes. */
+/* Add a key, which is copied into this memory. */
 void
-pgbloom_join_add_to_range(Range *range, Datum key, uint64 hash,
+pgbloom_join_add_to_range(Range *range, Datum key, PgBloomJoinKey *hash_by,
 						  MemoryContext context)
 {
 	int			place;
@@ -293,7 +295,7 @@ pgbloom_join_add_to_range(Range *range, Datum key, uint64 hash,
 		PrepareSortSupportFromOrderingOp(range->less, &range->order);
 	if (range->nlisted != ONLY_ENDS)
 	{
-		if (find_key(range, key, hash, &place))
+		if (find_key(range, key, hash_by, &place))
 			return;
 		if (range->nlisted == MAX_LISTED)
 			drop_list(range);
@@ -487,7 +489,7 @@ pgbloom_join_read_range(Range *range, void *place, MemoryContext context)
 		bool		isnull;
 		Datum		key = datumRestore(&from, &isnull);
 
-		pgbloom_join_add_to_range(range, key, 0, context);
+		pgbloom_join_add_to_range(range, key, NULL, context);
 		release_key(range, key);
 	}
 	if (shared->nlisted == ONLY_ENDS && range->nlisted > 0)

@@ -540,6 +540,10 @@ $node->safe_psql(
 	'postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION set_next_oid(oid) RETURNS void AS '$library' LANGUAGE C;
+CREATE FUNCTION set_function(function regprocedure, filter regtype, key regtype)
+	RETURNS void AS '$library' LANGUAGE C STRICT;
+CREATE FUNCTION call_again(filter bloom, key anyelement) RETURNS text
+	AS '$library' LANGUAGE C STRICT;
 CREATE DATABASE other;
 CREATE TABLE stored (f bloom);
 INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(1, 3000) i;
@@ -600,30 +604,58 @@ BEGIN
 	FOR r IN SELECT set_config('found.second', count_stored(6001), false) LOOP
 	END LOOP;
 END $$;
+CREATE PROCEDURE look_up_and_commit() LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+BEGIN
+	COMMIT;
+	FOR r IN SELECT set_config('found.first', call_again(f, 6001), false) FROM stored LOOP
+	END LOOP;
+	COMMIT;
+	LOCK TABLE first_lock;
+	LOCK TABLE second_lock;
+	FOR r IN SELECT set_config('found.second', call_again(f, 9001), false) FROM stored LOOP
+	END LOOP;
+END $$;
 });
+my $waits = q{SELECT count(*) = 1 FROM pg_locks WHERE relation = '%s'::regclass AND NOT granted};
 my @lockers = map { BloomTest::Session->new($node, 'postgres') } 1, 2;
 $cached->query('COMMIT');
-$cached->query('CALL look_up_twice()');    # fills the caches of catalogs
-$lockers[0]->query('BEGIN; LOCK TABLE first_lock');
-$lockers[1]->query('BEGIN; LOCK TABLE second_lock');
-$cached->send('CALL look_up_twice()');
-my $waits = q{SELECT count(*) = 1 FROM pg_locks WHERE relation = '%s'::regclass AND NOT granted};
-$node->poll_query_until('postgres', sprintf($waits, 'first_lock'));
-$node->safe_psql('postgres', 'CREATE TABLE invalidating (); DROP TABLE invalidating');
-$lockers[0]->query('COMMIT');
-$node->poll_query_until('postgres', sprintf($waits, 'second_lock'));
-$toast_oid = $node->safe_psql('postgres', 'SELECT toast_oid()');
-$node->safe_psql('postgres', $_)
-  for 'DELETE FROM stored',
-  'VACUUM (INDEX_CLEANUP on, TRUNCATE off) stored',
-  "SELECT set_next_oid($toast_oid); INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(6001, 9000) i";
-is($node->safe_psql('postgres', 'SELECT toast_oid()'),
-	$toast_oid, 'a third value has its OID');
-$lockers[1]->query('COMMIT');
-$cached->finish;
-is( ($cached->query(q{SELECT current_setting('found.first'), current_setting('found.second')}))[0],
-	'3000|3000',
-	'the third value is found');
+$cached->query(
+	q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')});
+
+# Calls a procedure, and puts a filter of these keys in the place of the other one
+# while it waits.
+sub replace_meanwhile
+{
+	my ($procedure, $keys) = @_;
+
+	$cached->query("CALL $procedure()");    # fills the caches of catalogs
+	$lockers[0]->query('BEGIN; LOCK TABLE first_lock');
+	$lockers[1]->query('BEGIN; LOCK TABLE second_lock');
+	$cached->send("CALL $procedure()");
+	$node->poll_query_until('postgres', sprintf($waits, 'first_lock'));
+	$node->safe_psql('postgres', 'CREATE TABLE invalidating (); DROP TABLE invalidating');
+	$lockers[0]->query('COMMIT');
+	$node->poll_query_until('postgres', sprintf($waits, 'second_lock'));
+	$toast_oid = $node->safe_psql('postgres', 'SELECT toast_oid()');
+	$node->safe_psql('postgres', $_)
+	  for 'DELETE FROM stored',
+	  'VACUUM (INDEX_CLEANUP on, TRUNCATE off) stored',
+	  "SELECT set_next_oid($toast_oid); INSERT INTO stored SELECT bloom_agg(i) FROM generate_series($keys) i";
+	is($node->safe_psql('postgres', 'SELECT toast_oid()'),
+		$toast_oid, "$procedure: another value has its OID");
+	$lockers[1]->query('COMMIT');
+	$cached->finish;
+	return ($cached->query(
+			q{SELECT current_setting('found.first'), current_setting('found.second')}
+	))[0];
+}
+is(replace_meanwhile('look_up_twice', '6001, 9000'),
+	'3000|3000', 'the other value is found in the same transaction');
+$cached->query(q{SET default_transaction_isolation = 'repeatable read'});
+is(replace_meanwhile('look_up_and_commit', '9001, 12000'),
+	'true|true', 'the other value is found in the next transaction');
 $_->quit for $cached, $other, @lockers;
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;

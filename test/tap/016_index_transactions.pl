@@ -241,7 +241,7 @@ $node->stop;
 #
 SKIP:
 {
-	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 26
+	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 31
 	  unless $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
 
 	# See test/fault/before_commit.c
@@ -289,18 +289,31 @@ CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES 
 		}
 	}
 
-	# The keys of statements that load the extension wait.
-	foreach my $name ('INSERT', 'COPY', 'a function', 'DO')
+	# The keys of statements that load the extension wait, and those that come
+	# after them in the transaction.
+	my %statements = (
+		'INSERT' => 'INSERT INTO t VALUES (1000)',
+		'COPY' => "COPY t FROM stdin;\n1000\n\\.\n",
+		'UPDATE' => 'UPDATE t SET id = 1000 WHERE id = 1',
+		'a function' => 'SELECT add_key(1000)',
+		'DO' => 'DO $$ BEGIN PERFORM add_key(1000); END $$',
+		'a lookup, then INSERT' => 'SELECT bloom_empty() @> 1; INSERT INTO t VALUES (1000)',
+		'a cursor, then INSERT' =>
+		  'DECLARE c CURSOR FOR SELECT bloom_empty() @> i FROM generate_series(1, 2) i; FETCH c; INSERT INTO t VALUES (1000)');
+	my @names = sort keys %statements;
+	foreach my $trigger ('', 'CREATE EVENT TRIGGER idle ON sql_drop EXECUTE FUNCTION idle()')
 	{
-		my %statements = (
-			'a function' => 'SELECT add_key(1000)',
-			DO => 'DO $$ BEGIN PERFORM add_key(1000); END $$',
-			INSERT => 'INSERT INTO t VALUES (1000)',
-			COPY => "COPY t FROM stdin;\n1000\n\\.\n");
-
-		$node->safe_psql('postgres', "BEGIN; $statements{$name};\nROLLBACK");
-		is( $node->safe_psql('postgres', q{SELECT bloom_index_contains('t_id', 1000)}),
-			'f', "$name: rolled back in the first transaction of a session");
+		$node->safe_psql(
+			'postgres', qq{
+CREATE OR REPLACE FUNCTION idle() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
+$trigger});
+		foreach my $name ($trigger eq '' ? @names : ('INSERT', 'COPY'))
+		{
+			$node->safe_psql('postgres', "BEGIN; $statements{$name};\nROLLBACK");
+			is( $node->safe_psql('postgres', q{SELECT bloom_index_contains('t_id', 1000)}),
+				'f',
+				"$name: rolled back in the first transaction of a session $trigger");
+		}
 	}
 
 	# A procedure that ends transactions, called by the extended protocol: after a
