@@ -112,7 +112,7 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 		dlist_node *near[] = {&last_found->node, last_found->node.next,
 		last_found->node.prev};
 
-		for (i = 0; i < lengthof(near); i++)
+		for (i = 0; i < (int) lengthof(near); i++)
 		{
 			if (near[i] != &filters.head &&
 				is_filter_of(filter_at(near[i]), query, number, call->funcid))
