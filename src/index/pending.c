@@ -341,18 +341,17 @@ may_be_committing(void)
 {
 	if (!IsTransactionState())
 		return false;
-	if (ActivePortal == NULL)
+	if (ActivePortal == NULL || ActivePortal->name[0] != '\0')
 		return true;
 	return ActivePortal->portalSnapshot == NULL &&
-		(ActivePortal->name[0] != '\0' ||
-		 ActivePortal->stmts == NIL ||
+		(ActivePortal->stmts == NIL ||
 		 linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt != NULL);
 }
 
 /*
  * May there be a statement in progress for which bfi_begin_utility() would have
  * been called, had the library been loaded?  It may be within others, or around
- * a cursor, whose portal has a name.  What inserts keys meanwhile is an event
+ * a cursor, whose portal has a name, as that of EXECUTE has.  What inserts keys meanwhile is an event
  * trigger, unless an expression does so.  Statements that write rows may execute
  * one in a trigger or function, but as they often write many, their keys wait.
  */
@@ -375,7 +374,8 @@ may_be_changing_files(void)
 				statement->hasModifyingCTE)
 				return false;
 		}
-		else if (IsA(statement->utilityStmt, CopyStmt))
+		else if (IsA(statement->utilityStmt, CopyStmt) &&
+				 castNode(CopyStmt, statement->utilityStmt)->is_from)
 			return false;
 		else if (changes_files(statement->utilityStmt))
 			return true;

@@ -206,6 +206,7 @@ CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECU
 		'CREATE INDEX built_x ON built (was_seen(x))',
 		q{DO 'BEGIN CREATE INDEX built_x ON built (was_seen(x)); END'},
 		'SELECT build()',
+		'COPY (SELECT build()) TO STDOUT',
 		'CALL by the extended protocol')
 	{
 		local $ENV{PGOPTIONS} =
@@ -241,7 +242,7 @@ $node->stop;
 #
 SKIP:
 {
-	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 31
+	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 34
 	  unless $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
 
 	# See test/fault/before_commit.c
@@ -256,6 +257,7 @@ CREATE EXTENSION bloomfilter;
 CREATE FUNCTION execute_before_commit(text) RETURNS void AS '$library' LANGUAGE C;
 CREATE TABLE t (id int);
 CREATE INDEX t_id ON t USING bloomfilter (id);
+CREATE PROCEDURE call_to_add(INOUT key int) LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (key); END';
 CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES (\$1)';
 });
 
@@ -269,6 +271,8 @@ CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES 
 		  'DO $do$ BEGIN COMMIT; PERFORM execute_before_commit($$INSERT$$); COMMIT; END $do$',
 		'by a cursor' =>
 		  'SELECT execute_before_commit($$DO $d$ DECLARE r record; BEGIN FOR r IN INSERT RETURNING id LOOP END LOOP; END $d$ $$)',
+		'by a cursor of CALL' =>
+		  'SELECT execute_before_commit($$DO $d$ DECLARE r record; BEGIN PERFORM bloom_empty() @> 1; FOR r IN CALL call_to_add(KEY) LOOP END LOOP; END $d$ $$)',
 		'VACUUM, which commits' =>
 		  'SELECT execute_before_commit($$SELECT execute_before_commit($a$INSERT$a$)$$); VACUUM');
 
@@ -280,6 +284,7 @@ CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES 
 
 			$key++;
 			$script =~ s/INSERT/INSERT INTO t VALUES ($key)/;
+			$script =~ s/KEY/$key/;
 			$node->safe_psql('postgres', "$load\n$script;");
 			is( $node->safe_psql(
 					'postgres',
