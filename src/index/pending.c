@@ -405,7 +405,7 @@ is_of_index(const BfiPendingIndex *pending, Relation index)
 }
 
 static BfiPendingIndex *
-make_pending_index(Relation index)
+create_pending_index(Relation index)
 {
 	BfiPendingIndex *pending = MemoryContextAllocZero(TopTransactionContext,
 													  sizeof(*pending));
@@ -422,7 +422,7 @@ make_pending_index(Relation index)
 
 /*
  * The entry of an index, which the caller has remembered, or which is found in
- * the list, or made.  The lock on the index is kept to the end of the
+ * the list, or created.  The lock on the index is kept to the end of the
  * transaction, so that writing the hashes waits for nobody.
  */
 static BfiPendingIndex *
@@ -442,7 +442,7 @@ get_pending_index(Relation index, BfiPending *known)
 	{
 		LockRelationOid(RelationGetRelid(index), RowExclusiveLock);
 		if (pending == NULL)
-			pending = make_pending_index(index);
+			pending = create_pending_index(index);
 		pending->locker = GetCurrentTransactionIdIfAny();
 	}
 	known->pending = pending;

@@ -109,14 +109,14 @@ pgbloom_join_find(MemoryContext query, const Node *node)
 	number = DatumGetInt32(linitial_node(Const, call->args)->constvalue);
 	if (last_found != NULL)
 	{
-		dlist_node *near[] = {&last_found->node, last_found->node.next,
+		dlist_node *neighbors[] = {&last_found->node, last_found->node.next,
 		last_found->node.prev};
 
-		for (i = 0; i < (int) lengthof(near); i++)
+		for (i = 0; i < (int) lengthof(neighbors); i++)
 		{
-			if (near[i] != &filters.head &&
-				is_filter_of(filter_at(near[i]), query, number, call->funcid))
-				return last_found = filter_at(near[i]);
+			if (neighbors[i] != &filters.head &&
+				is_filter_of(filter_at(neighbors[i]), query, number, call->funcid))
+				return last_found = filter_at(neighbors[i]);
 		}
 	}
 	dlist_foreach(iter, &filters)
