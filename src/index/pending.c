@@ -351,9 +351,10 @@ may_be_committing(void)
 /*
  * May there be a statement in progress for which bfi_begin_utility() would have
  * been called, had the library been loaded?  It may be within others, or around
- * a cursor, whose portal has a name, as that of EXECUTE has.  What inserts keys meanwhile is an event
- * trigger, unless an expression does so.  Statements that write rows may execute
- * one in a trigger or function, but as they often write many, their keys wait.
+ * a cursor, whose portal has a name, as that of EXECUTE has.  What inserts keys
+ * meanwhile is an event trigger, unless an expression does so.  Statements that
+ * write rows may execute one in a trigger or function, but as they often write
+ * many, their keys wait.
  */
 static bool
 may_be_changing_files(void)
