@@ -578,6 +578,19 @@ SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT count(*) FROM built WHERE NOT was_seen(x);
 ROLLBACK;
 
+-- Of options that contradict each other, REINDEX takes the last one.
+TRUNCATE seen;
+CREATE INDEX built_x ON built (was_seen(x));
+BEGIN;
+INSERT INTO seen VALUES (42);
+REINDEX (CONCURRENTLY on, CONCURRENTLY off) INDEX built_x;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SELECT count(*) FROM built WHERE NOT was_seen(x);
+ROLLBACK;
+DROP INDEX built_x;
+
 -- A key that comes in the statement itself
 CREATE FUNCTION sees_another() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN

@@ -34,6 +34,7 @@
 #include "tcop/utility.h"
 #include "utils/evtcache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include PGBLOOM_RELFILENUMBER_HEADER
 
 typedef struct PendingHash
@@ -275,16 +276,18 @@ flush_at_transaction_event(XactEvent event, void *arg)
 static bool
 reindexes_concurrently(const ReindexStmt * statement)
 {
+	bool		concurrently = false;
 	ListCell   *cell;
 
+	/* The last one counts. */
 	foreach(cell, statement->params)
 	{
 		DefElem    *option = lfirst(cell);
 
 		if (strcmp(option->defname, "concurrently") == 0)
-			return defGetBoolean(option);
+			concurrently = defGetBoolean(option);
 	}
-	return false;
+	return concurrently;
 }
 
 /*
@@ -354,7 +357,8 @@ may_be_committing(void)
  * a cursor, whose portal has a name, as that of EXECUTE has.  What inserts keys
  * meanwhile is an event trigger, unless an expression does so.  Statements that
  * write rows may execute one in a trigger or function, but as they often write
- * many, their keys wait.
+ * many, their keys wait.  Logical decoding, which may load the library to print
+ * a filter, executes none, and in some minor versions cannot fill this cache.
  */
 static bool
 may_be_changing_files(void)
@@ -362,7 +366,7 @@ may_be_changing_files(void)
 	PlannedStmt *statement;
 
 	if (!IsTransactionState() || !OidIsValid(MyDatabaseId) ||
-		IsParallelWorker())
+		IsParallelWorker() || HistoricSnapshotActive())
 		return false;
 	if (ActivePortal != NULL && ActivePortal->name[0] != '\0')
 		return true;
