@@ -75,7 +75,7 @@ struct PgBloomStoredCache
 	dlist_head	entries;		/* the one probed last comes first */
 	int			nentries;
 	uint64		gaps;			/* of all entries, like the next four */
-	bool		in_portal;
+	bool		in_portal;		/* else while planning */
 	TimestampTz statement;		/* when it began */
 	SubTransactionId subid;
 	TransactionId xmin;			/* of the oldest snapshot */

@@ -427,7 +427,7 @@ create_pending_index(Relation index)
 
 /*
  * The entry of an index, which the caller has remembered, or which is found in
- * the list, or created.  The lock on the index is kept to the end of the
+ * the list, or created.  The lock on the index is held until the end of the
  * transaction, so that writing the hashes waits for nobody.
  */
 static BfiPendingIndex *

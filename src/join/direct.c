@@ -212,9 +212,8 @@ probe_row(DirectQual *qual, TupleTableSlot *slot)
 }
 
 /*
- * Most rows of a filter that takes samples end here.  With this way out before
- * the loop, a count of a join of which nearly all rows match takes 1.02 times the
- * time without filters; without it 1.04.
+ * Most rows of a filter that takes samples end here.  This way out before the
+ * loop saves 2 % of a count of a join of which nearly all rows match.
  */
 static Datum
 eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
