@@ -48,6 +48,7 @@ typedef struct Assumption
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
+	Query	   *copy;			/* as it was before it was planned */
 	List	   *assumptions;	/* of which paths have been added */
 	Assumption *joining;		/* while its two relations are joined */
 } Planning;
@@ -282,7 +283,8 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
- * Not if rows of a part of the query may be grouped early: add_path() would free
+ * Not if a function is volatile, which planning again may call more often, and
+ * not if rows of a part of the query may be grouped early: add_path() would free
  * paths of which those of the groups are made.
  */
 RelOptInfo *
@@ -302,7 +304,8 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		!enable_hashjoin || enable_partitionwise_join ||
 		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
-		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost))
+		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost) ||
+		pgbloom_calls_volatile(current->copy))
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;
@@ -396,8 +399,18 @@ has_candidate_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_candidate_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE);
+	{
+		Query	   *query = (Query *) node;
+
+		/* Most queries have no subqueries in expressions. */
+		if (query->hasSubLinks)
+			return query_tree_walker(query, has_candidate_walker, context,
+									 QTW_EXAMINE_RTES_BEFORE);
+		return range_table_walker(query->rtable, has_candidate_walker, context,
+								  QTW_EXAMINE_RTES_BEFORE |
+								  QTW_IGNORE_JOINALIASES) ||
+			has_candidate_walker((Node *) query->cteList, context);
+	}
 	if (!IsA(node, RangeTblEntry))
 		return expression_tree_walker(node, has_candidate_walker, context);
 	/* The target of INSERT is not read. */
@@ -413,10 +426,7 @@ has_candidate_walker(Node *node, void *context)
 	return found;
 }
 
-/*
- * Can filters be assumed?  A cursor wants its first rows soon, and planning again
- * may call a volatile function more often.
- */
+/* Can filters be assumed?  A cursor wants its first rows soon. */
 static bool
 may_assume(Query *parse, int cursor_options)
 {
@@ -427,8 +437,7 @@ may_assume(Query *parse, int cursor_options)
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 has_candidate_walker((Node *) parse, NULL)) &&
-		!pgbloom_calls_volatile(parse);
+		 has_candidate_walker((Node *) parse, NULL));
 }
 
 /*
@@ -464,7 +473,7 @@ pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 {
 	Query	   *copy = may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
-	Planning	planning = {.parse = copy != NULL ? parse : NULL};
+	Planning	planning = {copy != NULL ? parse : NULL, copy};
 	Planning	without = {0};
 	PlannedStmt *stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	ListCell   *lc;
