@@ -103,6 +103,21 @@ BEGIN
 	RETURN (second->0->'Plan'->>'Total Cost')::float < (first->0->'Plan'->>'Total Cost')::float;
 END $$;
 
+-- Does join_planning correct estimates of a query?
+CREATE FUNCTION is_corrected(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	first json;
+	second json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO first;
+	SET LOCAL bloomfilter.join_planning = on;
+	SET LOCAL bloomfilter.join_planning_cost = 1e10;
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO second;
+	SET LOCAL bloomfilter.join_planning = off;
+	SET LOCAL bloomfilter.join_planning_cost = 100;
+	RETURN first::text <> second::text;
+END $$;
+
 --
 -- Scans
 --
@@ -641,6 +656,14 @@ DROP INDEX facts_amount;
 -- Volatile functions are called as often as in the plan without filters
 CREATE FUNCTION noisy(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN true; END';
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND noisy(amount) GROUP BY region');
+CREATE FUNCTION noisy_calendar() RETURNS SETOF calendar LANGUAGE sql STABLE AS 'SELECT * FROM plans.calendar WHERE plans.noisy(month)';
+CREATE VIEW noisy_star AS SELECT amount, brand, ym FROM facts JOIN products USING (product) JOIN noisy_calendar() USING (day);
+SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_corrected('SELECT * FROM ' || query) AS corrected
+  FROM unnest('{
+	star WHERE ym = 202503 AND brand = 7,
+	star WHERE ym = 202503 AND brand = 7 AND noisy(amount),
+	star WHERE ym = 202503 AND brand = 7 AND (SELECT noisy(1)),
+	noisy_star WHERE ym = 202503 AND brand = 7}'::text[]) AS query;
 -- outer and semi joins, and a calendar on the side that may be NULL
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM facts f LEFT JOIN stores USING (store) JOIN products USING (product)
 	JOIN calendar USING (day) WHERE ym = 202503 AND brand = 7 GROUP BY region');
@@ -666,7 +689,7 @@ SELECT * FROM report_plans('SELECT region, amount FROM star WHERE ym = 202503 AN
 RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
-SELECT planned, same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7::checked GROUP BY region');
+SELECT counts_on_filters('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7::checked GROUP BY region') AS checked;
 RESET geqo_threshold;
 SET enable_partitionwise_join = on;
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
@@ -712,6 +735,21 @@ VACUUM ANALYZE places, hashed_two, collated;
 SELECT key, counts_on_filters('SELECT amount FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
   FROM unnest('{hashed JOIN places USING (place), hashed JOIN places ON hashed.place = wide, hashed_two JOIN places USING (place),
 	collated JOIN places USING (named)}'::text[]) AS key;
+-- nor of a sample, by the ninth of nine keys, of which a filter has eight, and by a key that may fail
+CREATE TABLE nine (a int, b int, c int, d int, e int, f int, g int, h int, place int, product int) PARTITION BY LIST (place);
+SELECT format('CREATE TABLE nine_%s PARTITION OF nine FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO nine SELECT 1, 1, 1, 1, 1, 1, 1, 1, place, product FROM listed;
+CREATE TABLE nine_places AS SELECT 1 AS a, 1 AS b, 1 AS c, 1 AS d, 1 AS e, 1 AS f, 1 AS g, 1 AS h, place, place + 1 AS after, name FROM places;
+CREATE UNIQUE INDEX ON nine_places (place);
+CREATE UNIQUE INDEX ON nine_places (after);
+CREATE TABLE later (LIKE listed) PARTITION BY RANGE ((place + 1));
+SELECT format('CREATE TABLE later_%s PARTITION OF later FOR VALUES FROM (%s) TO (%s)', p, p, p + 1) FROM generate_series(1, 10) p \gexec
+INSERT INTO later SELECT * FROM listed;
+VACUUM ANALYZE nine, nine_places, later;
+SELECT key, counts_on_filters('SELECT product FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
+  FROM unnest('{listed JOIN places USING (place), listed TABLESAMPLE BERNOULLI (100) JOIN places USING (place),
+	"nine JOIN nine_places USING (place)", "nine JOIN nine_places USING (a, b, c, d, e, f, g, h, place)",
+	later JOIN nine_places ON after = later.place + 1}'::text[]) AS key;
 -- but by the keys of a partitioned table
 CREATE TABLE parted_calendar (LIKE calendar) PARTITION BY RANGE (day);
 CREATE TABLE parted_calendar_1 PARTITION OF parted_calendar FOR VALUES FROM ('2016-01-01') TO ('2025-03-15');

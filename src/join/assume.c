@@ -28,29 +28,45 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planmain.h"
+#include "parser/parsetree.h"
 
 /* If a larger share of a relation is read, nothing is assumed. */
 #define MAX_SHARE	0.7
 
-/* One relation is filtered by the keys of another one. */
+/*
+ * One relation is filtered by the keys of another one.  These are their numbers
+ * in the range table, as what the planner makes may be gone with its memory.
+ */
 typedef struct Assumption
 {
+	Index		filtered;
+	Index		by;
+	AttrNumber	column;			/* of the filtered one; 0 for any */
+	bool		partitioned;
+	bool		fulfilled;		/* the plan has the filter */
+} Assumption;
+
+/* The join of the two relations, while joins are searched. */
+typedef struct AssumedJoin
+{
+	Assumption	assumption;
 	RelOptInfo *filtered;
 	RelOptInfo *by;
 	double		share;			/* of the scan that is read */
 	Cost		saved;
-	bool		fulfilled;		/* the plan has the filter */
 	Path	   *scan;			/* of the filtered relation, as assumed */
 	HashPath   *path;			/* of the join */
-} Assumption;
+} AssumedJoin;
 
 /* The planning of one statement. */
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
-	Query	   *copy;			/* as it was before it was planned */
+	bool		examined;		/* for volatile functions, so: */
+	bool		calls_volatile;
+	MemoryContext context;
 	List	   *assumptions;	/* of which paths have been added */
-	Assumption *joining;		/* while its two relations are joined */
+	AssumedJoin *joining;		/* while its two relations are joined */
 } Planning;
 
 static Planning *current = NULL;
@@ -89,8 +105,8 @@ is_worth_filtering(const RelOptInfo *rel)
 static int
 compare_saved(const ListCell *a, const ListCell *b)
 {
-	Cost		x = ((Assumption *) lfirst(a))->saved;
-	Cost		y = ((Assumption *) lfirst(b))->saved;
+	Cost		x = ((AssumedJoin *) lfirst(a))->saved;
+	Cost		y = ((AssumedJoin *) lfirst(b))->saved;
 
 	return (x < y) - (x > y);
 }
@@ -113,23 +129,28 @@ find_assumptions(PlannerInfo *root, List *relations)
 		foreach(y, relations)
 		{
 			RelOptInfo *by = lfirst(y);
-			Assumption *assumption;
+			AssumedJoin *join;
+			AttrNumber	column;
 			double		share;
 
 			if (by == filtered || by->relid == 0 ||
 				by->cheapest_total_path->param_info != NULL ||
 				!is_free(root, filtered, by))
 				continue;
-			share = pgbloom_join_share_read(root, filtered, by);
+			share = pgbloom_join_share_read(root, filtered, by, &column);
 			if (share > MAX_SHARE)
 				continue;
-			assumption = palloc0(sizeof(Assumption));
-			assumption->filtered = filtered;
-			assumption->by = by;
-			assumption->share = share;
-			assumption->saved = (1 - share) *
+			join = palloc0(sizeof(AssumedJoin));
+			join->assumption.filtered = filtered->relid;
+			join->assumption.by = by->relid;
+			join->assumption.column = column;
+			join->assumption.partitioned = filtered->part_scheme != NULL;
+			join->filtered = filtered;
+			join->by = by;
+			join->share = share;
+			join->saved = (1 - share) *
 				(scan->total_cost - scan->startup_cost);
-			result = lappend(result, assumption);
+			result = lappend(result, join);
 		}
 	}
 	list_sort(result, compare_saved);
@@ -165,21 +186,19 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 							  RelOptInfo *outer, RelOptInfo *inner,
 							  JoinType type, JoinPathExtraData *extra)
 {
-	Assumption *assumption = current != NULL ? current->joining : NULL;
+	AssumedJoin *join = current != NULL ? current->joining : NULL;
 	JoinCostWorkspace workspace;
 	List	   *clauses;
 
-	if (assumption == NULL || outer != assumption->filtered ||
-		inner != assumption->by || type != JOIN_INNER ||
-		(clauses = hash_clauses(extra, outer)) == NIL)
+	if (join == NULL || outer != join->filtered || inner != join->by ||
+		type != JOIN_INNER || (clauses = hash_clauses(extra, outer)) == NIL)
 		return;
-	initial_cost_hashjoin(root, &workspace, type, clauses, assumption->scan,
+	initial_cost_hashjoin(root, &workspace, type, clauses, join->scan,
 						  inner->cheapest_total_path, extra, false);
-	assumption->path = create_hashjoin_path(root, joinrel, type, &workspace,
-											extra, assumption->scan,
-											inner->cheapest_total_path, false,
-											extra->restrictlist, NULL,
-											clauses);
+	join->path = create_hashjoin_path(root, joinrel, type, &workspace, extra,
+									  join->scan, inner->cheapest_total_path,
+									  false, extra->restrictlist, NULL,
+									  clauses);
 }
 
 /*
@@ -189,28 +208,28 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
  * match.
  */
 static RelOptInfo *
-join_as_assumed(PlannerInfo *root, Assumption *assumption)
+join_as_assumed(PlannerInfo *root, AssumedJoin *join)
 {
-	RelOptInfo *filtered = assumption->filtered;
+	RelOptInfo *filtered = join->filtered;
 	Path	   *scan = filtered->cheapest_total_path;
 	int			njoined = list_length(root->join_rel_list);
 	RelOptInfo *joined;
 
-	assumption->scan = (Path *) create_projection_path(root, filtered, scan,
-													   scan->pathtarget);
-	assumption->scan->total_cost -= assumption->saved;
-	assumption->scan->rows = clamp_row_est(scan->rows * assumption->share);
-	current->joining = assumption;
-	joined = make_join_rel(root, filtered, assumption->by);
+	join->scan = (Path *) create_projection_path(root, filtered, scan,
+												 scan->pathtarget);
+	join->scan->total_cost -= join->saved;
+	join->scan->rows = clamp_row_est(scan->rows * join->share);
+	current->joining = join;
+	joined = make_join_rel(root, filtered, join->by);
 	current->joining = NULL;
-	assumption->scan->rows = scan->rows;
-	if (joined == NULL || assumption->path == NULL)
+	join->scan->rows = scan->rows;
+	if (joined == NULL || join->path == NULL)
 	{
 		root->join_rel_list = list_truncate(root->join_rel_list, njoined);
 		root->join_rel_hash = NULL;
 		return NULL;
 	}
-	joined->pathlist = list_make1(assumption->path);
+	joined->pathlist = list_make1(join->path);
 	joined->partial_pathlist = NIL;
 	PGBLOOM_FORGET_GROUPED(joined);
 	set_cheapest(joined);
@@ -219,7 +238,7 @@ join_as_assumed(PlannerInfo *root, Assumption *assumption)
 
 /*
  * Join relations as assumed, and put each two of them in the place of both.
- * Returns what has been assumed.
+ * Returns these joins.
  */
 static List *
 join_all_as_assumed(PlannerInfo *root, List **relations)
@@ -230,20 +249,19 @@ join_all_as_assumed(PlannerInfo *root, List **relations)
 
 	foreach(lc, find_assumptions(root, *relations))
 	{
-		Assumption *assumption = lfirst(lc);
-		Relids		both = bms_union(assumption->filtered->relids,
-									 assumption->by->relids);
+		AssumedJoin *join = lfirst(lc);
+		Relids		both = bms_union(join->filtered->relids,
+									 join->by->relids);
 		RelOptInfo *joined;
 
 		if (bms_overlap(both, used) ||
-			(joined = join_as_assumed(root, assumption)) == NULL)
+			(joined = join_as_assumed(root, join)) == NULL)
 			continue;
-		*relations = list_delete_ptr(list_copy(*relations),
-									 assumption->filtered);
-		*relations = list_delete_ptr(*relations, assumption->by);
+		*relations = list_delete_ptr(list_copy(*relations), join->filtered);
+		*relations = list_delete_ptr(*relations, join->by);
 		*relations = lappend(*relations, joined);
 		used = bms_add_members(used, both);
-		result = lappend(result, assumption);
+		result = lappend(result, join);
 	}
 	return result;
 }
@@ -279,12 +297,38 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
 		list_length(rel->pathlist);
 }
 
+/* Note what must be found in the plan if it has one of these joins. */
+static void
+note_assumptions(List *joins)
+{
+	MemoryContext caller = MemoryContextSwitchTo(current->context);
+	ListCell   *lc;
+
+	foreach(lc, joins)
+	{
+		Assumption *assumption = palloc(sizeof(Assumption));
+
+		*assumption = ((AssumedJoin *) lfirst(lc))->assumption;
+		current->assumptions = lappend(current->assumptions, assumption);
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/* Another plan might call a volatile function more often. */
+static bool
+calls_volatile(PlannerInfo *root)
+{
+	if (!current->examined)
+		current->calls_volatile = pgbloom_statement_calls_volatile(root);
+	current->examined = true;
+	return current->calls_volatile;
+}
+
 /*
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
- * Not if a function is volatile, which planning again may call more often, and
- * not if rows of a part of the query may be grouped early: add_path() would free
+ * Not if rows of a part of the query may be grouped early: add_path() would free
  * paths of which those of the groups are made.
  */
 RelOptInfo *
@@ -296,7 +340,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	List	   *joined = root->join_rel_list;
 	struct HTAB *hash = root->join_rel_hash;
 	List	   *initial = root->initial_rels;
-	List	   *assumptions;
+	List	   *joins;
 	RelOptInfo *assumed;
 
 	if (current == NULL || current->parse != root->parse ||
@@ -305,18 +349,17 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost) ||
-		pgbloom_calls_volatile(current->copy))
+		calls_volatile(root))
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;
-	assumptions = join_all_as_assumed(root, &relations);
-	if (assumptions != NIL)
+	joins = join_all_as_assumed(root, &relations);
+	if (joins != NIL)
 	{
 		root->initial_rels = relations;
 		assumed = search(root, list_length(relations), relations);
 		if (add_assumed_paths(rel, assumed))
-			current->assumptions = list_concat(current->assumptions,
-											   assumptions);
+			note_assumptions(joins);
 	}
 	root->join_rel_list = joined;
 	root->join_rel_hash = hash;
@@ -324,64 +367,127 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	return rel;
 }
 
-/* The relation of the query that this one is, or a partition or child of. */
-static Index
-topmost_parent(PlannedStmt *stmt, Index relid)
+/* What each relation of the range table is a partition or child of, or NULL. */
+static AppendRelInfo **
+find_parents(PlannedStmt *stmt)
 {
+	AppendRelInfo **result = palloc0(sizeof(AppendRelInfo *) *
+									 (list_length(stmt->rtable) + 1));
 	ListCell   *lc;
 
 	foreach(lc, stmt->appendRelations)
 	{
 		AppendRelInfo *child = lfirst(lc);
 
-		if (child->child_relid == relid)
-			return topmost_parent(stmt, child->parent_relid);
+		result[child->child_relid] = child;
 	}
-	return relid;
+	return result;
+}
+
+/* The relation that a node of the plan scans, or 0. */
+static Index
+scanned_relation(const Plan *plan)
+{
+	return nodeTag(plan) >= T_SeqScan && nodeTag(plan) <= T_CustomScan ?
+		((const Scan *) plan)->scanrelid : 0;
 }
 
 /* Does this part of the plan scan the relation, or a part of it? */
 static bool
-plan_scans(PlannedStmt *stmt, Plan *plan, Index relid)
+plan_scans(AppendRelInfo **parents, Plan *plan, Index relid)
 {
+	Index		scanned = scanned_relation(plan);
 	ListCell   *lc;
 
-	if (nodeTag(plan) >= T_SeqScan && nodeTag(plan) <= T_CustomScan &&
-		topmost_parent(stmt, ((Scan *) plan)->scanrelid) == relid)
+	while (parents[scanned] != NULL)
+		scanned = parents[scanned]->parent_relid;
+	if (scanned == relid)
 		return true;
 	foreach(lc, pgbloom_plan_children(plan))
 	{
-		if (plan_scans(stmt, lfirst(lc), relid))
+		if (plan_scans(parents, lfirst(lc), relid))
 			return true;
 	}
 	return false;
 }
 
 /*
- * A scan below this join is going to probe its filter.  Note whether that is
- * what was assumed, and whether skip.c can skip it.  The relations of the
- * outermost query have the same numbers in the plan.
+ * Is the key of this scan the column by which something is left unread?  Its
+ * number may be another one in a partition.
  */
-void
-pgbloom_join_note_filter(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
-						 HashJoin *join, Scan *scan)
+static bool
+is_assumed_column(const Assumption *assumption, AppendRelInfo **parents,
+				  Plan *scan, Expr *key)
+{
+	Index		relid = scanned_relation(scan);
+	int			column = pgbloom_join_column(key);
+
+	if (IsA(scan, IndexOnlyScan))
+	{
+		TargetEntry *entry = get_tle_by_resno(((IndexOnlyScan *) scan)->indextlist,
+											  column);
+
+		column = entry != NULL ? pgbloom_join_column(entry->expr) : 0;
+	}
+	while (parents[relid] != NULL)
+	{
+		AppendRelInfo *child = parents[relid];
+
+		column = column > 0 && column <= child->num_child_cols ?
+			child->parent_colnos[column - 1] : 0;
+		relid = child->parent_relid;
+	}
+	return relid == assumption->filtered &&
+		(assumption->column == 0 || assumption->column == column);
+}
+
+/* Is this scan filtered as assumed, and can skip.c skip it? */
+static bool
+fulfils(const Assumption *assumption, AppendRelInfo **parents,
+		const PgBloomJoinNodes *nodes, const PgBloomJoinTarget *target)
 {
 	ListCell   *lc;
 
-	if (current == NULL || pgbloom_is_volatile(nodes, &scan->plan) ||
-		scan->plan.async_capable)
-		return;
-	foreach(lc, current->assumptions)
+	if (target->grouped || target->scan->async_capable ||
+		IsA(target->scan, SampleScan) ||
+		pgbloom_is_volatile(nodes, target->scan) ||
+		(!assumption->partitioned &&
+		 (target->scan->parallel_aware || nodes->hides_rows)))
+		return false;
+	foreach(lc, target->keys)
 	{
-		Assumption *assumption = lfirst(lc);
+		if (is_assumed_column(assumption, parents, target->scan, lfirst(lc)))
+			return true;
+	}
+	return false;
+}
 
-		if (!assumption->fulfilled &&
-			(assumption->filtered->part_scheme != NULL ||
-			 !(scan->plan.parallel_aware || nodes->hides_rows)) &&
-			topmost_parent(stmt, scan->scanrelid) ==
-			assumption->filtered->relid)
-			assumption->fulfilled = plan_scans(stmt, innerPlan(join),
-											   assumption->by->relid);
+/*
+ * Scans below this join are going to probe its filters.  Note whether that is
+ * what was assumed.  The relations of the outermost query have the same numbers
+ * in the plan.
+ */
+void
+pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
+						  HashJoin *join, List *targets)
+{
+	AppendRelInfo **parents;
+	ListCell   *x,
+			   *y;
+
+	if (current == NULL || current->assumptions == NIL)
+		return;
+	parents = find_parents(stmt);
+	foreach(x, current->assumptions)
+	{
+		Assumption *assumption = lfirst(x);
+
+		if (assumption->fulfilled ||
+			!plan_scans(parents, innerPlan(join), assumption->by))
+			continue;
+		foreach(y, targets)
+			assumption->fulfilled |= fulfils(assumption, parents, nodes,
+											 lfirst(y));
 	}
 }
 
@@ -473,7 +579,10 @@ pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 {
 	Query	   *copy = may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
-	Planning	planning = {copy != NULL ? parse : NULL, copy};
+	Planning	planning = {
+		.parse = copy != NULL ? parse : NULL,
+		.context = CurrentMemoryContext
+	};
 	Planning	without = {0};
 	PlannedStmt *stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	ListCell   *lc;

@@ -11,7 +11,8 @@
  * Before the join search, the selectivity of an equality of columns is
  * corrected: only distinct values in the range of the other side count, and
  * the rows that conditions leave are taken to be in it as far as it has so
- * many rows.  Without conditions the estimate remains that of PostgreSQL.
+ * many rows.  Without conditions the estimate remains that of PostgreSQL, and so
+ * it does in a statement that calls a volatile function.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,6 +44,14 @@ typedef struct Side
 	double		ndistinct;
 	double		share;			/* of the rows, in the other's range */
 } Side;
+
+/* The correction of the joins of one search. */
+typedef struct Correction
+{
+	PlannerInfo *root;
+	bool		examined;		/* for volatile functions, so: */
+	bool		forbidden;		/* another plan may call them more often */
+} Correction;
 
 static bool
 has_common_values(const Side *side)
@@ -236,13 +245,25 @@ forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	}
 }
 
+/* The statement is examined only if there is something to correct. */
+static bool
+is_forbidden(Correction *correction)
+{
+	if (!correction->examined)
+		correction->forbidden =
+			pgbloom_statement_calls_volatile(correction->root);
+	correction->examined = true;
+	return correction->forbidden;
+}
+
 /*
  * Correct the clauses of two relations.  PostgreSQL may keep one for each order
  * of the sides of an implied equality.
  */
 static void
-correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
+correct_pair(Correction *correction, RelOptInfo *a, RelOptInfo *b)
 {
+	PlannerInfo *root = correction->root;
 	Relids		both = bms_union(a->relids, b->relids);
 	ListCell   *lc;
 
@@ -255,7 +276,8 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		ListCell   *other;
 
 		if (!is_column_equality(rinfo) ||
-			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR)
+			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR ||
+			is_forbidden(correction))
 			continue;
 		correct_clause(root, rinfo, a, b, factor);
 		forget_foreign_key(root, rinfo, a, b);
@@ -285,6 +307,7 @@ pgbloom_join_examines_pairs(PlannerInfo *root)
 void
 pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 {
+	Correction	correction = {root};
 	ListCell   *x;
 	ListCell   *y;
 
@@ -307,7 +330,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 					if (a != NULL && b != NULL &&
 						a->reloptkind == RELOPT_BASEREL &&
 						b->reloptkind == RELOPT_BASEREL)
-						correct_pair(root, a, b);
+						correct_pair(&correction, a, b);
 				}
 			}
 		}

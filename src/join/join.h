@@ -202,7 +202,7 @@ extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
 
 /* share.c */
 extern double pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
-									  RelOptInfo *by);
+									  RelOptInfo *by, AttrNumber *column);
 
 /* reason.c */
 
@@ -259,6 +259,7 @@ typedef struct PgBloomJoinNodes
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern bool pgbloom_calls_volatile(void *expressions);
+extern bool pgbloom_statement_calls_volatile(PlannerInfo *root);
 extern bool pgbloom_node_is_volatile(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
@@ -266,9 +267,9 @@ extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_plan_may_fail(Plan *plan);
 
 /* assume.c */
-extern void pgbloom_join_note_filter(PlannedStmt *stmt,
-									 const PgBloomJoinNodes *nodes,
-									 HashJoin *join, Scan *scan);
+extern void pgbloom_join_note_filters(PlannedStmt *stmt,
+									  const PgBloomJoinNodes *nodes,
+									  HashJoin *join, List *targets);
 extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);

@@ -174,6 +174,29 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
+/*
+ * Does a statement that is planned call a volatile function?  By now, functions
+ * have been inlined; subqueries are planned in copies.
+ */
+bool
+pgbloom_statement_calls_volatile(PlannerInfo *root)
+{
+	PlannerInfo *level;
+	ListCell   *lc;
+
+	for (level = root; level != NULL; level = level->parent_root)
+	{
+		if (pgbloom_calls_volatile(level->parse))
+			return true;
+	}
+	foreach(lc, root->glob->subroots)
+	{
+		if (pgbloom_calls_volatile(((PlannerInfo *) lfirst(lc))->parse))
+			return true;
+	}
+	return false;
+}
+
 /* Does this node evaluate a volatile function?  Its children are ignored. */
 bool
 pgbloom_node_is_volatile(Plan *plan)

@@ -200,13 +200,12 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 										 target->key_numbers);
 
 		target->qual = make_qual(planning, linitial_int(filter), target);
-		pgbloom_join_note_filter(planning->stmt, planning->nodes, join,
-								 (Scan *) target->scan);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
 	}
 	planning->targets = list_concat(planning->targets, targets);
+	pgbloom_join_note_filters(planning->stmt, planning->nodes, join, targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;

@@ -152,10 +152,10 @@ is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
 		(scheme->partnatts == 1 && left == right);
 }
 
-/* How much of a relation is read with a filter by this clause? */
+/* How much of a relation is read with a filter by this clause, on a column? */
 static double
 share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
-				RelOptInfo *by)
+				RelOptInfo *by, AttrNumber *column)
 {
 	OpExpr	   *op = (OpExpr *) clause->clause;
 	bool		is_left = bms_is_member(filtered->relid, clause->left_relids);
@@ -164,10 +164,18 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	double		live,
 				parts;
 
+	/* A sample is read; range.c orders no texts that may be equal. */
+	*column = column_of(key, filtered);
+	if (*column <= 0 ||
+		planner_rt_fetch(filtered->relid, root)->tablesample != NULL ||
+		(OidIsValid(op->inputcollid) &&
+		 !get_collation_isdeterministic(op->inputcollid)))
+		return 1;
+
 	/* what lies between the first and the last of some keys */
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
-		has_brin_on(filtered, column_of(key, filtered), op->inputcollid) &&
-		is_ordered(root, filtered->relid, column_of(key, filtered)))
+		has_brin_on(filtered, *column, op->inputcollid) &&
+		is_ordered(root, filtered->relid, *column))
 		return share_of_range(root, clause, by, column_of(other, by)) *
 			Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!is_partition_key(filtered, key, op))
@@ -186,25 +194,33 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 
 /*
  * The share of a base relation that is read with a filter by the keys of another
- * one, or 1 if there is none.
+ * one, or 1 if there is none, and the column that rules out the rest.  To force
+ * filters, any column does, which is 0.
  */
 double
 pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
-						RelOptInfo *by)
+						RelOptInfo *by, AttrNumber *column)
 {
 	double		share = 1;
 	ListCell   *lc;
 
+	*column = 0;
 	foreach(lc, pgbloom_join_clauses(root, filtered, by))
 	{
 		RestrictInfo *clause = lfirst(lc);
+		AttrNumber	clause_column;
 		double		by_clause;
 
 		if (!clause->can_join || !clause->is_pushed_down ||
 			!OidIsValid(clause->hashjoinoperator))
 			continue;
-		by_clause = share_by_clause(root, clause, filtered, by);
-		share = Min(share, by_clause);
+		by_clause = share_by_clause(root, clause, filtered, by,
+									&clause_column);
+		if (by_clause < share)
+		{
+			share = by_clause;
+			*column = clause_column;
+		}
 		if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 			share = Min(share, FORCED_SHARE);
 	}
