@@ -18,6 +18,7 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "commands/trigger.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -272,19 +273,24 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 static bool
 is_citus_table(Relation table)
 {
-	TriggerDesc *triggers = table->trigdesc;
+	TriggerDesc *triggers;
+	bool		found = false;
 	int			i;
 
-	if (triggers == NULL || !triggers->trig_truncate_after_statement)
+	if (table->trigdesc == NULL ||
+		!table->trigdesc->trig_truncate_after_statement)
 		return false;
-	for (i = 0; i < triggers->numtriggers; i++)
+
+	/* Looking up a name may replace those of an open table. */
+	triggers = CopyTriggerDesc(table->trigdesc);
+	for (i = 0; i < triggers->numtriggers && !found; i++)
 	{
 		char	   *name = get_func_name(triggers->triggers[i].tgfoid);
 
-		if (name != NULL && strcmp(name, "citus_truncate_trigger") == 0)
-			return true;
+		found = name != NULL && strcmp(name, "citus_truncate_trigger") == 0;
 	}
-	return false;
+	FreeTriggerDesc(triggers);
+	return found;
 }
 
 /* Raise an error if a query of the table returns rows of other tables. */

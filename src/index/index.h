@@ -232,6 +232,7 @@ extern void bfi_check_partitions(Relation index,
 extern BfiPartition *bfi_complete_partitions(Oid oid, int *n);
 
 /* security.c */
+extern void bfi_check_expressions(Relation index);
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
 extern void bfi_check_privileges(Relation index, bool tells_partition);
 

@@ -213,6 +213,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
 	bfi_get_options(index, &build->meta);
+	bfi_check_expressions(index);
 	build->key_info = bfi_key_info(index, CurrentMemoryContext);
 	build->meta.key_type = build->key_info->key_type.code;
 	build->key_context = AllocSetContextCreate(CurrentMemoryContext,

@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -66,6 +67,47 @@ bfi_set_expressions(Relation index, IndexInfo *info)
 	info->ii_PredicateState = NULL;
 }
 
+static bool
+is_row_type(Oid type)
+{
+	Oid			element = get_base_element_type(type);
+
+	return type_is_rowtype(OidIsValid(element) ? element : type);
+}
+
+/* Does an expression read a row as a whole, and not a column of it? */
+static bool
+reads_row_walker(Node *node, void *context)
+{
+	Node	   *row = node;
+
+	if (node == NULL)
+		return false;
+	while (IsA(row, FieldSelect))
+		row = (Node *) ((FieldSelect *) row)->arg;
+	if (IsA(row, Var))
+		return is_row_type(exprType(node));
+	return expression_tree_walker(node, reads_row_walker, context);
+}
+
+/*
+ * Raise an error if the key or predicate of an index may become another one
+ * without an UPDATE, because a column of a row, or an attribute of a composite
+ * value, is added or dropped.
+ */
+void
+bfi_check_expressions(Relation index)
+{
+	if (reads_row_walker(stored_tree(index, Anum_pg_index_indexprs), NULL) ||
+		reads_row_walker(stored_tree(index, Anum_pg_index_indpred), NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" cannot depend on whole rows",
+						RelationGetRelationName(index)),
+				 errdetail("An added or dropped column changes them, and does not rebuild the index."),
+				 errhint("Name the columns, as in ARRAY[a, b] or a || ' ' || b.")));
+}
+
 /* The columns that an index reads, as pull_varattnos numbers them. */
 static Bitmapset *
 indexed_columns(Relation index)
@@ -91,9 +133,7 @@ may_select_columns(Oid table, Bitmapset *columns)
 		AttrNumber	column = (AttrNumber) (i +
 										   FirstLowInvalidHeapAttributeNumber);
 
-		/* A whole row takes the privilege for the table. */
-		if (column == InvalidAttrNumber ||
-			pg_attribute_aclcheck(table, column, GetUserId(),
+		if (pg_attribute_aclcheck(table, column, GetUserId(),
 								  ACL_SELECT) != ACLCHECK_OK)
 			return false;
 	}
