@@ -174,6 +174,25 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
+/* Does a query call a volatile function?  It may have thousands of partitions. */
+static bool
+query_calls_volatile(const Query *query)
+{
+	Query		part = *query;
+	ListCell   *lc;
+
+	part.rtable = NIL;
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+
+		if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
+			rte->securityQuals != NIL)
+			part.rtable = lappend(part.rtable, rte);
+	}
+	return pgbloom_calls_volatile(&part);
+}
+
 /*
  * Does a statement that is planned call a volatile function?  By now, functions
  * have been inlined; subqueries are planned in copies.
@@ -186,12 +205,12 @@ pgbloom_statement_calls_volatile(PlannerInfo *root)
 
 	for (level = root; level != NULL; level = level->parent_root)
 	{
-		if (pgbloom_calls_volatile(level->parse))
+		if (query_calls_volatile(level->parse))
 			return true;
 	}
 	foreach(lc, root->glob->subroots)
 	{
-		if (pgbloom_calls_volatile(((PlannerInfo *) lfirst(lc))->parse))
+		if (query_calls_volatile(((PlannerInfo *) lfirst(lc))->parse))
 			return true;
 	}
 	return false;
