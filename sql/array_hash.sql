@@ -97,11 +97,16 @@ SELECT bloom_hash('a') = bloom_hash('a'::varchar) AS literal, bloom_hash(5::int2
 	bloom_hash(1.0) = bloom_hash(1.00) AS numerics, bloom_hash(5) <> bloom_hash(5, 1) AS seeds,
 	bloom_hash(NULL::text) IS NULL AS null;
 -- The value of another type's hash function is hashed like a number.
-SELECT s AS seed, bloom_hash(j, s) = bloom_hash(jsonb_hash_extended(j, s), s) AS jsonb,
-	bloom_hash(a, s) = bloom_hash(hash_array_extended(a, s), s) AS array
-  FROM (VALUES (0), (42), (-1)) x (s), (VALUES (jsonb '{"a": 1}', ARRAY['x', 'y'])) y (j, a);
+SELECT s AS seed, bloom_hash(r, s) = bloom_hash(hash_range_extended(r, s), s) AS range,
+	bloom_hash(m, s) = bloom_hash(hash_multirange_extended(m, s), s) AS multirange
+  FROM (VALUES (0), (42), (-1)) x (s), (VALUES (int4range(1, 5), '{[1,5),[7,8)}'::int4multirange)) y (r, m);
 -- values that have to stay what they are
 SELECT bloom_hash(''), bloom_hash('bloom'), bloom_hash(1), bloom_hash(-1), bloom_hash(1, 1);
+SELECT to_hex(bloom_hash('{}'::text[])) AS empty, to_hex(bloom_hash('{1,NULL}'::int[])) AS numbers,
+	to_hex(bloom_hash('{a,"b "}'::text[], 42)) AS texts, to_hex(bloom_hash(jsonb '1.0')) AS scalar,
+	to_hex(bloom_hash(jsonb '{"b": [true, null], "a": "x"}', 42)) AS object;
+SELECT to_hex(bloom_hash(ARRAY(SELECT generate_series(1, n)))) AS array, to_hex(bloom_hash(jsonb_agg(i))) AS jsonb
+  FROM unnest('{14,15,16,29,30,31,1000}'::int[]) n, generate_series(1, n) i GROUP BY n ORDER BY n;
 
 -- A filter of hashes gets the key type of the first key with a key type.
 SELECT (bloom_info(f)).key_type, bloom_cardinality(f), f @> 1, f @> 'x'

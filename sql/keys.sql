@@ -268,6 +268,58 @@ FROM (SELECT bloom_agg(ARRAY[i], 0.001) AS numbers, bloom_agg(ARRAY[timestamp '2
       FROM generate_series(1, 10000::bigint) i) f, generate_series(1, 10000::bigint) i;
 SELECT bloom_hash(int8range(1, 2)) = bloom_hash(int8range(1::bigint << 32, 2::bigint << 32)) AS ranges;
 
+-- Documents and arrays whose parts repeat are different keys under every seed:
+-- of 17 fields, or of 33 elements, the first and the last one are equal, and of
+-- two sequences of Thue and Morse, each has a where the other one has b.
+CREATE FUNCTION thue_morse(a anyelement, b anyelement) RETURNS anyarray LANGUAGE sql AS $$
+  SELECT array_agg(CASE WHEN length(replace(i::bit(8)::text, '0', '')) % 2 = 0 THEN a ELSE b END ORDER BY i)
+  FROM generate_series(0, 255) i
+$$;
+SELECT seed, count(DISTINCT bloom_hash(object, seed)) AS objects, count(DISTINCT bloom_hash(list, seed)) AS lists,
+  count(DISTINCT bloom_hash(ARRAY[object, NULL], seed)) AS arrays, count(DISTINCT bloom_shard(object, 1000000000)) AS shards
+FROM unnest('{0,-5,8765309234567}'::bigint[]) seed,
+  (SELECT jsonb_object_agg('a' || to_char(n, '00'), CASE WHEN n IN (0, 16) THEN i ELSE n END) FILTER (WHERE n < 17) AS object,
+     jsonb_agg(CASE WHEN n IN (0, 32) THEN i ELSE n END ORDER BY n) AS list
+   FROM generate_series(1, 1000) i, generate_series(0, 32) n GROUP BY i) documents
+GROUP BY seed ORDER BY seed;
+CREATE DOMAIN pair AS bigint[];
+SELECT type, bool_and(a <> b) AS different
+FROM unnest('{0,-5,8765309234567}'::bigint[]) seed, LATERAL (VALUES
+  (1, 'int4', bloom_hash(thue_morse(1, 2), seed), bloom_hash(thue_morse(2, 1), seed)),
+  (2, 'numeric', bloom_hash(thue_morse(1.5, 2.0), seed), bloom_hash(thue_morse(2.0, 1.5), seed)),
+  (3, 'text', bloom_hash(thue_morse('x'::text, 'y'), seed), bloom_hash(thue_morse('y'::text, 'x'), seed)),
+  (4, 'citext', bloom_hash(thue_morse('x'::citext, 'y'), seed), bloom_hash(thue_morse('y'::citext, 'x'), seed)),
+  (5, 'int4range', bloom_hash(thue_morse('[1,2)'::int4range, '[2,3)'), seed), bloom_hash(thue_morse('[2,3)'::int4range, '[1,2)'), seed)),
+  (6, 'jsonb', bloom_hash(thue_morse('1'::jsonb, '{}'), seed), bloom_hash(thue_morse('{}'::jsonb, '1'), seed)),
+  (7, 'list', bloom_hash(to_jsonb(thue_morse(1, 2)), seed), bloom_hash(to_jsonb(thue_morse(2, 1)), seed)),
+  (8, 'pair', bloom_hash(ARRAY[thue_morse(1, 2)::pair], seed), bloom_hash(ARRAY[thue_morse(2, 1)::pair], seed)),
+  (9, 'wide', bloom_hash(ARRAY['{1}'::pair], seed), bloom_hash(ARRAY['{4294967296}'::pair], seed))) v(n, type, a, b)
+GROUP BY n, type ORDER BY n;
+DROP FUNCTION thue_morse;
+
+-- Values of jsonb are as many keys as SQL tells apart.  So are arrays, among
+-- them those of integers whose hash could be that of what is before them.
+SELECT count(*) AS values, count(DISTINCT j) AS documents, count(DISTINCT bloom_hash(j, 42)) AS keys,
+  count(DISTINCT bloom_hash(ARRAY[j, 'null'], 42)) AS arrays
+FROM unnest(ARRAY['1', '1.0', '1e0', '10', '[1]', '[1.00]', '[[1]]', '"1"', '["1"]', '{"a": 1}', '{"a": 1.0}', '["a", 1]', '"a"', '"a "',
+  '""', '[""]', '[]', '[[]]', '[[], []]', '[[[]]]', '{}', '[{}]', 'null', '[null]', '"null"', 'true', 'false', '[true]', '[1, 2]', '[2, 1]',
+  '[[1], 2]', '[1, [2]]', '[[1, 2]]', '{"a": {"b": 1}}', '{"a": {}, "b": 1}', '{"a": "b"}', '{"b": "a"}', '["a", "b"]', '["ab"]',
+  '{"a": [1, {"b": -0.50}]}', '{"a": [1.0, {"b": -5e-1}]}', '{"a": [1, {"b": 0.5}]}', '0', '-0.0', '1e400', '[1, null]', '[null, 1]',
+  '{"a": 1, "b": 2}', '{"b": 2, "a": 1}', '{"a": 2, "b": 1}']::jsonb[]) j;
+SELECT seed, count(DISTINCT a) AS arrays, count(DISTINCT bloom_hash(a, seed)) AS keys
+FROM unnest('{0,42}'::bigint[]) seed, (VALUES (ARRAY[]::int[]), ('{0}'), ('{1}'), ('{NULL}'), ('{0,0}'), ('{NULL,NULL}'), ('{NULL,0}'),
+  ('{0,NULL}'), ('{NULL,1}'), ('{NULL,1,0}'), ('{NULL,1,0,0}'), ('{1,0}'), ('{1,1}'), ('{31}'), ('{0,31}')) v(a)
+GROUP BY seed ORDER BY seed;
+-- Trailing spaces count as in SQL, and strings are as long as they are.
+SELECT '{a}'::text[] = '{"a "}' AS text, bloom_hash('{a}'::text[]) = bloom_hash('{"a "}'::text[]) AS text_keys,
+  '{a}'::varchar[] = '{"a "}' AS varchar, bloom_hash('{a}'::varchar[]) = bloom_hash('{"a "}'::varchar[]) AS varchar_keys,
+  '{a}'::char(1)[] = '{"a "}'::char(2)[] AS char, bloom_hash('{a}'::char(1)[]) = bloom_hash('{"a "}'::char(2)[]) AS char_keys,
+  '{a}'::name[] = '{"a "}' AS name, bloom_hash('{a}'::name[]) = bloom_hash('{"a "}'::name[]) AS name_keys,
+  bloom_hash('{a,b}'::name[]) = bloom_hash(ARRAY['a'::name, 'b'::text::name]) AS names,
+  bloom_hash('{a,bc}'::text[]) = bloom_hash('{ab,c}'::text[]) AS parts;
+SELECT bloom_agg('{{1,2},{3,4}}'::text[]) @> '[2:5]={1,2,3,4}'::text[] AS dimensions, bloom_agg(ARRAY['{{1,2}}'::pair]) @> ARRAY['{1,2}'::pair] AS within;
+DROP DOMAIN pair;
+
 -- Storage of other types of variable length
 CREATE TABLE stored AS
   SELECT n, repeat('7', n)::numeric AS num, array_agg(i) AS arr, jsonb_agg(i) AS json
@@ -278,6 +330,8 @@ SELECT bool_and(bloom_agg @> arr) AND bool_and(arr || '{}' <@ bloom_agg) AS arra
 FROM stored, (SELECT bloom_agg(arr) FROM stored) f HAVING count(*) = 3;
 SELECT bool_and(bloom_agg @> json) AND bool_and(json || '[]' <@ bloom_agg) AS jsonb
 FROM stored, (SELECT bloom_agg(json) FROM stored) f HAVING count(*) = 3;
+SELECT bool_and(bloom_agg @> ARRAY[json, NULL, '7']) AND bool_and(ARRAY[json || '[]', NULL, '7.0'] <@ bloom_agg) AS jsonb_array
+FROM stored, (SELECT bloom_agg(ARRAY[json, NULL, '7']) FROM stored) f HAVING count(*) = 3;
 DROP TABLE stored;
 
 --

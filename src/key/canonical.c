@@ -161,8 +161,9 @@ flat_value(Datum key)
 	return value;
 }
 
-static uint64
-hash_bytea_key(Datum key, uint64 seed)
+/* Of bytea. */
+uint64
+pgbloom_hash_bytes(Datum key, uint64 seed)
 {
 	struct varlena *bytes = flat_value(key);
 	uint64		hash = bf_hash_bytes(VARDATA_ANY(bytes),
@@ -254,8 +255,8 @@ hash_float8_key(Datum key, uint64 seed)
 }
 
 /* 1.0 and 1.00 are equal, so hash the shortest decimal text. */
-static uint64
-hash_numeric_key(Datum key, uint64 seed)
+uint64
+pgbloom_hash_numeric(Datum key, uint64 seed)
 {
 	Numeric		number = DatumGetNumeric(key);
 	char	   *digits = numeric_normalize(number);
@@ -375,13 +376,13 @@ static const CanonicalType canonical_types[] =
 	{BPCHAROID, BF_KEY_TEXT, pgbloom_hash_text},
 	{VARCHAROID, BF_KEY_TEXT, pgbloom_hash_text},
 	{TEXTOID, BF_KEY_TEXT, pgbloom_hash_text},
-	{BYTEAOID, BF_KEY_BYTEA, hash_bytea_key},
+	{BYTEAOID, BF_KEY_BYTEA, pgbloom_hash_bytes},
 	{INT2OID, BF_KEY_INTEGER, hash_int2_key},
 	{INT4OID, BF_KEY_INTEGER, hash_int4_key},
 	{INT8OID, BF_KEY_INTEGER, hash_int8_key},
 	{FLOAT4OID, BF_KEY_FLOAT, hash_float4_key},
 	{FLOAT8OID, BF_KEY_FLOAT, hash_float8_key},
-	{NUMERICOID, BF_KEY_NUMERIC, hash_numeric_key},
+	{NUMERICOID, BF_KEY_NUMERIC, pgbloom_hash_numeric},
 	{BOOLOID, BF_KEY_BOOLEAN, hash_byte_key},
 	{CHAROID, BF_KEY_CHAR, hash_byte_key},
 	{OIDOID, BF_KEY_OID, hash_oid_key},

@@ -16,13 +16,23 @@
 /* Hashes the canonical bytes of a key. */
 typedef uint64 (*PgBloomHashFunction) (Datum key, uint64 seed);
 
+/*
+ * How to find the number that stands for a value of an opclass-hashed type, or
+ * for an element of an array: the first of these that is set.
+ */
+typedef struct PgBloomNumber
+{
+	PgBloomHashFunction hash;	/* of jsonb, or of an element's bytes */
+	struct PgBloomNumber *element;	/* of an array */
+	FmgrInfo	extended_hash;	/* of the operator class */
+} PgBloomNumber;
+
 /* How to hash the values of an SQL type as keys. */
 typedef struct PgBloomKeyInfo
 {
 	BfKeyType	key_type;
 	PgBloomHashFunction hash;	/* NULL for opclass-hashed types */
-	FmgrInfo	extended_hash;	/* of opclass-hashed types */
-	PgBloomHashFunction element_hash;	/* of arrays hashed by elements */
+	PgBloomNumber *number;		/* of opclass-hashed types, else NULL */
 	Oid			collation;
 	MemoryContext context;		/* of this struct and what it points to */
 	bool		untyped;		/* a literal or parameter without a type */
@@ -126,7 +136,10 @@ extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,
 											 MemoryContext context,
 											 bool raise);
 extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
-extern uint64 pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value,
+
+/* composed.c */
+extern PgBloomHashFunction pgbloom_number_hash(Oid type);
+extern uint64 pgbloom_opclass_hash(const PgBloomKeyInfo *info, Datum value,
 								   uint64 seed);
 
 /* The hash of a value whose type is known. */
@@ -145,6 +158,8 @@ extern PgBloomHashFunction pgbloom_canonical_hash(Oid type,
 												  BfKeyType *key_type);
 extern Oid	pgbloom_widest_type(const BfKeyType *key_type);
 extern bool pgbloom_text_is_utf8(void);
+extern uint64 pgbloom_hash_bytes(Datum key, uint64 seed);
+extern uint64 pgbloom_hash_numeric(Datum key, uint64 seed);
 extern uint64 pgbloom_hash_text(Datum key, uint64 seed);
 extern uint64 pgbloom_hash_enum(Datum key, uint64 seed);
 

@@ -7,9 +7,10 @@
  * Keys that are equal in SQL must have equal hashes: across the types of one
  * hash operator family, inline or TOASTed, on every CPU, in every version of
  * PostgreSQL, and after dump and restore.  The common types are hashed by
- * canonical bytes (canonical.c), enums by their labels.  Any other type is
- * hashed by the extended hash function of its hash operator class, or by its
- * elements, and the key type records what that depends on.
+ * canonical bytes (canonical.c), enums by their labels.  Arrays and jsonb are
+ * hashed by what they consist of (composed.c), and any other type by the
+ * extended hash function of its hash operator class; the key type records what
+ * that depends on.
  *
  * The hashes of an operator class may depend on the byte order of the machine,
  * on the encoding of the database and, for types like citext, on its locale.
@@ -342,76 +343,39 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 	return set_key_type_name(key_type, name.data, raise);
 }
 
-/*
- * How to hash the elements of an array if they are numbers or other values with
- * canonical bytes: of bigint and of what is stored as one, the function of the
- * operator class uses 32 bits.  NULL for text, so that arrays of text that has
- * no equivalent in UTF-8 are keys.
- */
-static PgBloomHashFunction
-find_element_hash(Oid type)
+/* How to find the number of a value of this type, which can be a key. */
+static PgBloomNumber *
+make_number(Oid type, MemoryContext context)
 {
+	PgBloomNumber *number = MemoryContextAllocZero(context, sizeof(*number));
 	Oid			element = element_type(type);
-	BfKeyType	key_type;
-	PgBloomHashFunction hash = OidIsValid(element) ?
-		pgbloom_canonical_hash(getBaseType(element), &key_type) : NULL;
 
-	return hash != NULL && key_type.code != BF_KEY_TEXT ? hash : NULL;
-}
-
-/* Combine the hashes of elements as hash_array_extended() does. */
-static uint64
-hash_elements(PgBloomHashFunction hash, Datum value, uint64 seed)
-{
-	ArrayType  *array = DatumGetArrayTypeP(value);
-	ArrayIterator elements = array_create_iterator(array, 0, NULL);
-	uint64		result = 1;
-	Datum		element;
-	bool		isnull;
-
-	while (array_iterate(elements, &element, &isnull))
-	{
-		CHECK_FOR_INTERRUPTS();
-		result = 31 * result + (isnull ? 0 : hash(element, seed));
-	}
-	array_free_iterator(elements);
-	if ((Pointer) array != DatumGetPointer(value))
-		pfree(array);
-	return result;
+	check_stack_depth();
+	number->hash = pgbloom_number_hash(type);
+	if (number->hash != NULL)
+		return number;
+	if (OidIsValid(element))
+		number->element = make_number(getBaseType(element), context);
+	else
+		fmgr_info_cxt(opclass_hash_function(type), &number->extended_hash,
+					  context);
+	return number;
 }
 
 /*
- * Hash a value of an opclass-hashed type.  The seed goes into both steps: into
- * the hash function of the operator class and into the hash of its result.
+ * Hash values of a type with a default hash operator class.  That of an array
+ * has a hash function if that of the elements does.
  */
-uint64
-pgbloom_opclass_hash(PgBloomKeyInfo *info, Datum value, uint64 seed)
-{
-	Datum		hash;
-
-	if (info->element_hash != NULL)
-		return bf_hash_u64(hash_elements(info->element_hash, value, seed),
-						   seed);
-	hash = FunctionCall2Coll(&info->extended_hash, info->collation, value,
-							 UInt64GetDatum(seed));
-	return bf_hash_u64(DatumGetUInt64(hash), seed);
-}
-
-/* Hash values by the function of the type's default hash operator class. */
 static bool
 set_opclass_hash(PgBloomKeyInfo *info, Oid type, bool raise)
 {
-	Oid			function;
-
 	if (!opclass_key_type(info, type, raise))
 		return false;
-	function = opclass_hash_function(type);
-	if (!OidIsValid(function))
+	if (!OidIsValid(opclass_hash_function(type)))
 		return reject_type(raise, type,
 						   "It has no default hash operator class with an extended hash function.",
 						   "Cast the key to a type that has one, for example text.");
-	fmgr_info_cxt(function, &info->extended_hash, info->context);
-	info->element_hash = find_element_hash(type);
+	info->number = make_number(type, info->context);
 	return true;
 }
 

@@ -96,8 +96,8 @@ def key_bytes(key_type, key):
     FORMAT.md has them, two for timetz; date, timestamp, timestamptz also an
     infinite float.  interval: timedelta, or the tuple (months, days,
     microseconds).  inet: objects of ipaddress, or str.  float: the number (of
-    real: widened).  opclass: what PostgreSQL's extended hash function returns,
-    or array_number().  The others: int.
+    real: widened).  opclass: array_number(), jsonb_number(), or what the type's
+    extended hash function returns.  The others: int.
     """
     if key_type in ('text', 'enum'):
         raw = key.encode() if isinstance(key, str) else _raw(key)
@@ -150,14 +150,71 @@ def key_bytes(key_type, key):
     raise TypeError('not a key of type %s: %r' % (key_type, key))
 
 
-def array_number(key_type, elements, seed):
-    """The key for an array; key_type is that of its elements, not text."""
+def list_number(numbers, seed):
+    """The number of a list of numbers."""
     number = 1
-    for key in elements:
-        number *= 31
-        if key is not None:
-            number += hash_bytes(key_bytes(key_type, key), seed)
-    return number & MASK
+    for start in range(0, len(numbers) or 1, 15):
+        part = [number] + numbers[start:start + 15]
+        number = hash_bytes(b''.join(map(i64, part)), seed)
+    return number
+
+
+def array_number(key_type, elements, seed):
+    """The key for an array; key_type is that of its elements.
+
+    text: str, or bytes in the encoding of the database; of char(n) without
+    trailing spaces.  opclass: the numbers of the elements.
+    """
+    def number(key):
+        if key is None:
+            return 0
+        if key_type == 'opclass':
+            return key
+        if key_type == 'text':
+            return _string_hash(key, seed)
+        return hash_bytes(key_bytes(key_type, key), seed)
+
+    return list_number([number(key) for key in elements], seed)
+
+
+def jsonb_number(value, seed, encoding='utf-8'):
+    """The key for a jsonb value: None, bool, int, Decimal, str, list or dict,
+    as json.loads(text, parse_float=decimal.Decimal) makes them."""
+    numbers = []
+
+    def add_string(string):
+        numbers.extend((ord('"'), _string_hash(string.encode(encoding), seed)))
+
+    def add(value):
+        if value is None:
+            numbers.append(ord('n'))
+        elif isinstance(value, bool):
+            numbers.append(ord('t' if value else 'f'))
+        elif isinstance(value, str):
+            add_string(value)
+        elif isinstance(value, list):
+            numbers.append(ord('['))
+            for element in value:
+                add(element)
+            numbers.append(ord(']'))
+        elif isinstance(value, dict):
+            numbers.append(ord('{'))
+            for key in sorted(value, key=lambda key: (
+                    len(key.encode(encoding)), key.encode(encoding))):
+                add_string(key)
+                add(value[key])
+            numbers.append(ord('}'))
+        else:
+            numbers.extend((
+                ord('#'), hash_bytes(key_bytes('numeric', value), seed)))
+
+    add(value)
+    return list_number(numbers, seed)
+
+
+def _string_hash(string, seed):
+    raw = string.encode() if isinstance(string, str) else _raw(string)
+    return hash_bytes(raw, seed)
 
 
 def _raw(key):

@@ -22,7 +22,7 @@ import uuid
 
 from bloomfilter_reader import (
     Filter, FormatError, MASK, TooLarge, array_number, hash_bytes, i64,
-    key_bytes, shard)
+    jsonb_number, key_bytes, shard)
 from harness import Tap, copy_data, rows
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -422,38 +422,67 @@ def check_type(tap, key_type, expression, make, borders):
                 lambda: '\n'.join(compare(f, answer, keys[:n], probes)))
 
 
+# Documents by the i-th key, in SQL and in Python.
+DOCUMENTS = [
+    ("jsonb_build_object('key', i)", lambda i: {'key': i}),
+    ('to_jsonb(i)', lambda i: i),
+    ("jsonb_build_object('i', i, 'ä', i * 1.50, 'list', "
+     "jsonb_build_array(i, '[]'::jsonb, '{}'::jsonb, NULL, i > 3, 'x ' || i), "
+     "'z', jsonb_build_object('', -i, 'a', to_jsonb('text'::text)))",
+     lambda i: {'list': [i, [], {}, None, i > 3, 'x %d' % i],
+                'z': {'a': 'text', '': -i}, 'ä': decimal.Decimal(i) * 3 / 2,
+                'i': i}),
+    ('(SELECT jsonb_agg(j) FROM generate_series(1, i % 40) j)',
+     lambda i: list(range(1, i % 40 + 1)) or None)]
+
+
+def opclass_keys():
+    """Types, keys in SQL, and functions: the number of the i-th one with a
+    seed, or the name of PostgreSQL's hash function."""
+    yield ('int8[]', 'ARRAY[[NULL, i], [i::bigint << 32, 5]]',
+           lambda i, seed: array_number(
+               'integer', (None, i, i << 32, 5), seed))
+    yield ('int4[]', 'ARRAY(SELECT generate_series(1, i % 50))',
+           lambda i, seed: array_number('integer', range(1, i % 50 + 1), seed))
+    yield ('text[]', "ARRAY[i::text, NULL, 'ä ']",
+           lambda i, seed: array_number('text', (str(i), None, 'ä '), seed))
+    yield ('bpchar[]', 'ARRAY[i::text]::char(9)[]',
+           lambda i, seed: array_number('text', (str(i),), seed))
+    yield ('int4range', 'int4range(i, i + 5)', 'hash_range_extended')
+    for sql, value in DOCUMENTS:
+        yield ('jsonb', 'coalesce(%s, jsonb \'null\')' % sql,
+               lambda i, seed, value=value: jsonb_number(value(i), seed))
+        yield ('jsonb[]', 'ARRAY[coalesce(%s, jsonb \'null\'), NULL]' % sql,
+               lambda i, seed, value=value: array_number(
+                   'opclass', (jsonb_number(value(i), seed), None), seed))
+
+
 def check_opclass(tap):
-    """Opclass-hashed types: the reader is given the hashes of PostgreSQL,
-    or those of the elements of an array."""
+    """Opclass-hashed types: the reader computes arrays and jsonb, and is given
+    the other hashes of PostgreSQL."""
     encoding = int(rows('SELECT encoding FROM pg_database '
                         'WHERE datname = current_database();')[0][0])
     byte_order = 1 if sys.byteorder == 'little' else 2
-    for name, function, expression in (
-            ('jsonb', 'jsonb_hash_extended',
-             "jsonb_build_object('key', i)"),
-            ('text[]', 'hash_array_extended', 'ARRAY[i::text, NULL]'),
-            ('int8[]', None, 'ARRAY[[NULL, i], [i::bigint << 32, 5]]'),
-            ('int4range', 'hash_range_extended', 'int4range(i, i + 5)')):
+    for name, expression, number in opclass_keys():
         for seed, n in ((0, 5), (-5, 1000)):
             def test():
-                answers = rows(
-                    'SELECT bloom_agg(%s, 0.01, 1000, %d)::text '
-                    'FROM generate_series(1, %d) i;'
-                    'SELECT %s(%s, %d) FROM generate_series(1, %d) i;' %
-                    (expression, seed, n, function or 'concat', expression,
-                     seed, n))
+                script = ('SELECT bloom_agg(%s, 0.01, 1000, %d)::text '
+                          'FROM generate_series(1, %d) i;' %
+                          (expression, seed, n))
+                if isinstance(number, str):
+                    script += ('SELECT %s(%s, %d) FROM generate_series(1, %d) '
+                               'i;' % (number, expression, seed, n))
+                answers = rows(script)
                 mine = Filter('opclass', 0.01, 1000, seed, name, byte_order,
                               encoding)
-                if function is None:
-                    mine.update(
-                        array_number('integer', (None, i, i << 32, 5), seed)
-                        for i in range(1, n + 1))
-                else:
+                if isinstance(number, str):
                     mine.update(int(value) for value, in answers[1:])
+                else:
+                    mine.update(number(i, seed) for i in range(1, n + 1))
                 if mine.text() != answers[0][0]:
                     return 'the server makes ' + answers[0][0]
-            tap.run('opclass-hashed type %s, seed %d, %d keys: same bytes' %
-                    (name, seed, n), test)
+            tap.run('%s, %s, seed %d, %d keys: same bytes' %
+                    (name, expression[:40], seed, n), test)
 
 
 # --- Set operations and damage ----------------------------------------------
