@@ -50,7 +50,7 @@ hash_list(const NumberList *list)
 }
 
 static inline void
-append(NumberList *list, uint64 number)
+append_number(NumberList *list, uint64 number)
 {
 	if (list->n == LIST_ROOM)
 	{
@@ -93,21 +93,21 @@ append_scalar(NumberList *list, const JsonbValue *scalar)
 	switch (scalar->type)
 	{
 		case jbvNull:
-			append(list, 'n');
+			append_number(list, 'n');
 			break;
 		case jbvBool:
-			append(list, scalar->val.boolean ? 't' : 'f');
+			append_number(list, scalar->val.boolean ? 't' : 'f');
 			break;
 		case jbvNumeric:
-			append(list, '#');
-			append(list,
-				   pgbloom_hash_numeric(NumericGetDatum(scalar->val.numeric),
-										list->seed));
+			append_number(list, '#');
+			append_number(list,
+						  pgbloom_hash_numeric(NumericGetDatum(scalar->val.numeric),
+											   list->seed));
 			break;
 		case jbvString:
-			append(list, '"');
-			append(list, bf_hash_bytes(scalar->val.string.val,
-									   scalar->val.string.len, list->seed));
+			append_number(list, '"');
+			append_number(list, bf_hash_bytes(scalar->val.string.val,
+											  scalar->val.string.len, list->seed));
 			break;
 		default:
 			elog(ERROR, "unexpected type of jsonb value: %d",
@@ -139,17 +139,17 @@ hash_jsonb(Datum value, uint64 seed)
 				/* A scalar is stored as an array that it is not. */
 			case WJB_BEGIN_ARRAY:
 				if (!is_scalar)
-					append(&list, '[');
+					append_number(&list, '[');
 				break;
 			case WJB_END_ARRAY:
 				if (!is_scalar)
-					append(&list, ']');
+					append_number(&list, ']');
 				break;
 			case WJB_BEGIN_OBJECT:
-				append(&list, '{');
+				append_number(&list, '{');
 				break;
 			case WJB_END_OBJECT:
-				append(&list, '}');
+				append_number(&list, '}');
 				break;
 			default:
 				append_scalar(&list, &part);
@@ -205,8 +205,8 @@ hash_elements(PgBloomNumber *element, Oid collation, Datum value, uint64 seed)
 	while (array_iterate(elements, &part, &isnull))
 	{
 		CHECK_FOR_INTERRUPTS();
-		append(&list, isnull ? 0 :
-			   find_number(element, collation, part, seed));
+		append_number(&list, isnull ? 0 :
+					  find_number(element, collation, part, seed));
 	}
 	array_free_iterator(elements);
 	if ((Pointer) array != DatumGetPointer(value))
