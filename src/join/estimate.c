@@ -307,7 +307,7 @@ pgbloom_join_examines_pairs(PlannerInfo *root)
 void
 pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 {
-	Correction	correction = {root};
+	Correction	correction = {.root = root};
 	ListCell   *x;
 	ListCell   *y;
 
