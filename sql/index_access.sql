@@ -196,11 +196,23 @@ CREATE INDEX ON visits USING bloomfilter (whole(visits));
 CREATE INDEX ON visits USING bloomfilter (id) WHERE visits IS NOT NULL;
 CREATE INDEX ON visits USING bloomfilter (hash_record_extended(at, 0));
 CREATE INDEX ON visits USING bloomfilter (array_length(others, 1));
+CREATE INDEX ON visits USING bloomfilter (hash_record_extended(ROW(NULL, id)::point_of_time, 0));
+CREATE FUNCTION at_hour(int) RETURNS point_of_time IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ROW(NULL, $1); END';
+CREATE INDEX ON visits USING bloomfilter (hash_record_extended(at_hour(id), 0));
+CREATE INDEX ON visits USING bloomfilter (id) WHERE at_hour(id) IS NOT NULL;
+CREATE TYPE times AS RANGE (subtype = point_of_time);
+CREATE DOMAIN several AS times[];
+CREATE TABLE ranges (several several[]);
+CREATE INDEX ON ranges USING bloomfilter (cardinality(several));
+DROP TABLE ranges;
+DROP DOMAIN several;
+DROP TYPE times;
 CREATE INDEX visits_day ON visits USING bloomfilter (((at).day));
 CREATE INDEX visits_row ON visits USING bloomfilter (hash_record_extended(ROW(id, (at).hour), 0));
 ALTER TABLE visits ADD COLUMN c int DEFAULT 3;
 SELECT bloom_index_contains('visits_day', (at).day), bloom_index_contains('visits_row', hash_record_extended(ROW(id, (at).hour), 0)) FROM visits;
 DROP TABLE visits CASCADE;
+DROP FUNCTION at_hour(int);
 DROP TYPE point_of_time;
 
 -- An index that failed to be built is not probed.

@@ -657,12 +657,14 @@ DROP INDEX facts_amount;
 CREATE FUNCTION noisy(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN true; END';
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND noisy(amount) GROUP BY region');
 CREATE FUNCTION noisy_calendar() RETURNS SETOF calendar LANGUAGE sql STABLE AS 'SELECT * FROM plans.calendar WHERE plans.noisy(month)';
+CREATE FUNCTION by_default(int, boolean DEFAULT noisy(1)) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN $1 % 200; END';
 CREATE VIEW noisy_star AS SELECT amount, brand, ym FROM facts JOIN products USING (product) JOIN noisy_calendar() USING (day);
 SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_corrected('SELECT * FROM ' || query) AS corrected
   FROM unnest('{
 	star WHERE ym = 202503 AND brand = 7,
 	star WHERE ym = 202503 AND brand = 7 AND noisy(amount),
 	star WHERE ym = 202503 AND brand = 7 AND (SELECT noisy(1)),
+	star JOIN (SELECT by_default(product) AS brand FROM products OFFSET 0) x USING (brand) WHERE ym = 202503 AND brand = 7,
 	noisy_star WHERE ym = 202503 AND brand = 7}'::text[]) AS query;
 -- outer and semi joins, and a calendar on the side that may be NULL
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM facts f LEFT JOIN stores USING (store) JOIN products USING (product)

@@ -19,6 +19,7 @@
 #include "access/sysattr.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
@@ -67,17 +68,33 @@ bfi_set_expressions(Relation index, IndexInfo *info)
 	info->ii_PredicateState = NULL;
 }
 
+/* Do values of a type consist of rows, which have attributes with names? */
 static bool
-is_row_type(Oid type)
+has_attributes(Oid type)
 {
-	Oid			element = get_base_element_type(type);
+	while (OidIsValid(type))
+	{
+		Oid			part;
 
-	return type_is_rowtype(OidIsValid(element) ? element : type);
+		type = getBaseType(type);
+		if (type_is_rowtype(type))
+			return true;
+		part = get_element_type(type);
+		if (!OidIsValid(part))
+			part = get_range_subtype(type);
+		if (!OidIsValid(part))
+			part = get_multirange_range(type);
+		type = part;
+	}
+	return false;
 }
 
-/* Does an expression read a row as a whole, and not a column of it? */
+/*
+ * Has an expression a row as a whole, and not only a column of it?  ROW() of no
+ * type has the columns that it names.  Other nodes return what these do.
+ */
 static bool
-reads_row_walker(Node *node, void *context)
+has_row_walker(Node *node, void *context)
 {
 	Node	   *row = node;
 
@@ -86,8 +103,14 @@ reads_row_walker(Node *node, void *context)
 	while (IsA(row, FieldSelect))
 		row = (Node *) ((FieldSelect *) row)->arg;
 	if (IsA(row, Var))
-		return is_row_type(exprType(node));
-	return expression_tree_walker(node, reads_row_walker, context);
+		return has_attributes(exprType(node));
+	if (IsA(node, RowExpr) && ((RowExpr *) node)->row_typeid != RECORDOID)
+		return true;
+	if ((IsA(node, Const) || IsA(node, FuncExpr) || IsA(node, OpExpr) ||
+		 IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
+		has_attributes(exprType(node)))
+		return true;
+	return expression_tree_walker(node, has_row_walker, context);
 }
 
 /*
@@ -98,8 +121,8 @@ reads_row_walker(Node *node, void *context)
 void
 bfi_check_expressions(Relation index)
 {
-	if (reads_row_walker(stored_tree(index, Anum_pg_index_indexprs), NULL) ||
-		reads_row_walker(stored_tree(index, Anum_pg_index_indpred), NULL))
+	if (has_row_walker(stored_tree(index, Anum_pg_index_indexprs), NULL) ||
+		has_row_walker(stored_tree(index, Anum_pg_index_indpred), NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index \"%s\" cannot depend on whole rows",

@@ -62,8 +62,6 @@ typedef struct AssumedJoin
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
-	bool		examined;		/* for volatile functions, so: */
-	bool		calls_volatile;
 	MemoryContext context;
 	List	   *assumptions;	/* of which paths have been added */
 	AssumedJoin *joining;		/* while its two relations are joined */
@@ -314,22 +312,13 @@ note_assumptions(List *joins)
 	MemoryContextSwitchTo(caller);
 }
 
-/* Another plan might call a volatile function more often. */
-static bool
-calls_volatile(PlannerInfo *root)
-{
-	if (!current->examined)
-		current->calls_volatile = pgbloom_statement_calls_volatile(root);
-	current->examined = true;
-	return current->calls_volatile;
-}
-
 /*
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
- * Not if rows of a part of the query may be grouped early: add_path() would free
- * paths of which those of the groups are made.
+ * Not if another plan might call a volatile function more often, and not if rows
+ * of a part of the query may be grouped early: add_path() would free paths of
+ * which those of the groups are made.
  */
 RelOptInfo *
 pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
@@ -349,7 +338,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost) ||
-		calls_volatile(root))
+		pgbloom_query_calls_volatile(root))
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;

@@ -250,8 +250,7 @@ static bool
 is_forbidden(Correction *correction)
 {
 	if (!correction->examined)
-		correction->forbidden =
-			pgbloom_statement_calls_volatile(correction->root);
+		correction->forbidden = pgbloom_query_calls_volatile(correction->root);
 	correction->examined = true;
 	return correction->forbidden;
 }

@@ -259,7 +259,7 @@ typedef struct PgBloomJoinNodes
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern bool pgbloom_calls_volatile(void *expressions);
-extern bool pgbloom_statement_calls_volatile(PlannerInfo *root);
+extern bool pgbloom_query_calls_volatile(const PlannerInfo *root);
 extern bool pgbloom_node_is_volatile(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);

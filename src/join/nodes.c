@@ -134,10 +134,17 @@ one_may_be_checked(List *types)
 	return false;
 }
 
+/* The planner adds the defaults of arguments, which may call any function. */
+static bool
+lacks_arguments(const FuncExpr *call)
+{
+	return list_length(call->args) < get_func_nargs(call->funcid);
+}
+
 /*
  * Find volatile functions that contain_volatile_functions() does not see.  A
  * cast to a domain that is left in a plan checks constraints, which may call any
- * function.
+ * function.  With a context, the planner has yet to add default arguments.
  */
 static bool
 hidden_volatile_walker(Node *node, void *context)
@@ -148,6 +155,9 @@ hidden_volatile_walker(Node *node, void *context)
 		return query_tree_walker((Query *) node, hidden_volatile_walker,
 								 context, 0);
 	if (IsA(node, CoerceToDomain))
+		return true;
+	if (context != NULL && IsA(node, FuncExpr) &&
+		lacks_arguments((FuncExpr *) node))
 		return true;
 	if ((IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
 		may_be_checked(exprType(node)))
@@ -174,9 +184,12 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
-/* Does a query call a volatile function?  It may have thousands of partitions. */
+/*
+ * Does a query call a volatile function, with or without its subqueries?  It
+ * may have thousands of partitions.
+ */
 static bool
-query_calls_volatile(const Query *query)
+query_calls_volatile(const Query *query, bool subqueries)
 {
 	Query		part = *query;
 	ListCell   *lc;
@@ -186,34 +199,75 @@ query_calls_volatile(const Query *query)
 	{
 		RangeTblEntry *rte = lfirst(lc);
 
-		if (rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
+		if (rte->rtekind == RTE_SUBQUERY ? subqueries :
+			rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
 			rte->securityQuals != NIL)
 			part.rtable = lappend(part.rtable, rte);
 	}
-	return pgbloom_calls_volatile(&part);
+	if (!subqueries)
+		part.cteList = NIL;
+	return contain_volatile_functions((Node *) &part) ||
+		hidden_volatile_walker((Node *) &part, &part);
+}
+
+/* Of which statement this is known, while it is planned. */
+static const PlannerGlobal *examined = NULL;
+static bool examined_calls_volatile;
+
+static void
+forget_examined(void *statement)
+{
+	if (examined == statement)
+		examined = NULL;
 }
 
 /*
- * Does a statement that is planned call a volatile function?  By now, functions
- * have been inlined; subqueries are planned in copies.
+ * Find out whether a statement calls a volatile function, as it is when this is
+ * first asked.  Subqueries are planned in copies; those in expressions may be
+ * gone already.
  */
-bool
-pgbloom_statement_calls_volatile(PlannerInfo *root)
+static void
+examine_statement(const PlannerInfo *top)
 {
-	PlannerInfo *level;
+	PlannerGlobal *statement = top->glob;
+	MemoryContext context = GetMemoryChunkContext(statement);
+	MemoryContextCallback *callback = MemoryContextAlloc(context,
+														 sizeof(*callback));
+	bool		result = query_calls_volatile(top->parse, true);
 	ListCell   *lc;
 
-	for (level = root; level != NULL; level = level->parent_root)
+	foreach(lc, statement->subroots)
 	{
-		if (query_calls_volatile(level->parse))
-			return true;
+		const PlannerInfo *root = lfirst(lc);
+
+		result = result || query_calls_volatile(root->parse, true);
 	}
-	foreach(lc, root->glob->subroots)
+	callback->func = forget_examined;
+	callback->arg = statement;
+	MemoryContextRegisterResetCallback(context, callback);
+	examined = statement;
+	examined_calls_volatile = result;
+}
+
+/*
+ * Does a query that is planned call a volatile function, or the rest of its
+ * statement?  By now, functions have been inlined.
+ */
+bool
+pgbloom_query_calls_volatile(const PlannerInfo *root)
+{
+	const PlannerInfo *top = root;
+
+	while (top->parent_root != NULL)
+		top = top->parent_root;
+	if (examined != top->glob)
 	{
-		if (query_calls_volatile(((PlannerInfo *) lfirst(lc))->parse))
-			return true;
+		examine_statement(top);
+		if (root == top)
+			return examined_calls_volatile;
 	}
-	return false;
+	return examined_calls_volatile ||
+		query_calls_volatile(root->parse, false);
 }
 
 /* Does this node evaluate a volatile function?  Its children are ignored. */

@@ -186,6 +186,19 @@ pgbloom_number_hash(Oid type)
 	}
 }
 
+/* Free how to find a number; NULL does nothing. */
+void
+pgbloom_free_number(PgBloomNumber *number)
+{
+	while (number != NULL)
+	{
+		PgBloomNumber *element = number->element;
+
+		pfree(number);
+		number = element;
+	}
+}
+
 static uint64 find_number(PgBloomNumber *number, Oid collation, Datum value,
 						  uint64 seed);
 

@@ -139,6 +139,7 @@ extern void pgbloom_key_type_of(Oid type, BfKeyType *key_type);
 
 /* composed.c */
 extern PgBloomHashFunction pgbloom_number_hash(Oid type);
+extern void pgbloom_free_number(PgBloomNumber *number);
 extern uint64 pgbloom_opclass_hash(const PgBloomKeyInfo *info, Datum value,
 								   uint64 seed);
 

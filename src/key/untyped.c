@@ -136,6 +136,7 @@ pgbloom_resolve_untyped(PgBloomKeyInfo *untyped, const BfKeyType *key_type)
 	if (resolved != NULL)
 	{
 		untyped->resolved = NULL;
+		pgbloom_free_number(resolved->number);
 		pfree(resolved);
 	}
 	untyped->resolved = make_resolved(untyped, key_type);
