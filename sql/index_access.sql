@@ -197,7 +197,7 @@ CREATE INDEX ON visits USING bloomfilter (id) WHERE visits IS NOT NULL;
 CREATE INDEX ON visits USING bloomfilter (hash_record_extended(at, 0));
 CREATE INDEX ON visits USING bloomfilter (array_length(others, 1));
 CREATE INDEX ON visits USING bloomfilter (hash_record_extended(ROW(NULL, id)::point_of_time, 0));
-CREATE FUNCTION at_hour(int) RETURNS point_of_time IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ROW(NULL, $1); END';
+CREATE FUNCTION at_hour(int) RETURNS point_of_time IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ROW(NULL::date, $1); END';
 CREATE INDEX ON visits USING bloomfilter (hash_record_extended(at_hour(id), 0));
 CREATE INDEX ON visits USING bloomfilter (id) WHERE at_hour(id) IS NOT NULL;
 CREATE TYPE times AS RANGE (subtype = point_of_time);

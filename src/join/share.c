@@ -152,7 +152,10 @@ is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
 		(scheme->partnatts == 1 && left == right);
 }
 
-/* How much of a relation is read with a filter by this clause, on a column? */
+/*
+ * How much of a relation is read with a filter by this clause, and which column
+ * rules out the rest?
+ */
 static double
 share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 				RelOptInfo *by, AttrNumber *column)
@@ -164,7 +167,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	double		live,
 				parts;
 
-	/* A sample is read; range.c orders no texts that may be equal. */
+	/* Samples are not skipped, nor are keys without an order, see range.c. */
 	*column = column_of(key, filtered);
 	if (*column <= 0 ||
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL ||
