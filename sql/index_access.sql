@@ -200,6 +200,8 @@ CREATE INDEX ON visits USING bloomfilter (hash_record_extended(ROW(NULL, id)::po
 CREATE FUNCTION at_hour(int) RETURNS point_of_time IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN ROW(NULL::date, $1); END';
 CREATE INDEX ON visits USING bloomfilter (hash_record_extended(at_hour(id), 0));
 CREATE INDEX ON visits USING bloomfilter (id) WHERE at_hour(id) IS NOT NULL;
+CREATE FUNCTION key_at(int, point_of_time DEFAULT ROW(NULL, 7)::point_of_time) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN hash_record_extended(ROW($1, $2), 0);
+CREATE INDEX ON visits USING bloomfilter (key_at(id));
 CREATE TYPE times AS RANGE (subtype = point_of_time);
 CREATE DOMAIN several AS times[];
 CREATE TABLE ranges (several several[]);
@@ -212,7 +214,7 @@ CREATE INDEX visits_row ON visits USING bloomfilter (hash_record_extended(ROW(id
 ALTER TABLE visits ADD COLUMN c int DEFAULT 3;
 SELECT bloom_index_contains('visits_day', (at).day), bloom_index_contains('visits_row', hash_record_extended(ROW(id, (at).hour), 0)) FROM visits;
 DROP TABLE visits CASCADE;
-DROP FUNCTION at_hour(int);
+DROP FUNCTION at_hour(int), key_at(int, point_of_time);
 DROP TYPE point_of_time;
 
 -- An index that failed to be built is not probed.

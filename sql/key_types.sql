@@ -124,6 +124,13 @@ CREATE OPERATOR CLASS a.int8_ops DEFAULT FOR TYPE a.int8 USING hash AS OPERATOR 
   FUNCTION 2 (a.int8, a.int8) hashint8extended(pg_catalog.int8, pg_catalog.int8);
 SELECT outcome($$bloom_agg('{1,2}'::a.int8[]) @> '{1,2}'::pg_catalog.int8[]$$);
 SELECT outcome($$bloom_agg('1'::a.int8) @> '1'::pg_catalog.int8$$);
+-- an array of domains over arrays of a domain, whose name does not say of what type that is
+CREATE DOMAIN a.list AS int[];
+CREATE DOMAIN a.lists AS a.list[];
+CREATE DOMAIN b.list AS text[];
+CREATE DOMAIN b.lists AS b.list[];
+SELECT outcome($$bloom_agg(ARRAY['{"{1,2}"}'::a.lists]) @> ARRAY['{"{1,2}"}'::b.lists]$$);
+SELECT outcome($$bloom_agg(ARRAY['{1,2}'::a.list]) @> ARRAY['{1,2}'::b.list]$$);
 SET client_min_messages = warning;
 DROP TABLE tags;
 DROP SCHEMA a, b CASCADE;

@@ -12,7 +12,7 @@ ALTER TABLE calendar ADD PRIMARY KEY (day);
 CREATE TABLE products AS SELECT i AS product, i % 200 AS brand FROM generate_series(0, 999) i;
 ALTER TABLE products ADD PRIMARY KEY (product);
 
-CREATE TABLE store_sales (day date, product int, amount int) PARTITION BY RANGE (day);
+CREATE TABLE store_sales (day date, product int, amount bigint) PARTITION BY RANGE (day);
 DO $$
 BEGIN
     FOR m IN 1 .. 12 LOOP

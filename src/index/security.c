@@ -89,9 +89,25 @@ has_attributes(Oid type)
 	return false;
 }
 
+static List *
+all_arguments(const FuncExpr *call)
+{
+	HeapTuple	function = SearchSysCache1(PROCOID,
+										   ObjectIdGetDatum(call->funcid));
+	List	   *arguments;
+
+	if (!HeapTupleIsValid(function))
+		elog(ERROR, "cache lookup failed for function %u", call->funcid);
+	arguments = expand_function_arguments(call->args, false,
+										  call->funcresulttype, function);
+	ReleaseSysCache(function);
+	return arguments;
+}
+
 /*
  * Has an expression a row as a whole, and not only a column of it?  ROW() of no
- * type has the columns that it names.  Other nodes return what these do.
+ * type has the columns that it names.  Other nodes return what these do.  The
+ * planner has yet to add the defaults of arguments.
  */
 static bool
 has_row_walker(Node *node, void *context)
@@ -110,6 +126,9 @@ has_row_walker(Node *node, void *context)
 		 IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
 		has_attributes(exprType(node)))
 		return true;
+	if (IsA(node, FuncExpr))
+		return expression_tree_walker((Node *) all_arguments((FuncExpr *) node),
+									  has_row_walker, context);
 	return expression_tree_walker(node, has_row_walker, context);
 }
 
@@ -156,7 +175,9 @@ may_select_columns(Oid table, Bitmapset *columns)
 		AttrNumber	column = (AttrNumber) (i +
 										   FirstLowInvalidHeapAttributeNumber);
 
-		if (pg_attribute_aclcheck(table, column, GetUserId(),
+		/* A whole row takes the privilege for the table. */
+		if (column == InvalidAttrNumber ||
+			pg_attribute_aclcheck(table, column, GetUserId(),
 								  ACL_SELECT) != ACLCHECK_OK)
 			return false;
 	}

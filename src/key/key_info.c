@@ -316,6 +316,11 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 		part = getBaseType(element_type(part));
 	if (!check_opclass_type(type, part, raise))
 		return false;
+	if (OidIsValid(element) && OidIsValid(element_type(getBaseType(element))) &&
+		element_type(getBaseType(element)) != part)
+		return reject_type(raise, type,
+						   "A filter records the name of a domain in such a type, but not of what type it is.",
+						   "Cast the key to text.");
 	collatable = type_is_collatable(part);
 	if (collatable && !check_collation(info->collation, raise))
 		return false;
