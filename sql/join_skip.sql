@@ -658,6 +658,7 @@ CREATE FUNCTION noisy(int) RETURNS boolean LANGUAGE plpgsql VOLATILE AS 'BEGIN R
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 AND noisy(amount) GROUP BY region');
 CREATE FUNCTION noisy_calendar() RETURNS SETOF calendar LANGUAGE sql STABLE AS 'SELECT * FROM plans.calendar WHERE plans.noisy(month)';
 CREATE FUNCTION by_default(int, boolean DEFAULT noisy(1)) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN $1 % 200; END';
+CREATE FUNCTION lag_by(anyelement, int DEFAULT noisy(0)::int) RETURNS anyelement IMMUTABLE WINDOW LANGUAGE internal AS 'window_lag_with_offset';
 CREATE VIEW noisy_star AS SELECT amount, brand, ym FROM facts JOIN products USING (product) JOIN noisy_calendar() USING (day);
 SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_corrected('SELECT * FROM ' || query) AS corrected
   FROM unnest('{
@@ -665,6 +666,9 @@ SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_correct
 	star WHERE ym = 202503 AND brand = 7 AND noisy(amount),
 	star WHERE ym = 202503 AND brand = 7 AND (SELECT noisy(1)),
 	star JOIN (SELECT by_default(product) AS brand FROM products OFFSET 0) x USING (brand) WHERE ym = 202503 AND brand = 7,
+	star WHERE ym = 202503 AND brand = 7 AND 7 <> (SELECT brand FROM products UNION ALL SELECT by_default(amount) FROM products OFFSET 1),
+	"star WHERE ym = 202503 AND brand = 7 AND (SELECT max(by) FROM (SELECT lag_by(product) OVER () AS by FROM products) x) > 0",
+	star WHERE ym = 202503 AND brand = 7 AND make_interval(days => amount) IS NOT NULL,
 	noisy_star WHERE ym = 202503 AND brand = 7}'::text[]) AS query;
 -- outer and semi joins, and a calendar on the side that may be NULL
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM facts f LEFT JOIN stores USING (store) JOIN products USING (product)
@@ -724,7 +728,8 @@ ALTER TABLE places ADD PRIMARY KEY (place);
 VACUUM ANALYZE listed, hashed, places;
 SELECT * FROM report_plans('SELECT amount FROM listed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
 SELECT * FROM report_plans('SELECT amount FROM hashed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
--- not by keys of another type, by one of two columns, and by another collation, which leave no partition unread
+-- not by keys of another type, by one of two columns, by another collation or order, and by long lists, which leave no
+-- partition unread
 ALTER TABLE places ADD wide bigint UNIQUE, ADD named text UNIQUE COLLATE "C";
 UPDATE places SET wide = place, named = place;
 CREATE TABLE hashed_two (LIKE hashed) PARTITION BY HASH (place, product);
@@ -733,10 +738,22 @@ INSERT INTO hashed_two SELECT * FROM listed;
 CREATE TABLE collated (named text COLLATE "C", product int, amount int) PARTITION BY LIST (named COLLATE "POSIX");
 SELECT format('CREATE TABLE collated_%s PARTITION OF collated FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
 INSERT INTO collated SELECT * FROM listed;
-VACUUM ANALYZE places, hashed_two, collated;
+CREATE TABLE texts (LIKE collated) PARTITION BY RANGE (named);
+CREATE TABLE patterns (LIKE collated) PARTITION BY RANGE (named text_pattern_ops);
+SELECT format('CREATE TABLE %s_%s PARTITION OF %1$s FOR VALUES FROM (%2$L) TO (%L)', t, p, p || 'x') FROM generate_series(0, 9) p, unnest('{texts, patterns}'::text[]) t \gexec
+INSERT INTO texts SELECT * FROM listed;
+INSERT INTO patterns SELECT * FROM listed;
+CREATE TABLE long_lists (LIKE listed) PARTITION BY LIST (place);
+DO $$ BEGIN FOR p IN 0 .. 9 LOOP
+	EXECUTE format('CREATE TABLE long_lists_%s PARTITION OF long_lists FOR VALUES IN (%s)', p,
+		(SELECT string_agg((p + 10 * i)::text, ', ') FROM generate_series(0, 109) i));
+END LOOP; END $$;
+INSERT INTO long_lists SELECT * FROM listed;
+VACUUM ANALYZE places, hashed_two, collated, texts, patterns, long_lists;
 SELECT key, counts_on_filters('SELECT amount FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
   FROM unnest('{hashed JOIN places USING (place), hashed JOIN places ON hashed.place = wide, hashed_two JOIN places USING (place),
-	collated JOIN places USING (named)}'::text[]) AS key;
+	collated JOIN places USING (named), texts JOIN places USING (named), patterns JOIN places USING (named),
+	long_lists JOIN places USING (place)}'::text[]) AS key;
 -- nor of a sample, by the ninth of nine keys, of which a filter has eight, and by a key that may fail
 CREATE TABLE nine (a int, b int, c int, d int, e int, f int, g int, h int, place int, product int) PARTITION BY LIST (place);
 SELECT format('CREATE TABLE nine_%s PARTITION OF nine FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec

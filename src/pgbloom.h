@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "nodes/nodes.h"
+#include "nodes/pg_list.h"
 
 #include "compat.h"
 #include "core/bf.h"
@@ -50,9 +50,10 @@ extern char *pgbloom_pretty_size(double bytes);
 extern BfEnv pgbloom_env(MemoryContext context);
 extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
 
-/* types.c */
+/* catalog.c */
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
+extern Node *pgbloom_default_arguments(Oid function, List *arguments);
 
 #pragma GCC visibility pop
 

@@ -89,21 +89,6 @@ has_attributes(Oid type)
 	return false;
 }
 
-static List *
-all_arguments(const FuncExpr *call)
-{
-	HeapTuple	function = SearchSysCache1(PROCOID,
-										   ObjectIdGetDatum(call->funcid));
-	List	   *arguments;
-
-	if (!HeapTupleIsValid(function))
-		elog(ERROR, "cache lookup failed for function %u", call->funcid);
-	arguments = expand_function_arguments(call->args, false,
-										  call->funcresulttype, function);
-	ReleaseSysCache(function);
-	return arguments;
-}
-
 /*
  * Has an expression a row as a whole, and not only a column of it?  ROW() of no
  * type has the columns that it names.  Other nodes return what these do.  The
@@ -126,9 +111,11 @@ has_row_walker(Node *node, void *context)
 		 IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
 		has_attributes(exprType(node)))
 		return true;
-	if (IsA(node, FuncExpr))
-		return expression_tree_walker((Node *) all_arguments((FuncExpr *) node),
-									  has_row_walker, context);
+	if (IsA(node, FuncExpr) &&
+		has_row_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
+												 ((FuncExpr *) node)->args),
+					   context))
+		return true;
 	return expression_tree_walker(node, has_row_walker, context);
 }
 

@@ -62,6 +62,7 @@ typedef struct AssumedJoin
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
+	bool		may_change;		/* another plan calls the same functions */
 	MemoryContext context;
 	List	   *assumptions;	/* of which paths have been added */
 	AssumedJoin *joining;		/* while its two relations are joined */
@@ -313,6 +314,16 @@ note_assumptions(List *joins)
 }
 
 /*
+ * May the statement have another plan than that of PostgreSQL's estimates?  Not
+ * if it calls a volatile function, perhaps more often than before.
+ */
+bool
+pgbloom_join_may_change_plan(void)
+{
+	return current != NULL && current->may_change;
+}
+
+/*
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
@@ -338,7 +349,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost) ||
-		pgbloom_query_calls_volatile(root))
+		pgbloom_query_calls_volatile(root->parse))
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;
@@ -478,6 +489,7 @@ pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
 			assumption->fulfilled |= fulfils(assumption, parents, nodes,
 											 lfirst(y));
 	}
+	pfree(parents);
 }
 
 /*
@@ -525,8 +537,7 @@ has_candidate_walker(Node *node, void *context)
 static bool
 may_assume(Query *parse, int cursor_options)
 {
-	return pgbloom_join_planning &&
-		pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
+	return pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
 		(parse->commandType == CMD_SELECT ||
 		 parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
@@ -566,13 +577,16 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 PlannedStmt *
 pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 {
-	Query	   *copy = may_assume(parse, cursor_options) ?
+	bool		may_change = pgbloom_join_planning &&
+		!pgbloom_statement_calls_volatile(parse);
+	Query	   *copy = may_change && may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
 	Planning	planning = {
 		.parse = copy != NULL ? parse : NULL,
+		.may_change = may_change,
 		.context = CurrentMemoryContext
 	};
-	Planning	without = {0};
+	Planning	without = {.may_change = may_change};
 	PlannedStmt *stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	ListCell   *lc;
 

@@ -245,12 +245,13 @@ forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	}
 }
 
-/* The statement is examined only if there is something to correct. */
+/* The query is examined only if there is something to correct. */
 static bool
 is_forbidden(Correction *correction)
 {
 	if (!correction->examined)
-		correction->forbidden = pgbloom_query_calls_volatile(correction->root);
+		correction->forbidden =
+			pgbloom_query_calls_volatile(correction->root->parse);
 	correction->examined = true;
 	return correction->forbidden;
 }
@@ -295,8 +296,7 @@ correct_pair(Correction *correction, RelOptInfo *a, RelOptInfo *b)
 bool
 pgbloom_join_examines_pairs(PlannerInfo *root)
 {
-	return pgbloom_join_planning &&
-		bms_num_members(root->all_baserels) <= MAX_RELATIONS;
+	return bms_num_members(root->all_baserels) <= MAX_RELATIONS;
 }
 
 /*

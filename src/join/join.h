@@ -259,7 +259,8 @@ typedef struct PgBloomJoinNodes
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern bool pgbloom_calls_volatile(void *expressions);
-extern bool pgbloom_query_calls_volatile(const PlannerInfo *root);
+extern bool pgbloom_statement_calls_volatile(Query *statement);
+extern bool pgbloom_query_calls_volatile(const Query *query);
 extern bool pgbloom_node_is_volatile(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
 extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
@@ -270,6 +271,7 @@ extern bool pgbloom_plan_may_fail(Plan *plan);
 extern void pgbloom_join_note_filters(PlannedStmt *stmt,
 									  const PgBloomJoinNodes *nodes,
 									  HashJoin *join, List *targets);
+extern bool pgbloom_join_may_change_plan(void);
 extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);

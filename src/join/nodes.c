@@ -19,8 +19,8 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "pgbloom.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 bool
@@ -135,11 +135,15 @@ one_may_be_checked(List *types)
 	return false;
 }
 
-/* The planner adds the defaults of arguments, which may call any function. */
+static bool hidden_volatile_walker(Node *node, void *context);
+
 static bool
-lacks_arguments(const FuncExpr *call)
+defaults_call_volatile(Oid function, List *arguments, void *context)
 {
-	return list_length(call->args) < get_func_nargs(call->funcid);
+	Node	   *defaults = pgbloom_default_arguments(function, arguments);
+
+	return contain_volatile_functions(defaults) ||
+		hidden_volatile_walker(defaults, context);
 }
 
 /*
@@ -158,7 +162,12 @@ hidden_volatile_walker(Node *node, void *context)
 	if (IsA(node, CoerceToDomain))
 		return true;
 	if (context != NULL && IsA(node, FuncExpr) &&
-		lacks_arguments((FuncExpr *) node))
+		defaults_call_volatile(((FuncExpr *) node)->funcid,
+							   ((FuncExpr *) node)->args, context))
+		return true;
+	if (context != NULL && IsA(node, WindowFunc) &&
+		defaults_call_volatile(((WindowFunc *) node)->winfnoid,
+							   ((WindowFunc *) node)->args, context))
 		return true;
 	if ((IsA(node, CoerceViaIO) || PGBLOOM_IS_JSON_EXPR(node)) &&
 		may_be_checked(exprType(node)))
@@ -185,90 +194,37 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
+/* Does a statement that is going to be planned call a volatile function? */
+bool
+pgbloom_statement_calls_volatile(Query *statement)
+{
+	return contain_volatile_functions((Node *) statement) ||
+		hidden_volatile_walker((Node *) statement, statement);
+}
+
 /*
- * Does a query call a volatile function, with or without its subqueries?  It
- * may have thousands of partitions.
+ * Does a query that is being planned call a volatile function outside its
+ * subqueries, also by functions that have been inlined?  It may have thousands
+ * of partitions.
  */
-static bool
-query_calls_volatile(const Query *query, bool subqueries)
+bool
+pgbloom_query_calls_volatile(const Query *query)
 {
 	Query		part = *query;
 	ListCell   *lc;
 
+	part.cteList = NIL;
 	part.rtable = NIL;
 	foreach(lc, query->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
 
-		if (rte->rtekind == RTE_SUBQUERY ? subqueries :
-			rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
-			rte->securityQuals != NIL)
+		if (rte->rtekind != RTE_SUBQUERY &&
+			(rte->rtekind != RTE_RELATION || rte->tablesample != NULL ||
+			 rte->securityQuals != NIL))
 			part.rtable = lappend(part.rtable, rte);
 	}
-	if (!subqueries)
-		part.cteList = NIL;
-	return contain_volatile_functions((Node *) &part) ||
-		hidden_volatile_walker((Node *) &part, &part);
-}
-
-/* Of which statement this is known, while it is planned. */
-static const PlannerGlobal *examined = NULL;
-static bool examined_calls_volatile;
-
-static void
-forget_examined(void *statement)
-{
-	if (examined == statement)
-		examined = NULL;
-}
-
-/*
- * Find out whether a statement calls a volatile function, as it is when this is
- * first asked.  Subqueries are planned in copies; those in expressions may be
- * gone already.
- */
-static void
-examine_statement(const PlannerInfo *top)
-{
-	PlannerGlobal *statement = top->glob;
-	MemoryContext context = GetMemoryChunkContext(statement);
-	MemoryContextCallback *callback = MemoryContextAlloc(context,
-														 sizeof(*callback));
-	bool		result = query_calls_volatile(top->parse, true);
-	ListCell   *lc;
-
-	foreach(lc, statement->subroots)
-	{
-		const PlannerInfo *root = lfirst(lc);
-
-		result = result || query_calls_volatile(root->parse, true);
-	}
-	callback->func = forget_examined;
-	callback->arg = statement;
-	MemoryContextRegisterResetCallback(context, callback);
-	examined = statement;
-	examined_calls_volatile = result;
-}
-
-/*
- * Does a query that is planned call a volatile function, or the rest of its
- * statement?  By now, functions have been inlined.
- */
-bool
-pgbloom_query_calls_volatile(const PlannerInfo *root)
-{
-	const PlannerInfo *top = root;
-
-	while (top->parent_root != NULL)
-		top = top->parent_root;
-	if (examined != top->glob)
-	{
-		examine_statement(top);
-		if (root == top)
-			return examined_calls_volatile;
-	}
-	return examined_calls_volatile ||
-		query_calls_volatile(root->parse, false);
+	return pgbloom_calls_volatile(&part);
 }
 
 /* Does this node evaluate a volatile function?  Its children are ignored. */

@@ -19,9 +19,11 @@
 #include "catalog/pg_statistic.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "partitioning/partbounds.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /* The share that is assumed of any relation for tests. */
 #define FORCED_SHARE	0.5
@@ -133,7 +135,8 @@ has_brin_on(const RelOptInfo *rel, AttrNumber column, Oid collation)
 /*
  * Is the table partitioned by this key, as constraints.c can make use of?
  * Partitions by hash are tried only for keys that are all of the partition key,
- * and of its type.
+ * and of its type, lists only if they are short, and the order of the keys must
+ * be that of the partitions.
  */
 static bool
 is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
@@ -148,8 +151,19 @@ is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
 		op->inputcollid != scheme->partcollation[0])
 		return false;
 	op_input_types(op->opno, &left, &right);
-	return scheme->strategy != PARTITION_STRATEGY_HASH ||
-		(scheme->partnatts == 1 && left == right);
+	switch (scheme->strategy)
+	{
+		case PARTITION_STRATEGY_HASH:
+			return scheme->partnatts == 1 && left == right;
+		case PARTITION_STRATEGY_LIST:
+			if (rel->boundinfo->ndatums / rel->nparts > MAX_LISTED)
+				return false;
+			break;
+		default:
+			break;
+	}
+	return scheme->partopfamily[0] ==
+		lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
 /*

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * types.c
- *	  Recognizing the types and functions that the extension creates.
+ * catalog.c
+ *	  What the system catalogs say of types and functions.
  *
- * They have no fixed OIDs and no fixed schema.  Names do not tell them, nor
- * does membership in the extension: whoever has created the extension may add
- * objects of their own to it.  What does is the function of this library that
- * they call, because only superusers can create functions in C and types with
- * input functions.
+ * Those that the extension creates have no fixed OIDs and no fixed schema.
+ * Names do not tell them, nor does membership in the extension: whoever has
+ * created the extension may add objects of their own to it.  What does is the
+ * function of this library that they call, because only superusers can create
+ * functions in C and types with input functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,9 @@
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "nodes/nodes.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_key_in);
@@ -90,6 +92,26 @@ pgbloom_type_is(Oid type, PgBloomType which)
 	input = ((Form_pg_type) GETSTRUCT(tuple))->typinput;
 	ReleaseSysCache(tuple);
 	return pgbloom_calls(input, &inputs[which]);
+}
+
+/*
+ * The defaults of a function's arguments, if a call lacks some of these, which
+ * the planner has yet to add; or NULL.
+ */
+Node *
+pgbloom_default_arguments(Oid function, List *arguments)
+{
+	HeapTuple	tuple;
+	Node	   *result;
+
+	if (list_length(arguments) >= get_func_nargs(function))
+		return NULL;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	result = stringToNode(get_text(tuple, Anum_pg_proc_proargdefaults));
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /* Keys without a type are text; their type tells how to read it. */
