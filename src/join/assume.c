@@ -315,7 +315,7 @@ note_assumptions(List *joins)
 
 /*
  * May the statement have another plan than that of PostgreSQL's estimates?  Not
- * if it calls a volatile function, perhaps more often than before.
+ * if a subquery calls a volatile function, perhaps more often than before.
  */
 bool
 pgbloom_join_may_change_plan(void)

@@ -194,12 +194,31 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
-/* Does a statement that is going to be planned call a volatile function? */
+static bool
+has_subqueries(const Query *query)
+{
+	ListCell   *lc;
+
+	if (query->hasSubLinks || query->cteList != NIL)
+		return true;
+	foreach(lc, query->rtable)
+	{
+		if (((RangeTblEntry *) lfirst(lc))->rtekind == RTE_SUBQUERY)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does a statement with subqueries call a volatile function?  It has yet to be
+ * planned, which moves parts of the subqueries elsewhere.
+ */
 bool
 pgbloom_statement_calls_volatile(Query *statement)
 {
-	return contain_volatile_functions((Node *) statement) ||
-		hidden_volatile_walker((Node *) statement, statement);
+	return has_subqueries(statement) &&
+		(contain_volatile_functions((Node *) statement) ||
+		 hidden_volatile_walker((Node *) statement, statement));
 }
 
 /*
