@@ -659,6 +659,7 @@ SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 2025
 CREATE FUNCTION noisy_calendar() RETURNS SETOF calendar LANGUAGE sql STABLE AS 'SELECT * FROM plans.calendar WHERE plans.noisy(month)';
 CREATE FUNCTION by_default(int, boolean DEFAULT noisy(1)) RETURNS int LANGUAGE plpgsql STABLE AS 'BEGIN RETURN $1 % 200; END';
 CREATE FUNCTION lag_by(anyelement, int DEFAULT noisy(0)::int) RETURNS anyelement IMMUTABLE WINDOW LANGUAGE internal AS 'window_lag_with_offset';
+CREATE FUNCTION first_of(checked) RETURNS SETOF products LANGUAGE sql STABLE AS 'SELECT * FROM plans.products WHERE product = $1 ORDER BY brand LIMIT 1';
 CREATE VIEW noisy_star AS SELECT amount, brand, ym FROM facts JOIN products USING (product) JOIN noisy_calendar() USING (day);
 SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_corrected('SELECT * FROM ' || query) AS corrected
   FROM unnest('{
@@ -669,6 +670,7 @@ SELECT query, counts_on_filters('SELECT * FROM ' || query) AS counts, is_correct
 	star WHERE ym = 202503 AND brand = 7 AND 7 <> (SELECT brand FROM products UNION ALL SELECT by_default(amount) FROM products OFFSET 1),
 	"star WHERE ym = 202503 AND brand = 7 AND (SELECT max(by) FROM (SELECT lag_by(product) OVER () AS by FROM products) x) > 0",
 	star WHERE ym = 202503 AND brand = 7 AND make_interval(days => amount) IS NOT NULL,
+	"facts JOIN products p USING (product) JOIN calendar USING (day), first_of(1) WHERE ym = 202503 AND p.brand = 7",
 	noisy_star WHERE ym = 202503 AND brand = 7}'::text[]) AS query;
 -- outer and semi joins, and a calendar on the side that may be NULL
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM facts f LEFT JOIN stores USING (store) JOIN products USING (product)

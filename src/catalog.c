@@ -96,7 +96,8 @@ pgbloom_type_is(Oid type, PgBloomType which)
 
 /*
  * The defaults of a function's arguments, if a call lacks some of these, which
- * the planner has yet to add; or NULL.
+ * the planner has yet to add; or NULL.  Those of PostgreSQL's own functions are
+ * constants.
  */
 Node *
 pgbloom_default_arguments(Oid function, List *arguments)
@@ -104,7 +105,8 @@ pgbloom_default_arguments(Oid function, List *arguments)
 	HeapTuple	tuple;
 	Node	   *result;
 
-	if (list_length(arguments) >= get_func_nargs(function))
+	if (function < FirstNormalObjectId ||
+		list_length(arguments) >= get_func_nargs(function))
 		return NULL;
 	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))

@@ -194,6 +194,7 @@ pgbloom_calls_volatile(void *expressions)
 		hidden_volatile_walker(expressions, NULL);
 }
 
+/* Has a query subqueries, or functions that may become such? */
 static bool
 has_subqueries(const Query *query)
 {
@@ -203,7 +204,9 @@ has_subqueries(const Query *query)
 		return true;
 	foreach(lc, query->rtable)
 	{
-		if (((RangeTblEntry *) lfirst(lc))->rtekind == RTE_SUBQUERY)
+		RTEKind		kind = ((RangeTblEntry *) lfirst(lc))->rtekind;
+
+		if (kind == RTE_SUBQUERY || kind == RTE_FUNCTION)
 			return true;
 	}
 	return false;
