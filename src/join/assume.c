@@ -62,7 +62,7 @@ typedef struct AssumedJoin
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
-	bool		may_change;		/* another plan calls the same functions */
+	bool		may_change;		/* no subquery calls a volatile function */
 	MemoryContext context;
 	List	   *assumptions;	/* of which paths have been added */
 	AssumedJoin *joining;		/* while its two relations are joined */
