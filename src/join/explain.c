@@ -91,7 +91,11 @@ explain_counts(const PgBloomJoinFilter *filter, ExplainState *es)
 	appendStringInfoChar(es->str, '\n');
 }
 
-/* A line for each filter, and with ANALYZE another one of numbers. */
+/*
+ * A line for each filter, and of a plan that was executed, another one of
+ * numbers.  Whoever prints a plan that EXPLAIN has only started may ask for
+ * numbers, too.
+ */
 void
 pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -119,7 +123,7 @@ pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 								   es);
 			ExplainPropertyText("Keys of Rows", keys, es);
 		}
-		if (es->analyze)
+		if (es->analyze && build->columns != NULL)
 		{
 			pgbloom_join_count(&build->filters[i]);
 			pgbloom_join_count_skipped(&build->filters[i]);

@@ -163,7 +163,8 @@ typedef struct PgBloomJoinBuild
 {
 	CustomScanState css;
 	ExprState **keys;			/* NULL for a column of the child */
-	AttrNumber *columns;		/* of the child; 0 for an expression */
+	AttrNumber *columns;		/* of the child; 0 for an expression; NULL if
+								 * the plan is only explained */
 	int			nfilters;
 	PgBloomJoinFilter *filters;
 	bool		shared_hash;	/* below a Parallel Hash */

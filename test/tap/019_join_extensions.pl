@@ -1,0 +1,167 @@
+# Join filters beside extensions that look at plans: also at those that were
+# started and not executed, or not to their end.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $query = 'SELECT count(*) FROM large JOIN small USING (k)';
+my %explain = (
+	'plan' => 'COSTS OFF',
+	'buffers' => 'COSTS OFF, BUFFERS',
+	'verbose' => 'VERBOSE, SETTINGS',
+	'analyze' => 'ANALYZE',
+	'all' => 'ANALYZE, BUFFERS, VERBOSE, WAL, FORMAT json');
+
+sub is_installed
+{
+	my ($library) = @_;
+	my $directory = `pg_config --pkglibdir`;
+
+	chomp $directory;
+	return -e "$directory/$library.so";
+}
+
+# A server that loads these libraries in this order, with tables of which a join
+# has a filter.
+sub start_node
+{
+	my ($name, $libraries, $settings) = @_;
+	my $node = new_node($name);
+
+	$node->append_conf(
+		'postgresql.conf', qq{
+shared_preload_libraries = '$libraries'
+log_min_messages = log
+enable_nestloop = off
+enable_mergejoin = off
+parallel_setup_cost = 0
+parallel_tuple_cost = 0
+min_parallel_table_scan_size = 0
+max_parallel_workers_per_gather = 0
+$settings});
+	$node->start;
+	$node->safe_psql(
+		'postgres', qq{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE large (k int) PARTITION BY RANGE (k);
+CREATE TABLE large_1 PARTITION OF large FOR VALUES FROM (0) TO (500);
+CREATE TABLE large_2 PARTITION OF large FOR VALUES FROM (500) TO (1000);
+INSERT INTO large SELECT i FROM generate_series(0, 999) i;
+CREATE TABLE small AS SELECT generate_series(0, 50) AS k;
+CREATE INDEX ON small (k);
+ANALYZE large, small;
+CREATE FUNCTION explain_within() RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE
+	line text;
+BEGIN
+	EXECUTE 'EXPLAIN (BUFFERS, FORMAT json) $query' INTO line;
+	RETURN line;
+END \$\$;
+CREATE FUNCTION count_within() RETURNS bigint LANGUAGE sql AS '$query';
+ALTER DATABASE postgres SET bloomfilter.join_filters = force});
+	return $node;
+}
+
+# All that may become of a plan.
+sub try_plans
+{
+	my ($node, $with) = @_;
+
+	foreach my $workers (0, 2)
+	{
+		my $set = "SET max_parallel_workers_per_gather = $workers;";
+
+		foreach my $options (sort keys %explain)
+		{
+			like(
+				$node->safe_psql('postgres',
+					"$set EXPLAIN ($explain{$options}) $query"),
+				qr/Bloom Filter/,
+				"EXPLAIN ($options) with $workers workers, $with");
+		}
+		is($node->safe_psql('postgres', "$set $query"),
+			51, "the join with $workers workers, $with");
+	}
+	like($node->safe_psql('postgres', 'SELECT explain_within()'),
+		qr/Bloom Filter/, "EXPLAIN in a function, $with");
+	is($node->safe_psql('postgres', 'SELECT count_within()'),
+		51, "the join in a function, $with");
+	is( $node->safe_psql(
+			'postgres', qq{
+BEGIN;
+DECLARE never_read CURSOR FOR SELECT * FROM large JOIN small USING (k);
+DECLARE read_once CURSOR FOR SELECT * FROM large JOIN small USING (k);
+FETCH read_once;
+COMMIT;
+PREPARE p AS $query;
+EXPLAIN (COSTS OFF) EXECUTE p;
+EXECUTE p;
+} ) =~ /\n51$/ ? 1 : 0,
+		1, "cursors and prepared plans, $with");
+	my ($rc, $out, $err) = $node->psql('postgres',
+		'SELECT sum(1 / (large.k - 7)) FROM large JOIN small USING (k)');
+	like($err, qr/division by zero/, "an error in the middle, $with");
+	is($node->safe_psql('postgres', $query), 51, "and afterwards, $with");
+	is(find_crashes($node), '', "no crash, $with");
+	return;
+}
+
+#
+# auto_explain prints plans when their execution ends, with numbers if it finds
+# that they were collected, which EXPLAIN (BUFFERS) does without an execution,
+# and pg_qualstats for each statement.
+#
+my @others = grep { is_installed($_) } (
+	'pg_stat_statements', 'pg_qualstats',
+	'pg_stat_kcache', 'pg_wait_sampling',
+	'hypopg', 'pgaudit');
+my $settings = join '', map { "auto_explain.$_\n" } (
+	'log_min_duration = 0', 'log_analyze = on',
+	'log_buffers = on', 'log_wal = on',
+	'log_timing = on', 'log_triggers = on',
+	'log_verbose = on', 'log_settings = on',
+	'log_nested_statements = on');
+
+$settings .= "pg_qualstats.sample_rate = 1\npgaudit.log = all\n";
+foreach my $order ('first', 'last')
+{
+	my @libraries = ('auto_explain', @others);
+	my @formats = $order eq 'first' ? ('text', 'json', 'xml', 'yaml') : 'text';
+	my $node = start_node(
+		"loaded_$order",
+		join(', ',
+			$order eq 'first' ? ('bloomfilter', @libraries) :
+			  (@libraries, 'bloomfilter')),
+		$settings);
+
+	note "with @libraries";
+	foreach my $extension (@others)
+	{
+		$node->safe_psql('postgres',
+			"CREATE EXTENSION IF NOT EXISTS $extension CASCADE");
+	}
+	foreach my $format (@formats)
+	{
+		$node->safe_psql('postgres',
+			"ALTER DATABASE postgres SET auto_explain.log_format = $format");
+		try_plans($node, "loaded $order, as $format");
+	}
+	$node->safe_psql('postgres',
+		'ALTER DATABASE postgres SET auto_explain.log_analyze = off');
+	try_plans($node, "loaded $order, without ANALYZE");
+	like(
+		PostgreSQL::Test::Utils::slurp_file($node->logfile),
+		qr/bloom_join_probe/,
+		"auto_explain printed filters, loaded $order");
+	$node->stop;
+}
+
+done_testing();
