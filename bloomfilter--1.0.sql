@@ -352,9 +352,9 @@ CREATE OPERATOR | (
 COMMENT ON OPERATOR | (bloom, bloom) IS 'union of two filters';
 
 CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS
-	'filter that contains every key that both filters contain; NULL is ignored';
+	'filter that contains every key that both filters contain';
 
 CREATE OPERATOR & (
 	FUNCTION = bloom_intersection,

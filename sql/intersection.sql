@@ -81,19 +81,44 @@ SELECT bloom_intersection_cardinality(a, c) BETWEEN 0 AND 30 AS nothing,
   FROM (SELECT bloom_agg(i, 0.001, 10000) AS a, bloom_agg(-i, 0.001, 10000) AS c
 		  FROM generate_series(1, 10000) i) x;
 
--- Empty filters and NULL
-SELECT bloom_cardinality(bloom_empty() & a) AS empty, bloom_cardinality(a & bloom_empty()) AS empty_too,
-	bloom_intersection_cardinality(bloom_empty(), a) AS none,
-	(NULL & a) = a AS null_left, (a & NULL) = a AS null_right
+-- With an empty filter, whatever its seed, size and form, the result is empty.
+SELECT bloom_cardinality(e & a) + bloom_cardinality(a & e) + bloom_intersection_cardinality(e, a) AS common,
+	(e & a) = (a & e) AS commutative, (bloom_info(e & a)).seed,
+	(SELECT bloom_cardinality(bloom_intersection_agg(f)) FROM (VALUES (a), (e), (NULL), (a)) v (f)) AS agg
+  FROM forms,
+	(VALUES (bloom_empty()), (bloom_empty(0.001, 1000)), (bloom_empty(seed => 5)), (bloom_empty(1e-6, 5000, 7))) v (e)
+ WHERE form IN ('sized', 'sparse, sparse');
+SELECT bloom_cardinality(bloom_agg(u, 0.01, 100, 7) FILTER (WHERE u < 50)
+		& bloom_agg(u, 0.01, 100, 7) FILTER (WHERE u > 99)) AS common
+  FROM generate_series(1, 99) u;
+SELECT (bloom_info(bloom_empty(seed => 1) & bloom_empty(seed => 2))).cardinality AS both_empty;
+SELECT bloom_empty(key_type => 'text') & a FROM forms WHERE form = 'sized';
+
+-- NULL is no set; the aggregate ignores it.
+SELECT NULL & a IS NULL AS null_left, a & NULL IS NULL AS null_right,
+	bloom_intersection_cardinality(a, NULL) IS NULL AS no_number
   FROM forms WHERE form = 'sized';
 
+-- Sizes that divide: 8 and 24 blocks.  One side's keys pass at the other's rate.
+CREATE TABLE sizes AS
+SELECT bloom_agg(i, 0.01, 368) FILTER (WHERE i <= 360) AS a, bloom_agg(i, 0.01, 1155) FILTER (WHERE i > 260) AS b
+  FROM generate_series(1, 1360) i;
+SELECT (bloom_info(a)).bits / 512 AS a, (bloom_info(b)).bits / 512 AS b, (bloom_info(a & b)).bits / 512 AS both,
+	(a & b) = (b & a) AS commutative, bloom_intersection_cardinality(a, b) BETWEEN 80 AND 120 AS about_100,
+	bloom_intersection_cardinality(a, b) = bloom_intersection_cardinality(b, a) AS same,
+	(SELECT count(*) FROM generate_series(261, 360) i WHERE NOT (SELECT a & b) @> i) AS lost,
+	(SELECT count(*) < 15 FROM generate_series(1, 260) i WHERE (SELECT a & b) @> i) AS only_in_a_out,
+	(SELECT count(*) < 30 FROM generate_series(361, 1360) i WHERE (SELECT a & b) @> i) AS only_in_b_out
+  FROM sizes;
+DROP TABLE sizes;
+
 -- Errors: layer parameters, number of layers, key types, seeds
-SELECT bloom_agg(i, 0.01, 1000) & bloom_agg(i, 0.01, 2000) FROM generate_series(1, 1000) i;
+SELECT bloom_agg(i, 0.01, 1000) & bloom_agg(i, 0.01, 2500) FROM generate_series(1, 1000) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i, 0.01, 1000), bloom_agg(i, 0.02, 1000))
   FROM generate_series(1, 1000) i;
 SELECT b & b FROM forms WHERE form = 'sparse, layers';
 SELECT bloom_agg(i) & bloom_agg(i::text) FROM generate_series(1, 10) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i), bloom_agg(i::text)) FROM generate_series(1, 10) i;
-SELECT bloom_empty(seed => 1) & bloom_empty(seed => 2);
+SELECT bloom_agg(i, 0.01, NULL, 1) & bloom_agg(i, 0.01, NULL, 2) FROM generate_series(1, 10) i;
 
 DROP TABLE forms, parts, serial, parallel, spread, partitionwise;

@@ -331,9 +331,10 @@ SELECT bloom_add(NULL, NULL::int) IS NULL AS key, bloom_add(NULL, NULL) IS NULL 
 SELECT form, bloom_union(f, NULL) = f AS "right", bloom_union(NULL, f) = f AS "left", f | NULL = f AS op_right, NULL | f = f AS op_left
   FROM filters ORDER BY form;
 
--- An intersection with NULL is the filter, too: nothing is known that it lacks.
-SELECT form, bloom_intersection(f, NULL) = f AS "right", bloom_intersection(NULL, f) = f AS "left", f & NULL = f AS op_right,
-	NULL & f = f AS op_left, (NULL::bloom & NULL) IS NULL AS nulls FROM filters ORDER BY form;
+-- An intersection with NULL is NULL: no set is known to have anything in common.
+SELECT form, bloom_intersection(f, NULL) IS NULL AS "right", bloom_intersection(NULL, f) IS NULL AS "left",
+	f & NULL IS NULL AS op_right, NULL & f IS NULL AS op_left, (NULL::bloom & NULL) IS NULL AS nulls
+  FROM filters ORDER BY form;
 
 -- The type of a NULL key is ignored, that of any other key is not.
 SELECT bloom_add(f, NULL::text) = f AS text, bloom_add_all(f, NULL::text[]) = f AS texts, bloom_add(f, NULL::json) = f AS json

@@ -264,7 +264,7 @@ BEGIN
 	END;
 	n := bloom_add(n, 1);
 	BEGIN
-		n := nullif(n & NULL, n);
+		n := nullif(n | NULL, n);
 	EXCEPTION WHEN null_value_not_allowed THEN
 		RAISE INFO '% %', SQLERRM, bloom_cardinality(n);
 	END;

@@ -165,28 +165,121 @@ bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 	return status;
 }
 
+/* Has this filter no key? */
+static bool
+is_empty(const BfView *view)
+{
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (view->layers[i].bits_set > 0)
+			return false;
+	}
+	return view->nhashes == 0;
+}
+
 /*
- * Order two filters so that x is sparse if one is; of two lists the shorter.
- * BF_GEOMETRY_MISMATCH if both are dense and their bits do not correspond.
- * They do if each has one layer, of the same geometry: with several layers, a
- * common key may lie in different ones.
+ * Do the bits of two layers correspond?  The blocks of x have to be as many as
+ * those of y, or a multiple.
+ */
+static bool
+layers_correspond(const BfGeometry *x, const BfGeometry *y)
+{
+	return x->block_log2 == y->block_log2 && x->k == y->k &&
+		x->generation == y->generation && x->nblocks % y->nblocks == 0;
+}
+
+/*
+ * Order two filters so that x is sparse if one is, of two lists the shorter; of
+ * two layers, the one of more blocks.  BF_GEOMETRY_MISMATCH if both are dense
+ * and their bits do not correspond.  They cannot if one has several layers,
+ * because a common key may lie in different ones.
  */
 static BfStatus
 order_to_intersect(const BfView **x, const BfView **y)
 {
 	const BfView *swap = *x;
+	bool		exchange;
 
-	if ((*y)->nlayers == 0 &&
-		((*x)->nlayers > 0 || (*y)->nhashes < (*x)->nhashes))
+	if ((*x)->nlayers == 1 && (*y)->nlayers == 1)
+	{
+		uint32_t	nx = (*x)->layers[0].geometry.nblocks;
+		uint32_t	ny = (*y)->layers[0].geometry.nblocks;
+
+		exchange = nx < ny || (nx == ny && !comes_first(*x, *y));
+	}
+	else
+		exchange = (*y)->nlayers == 0 &&
+			((*x)->nlayers > 0 || (*y)->nhashes < (*x)->nhashes);
+	if (exchange)
 	{
 		*x = *y;
 		*y = swap;
 	}
 	return (*x)->nlayers == 0 ||
 		((*x)->nlayers == 1 && (*y)->nlayers == 1 &&
-		 bf_geometry_equal(&(*x)->layers[0].geometry,
+		 layers_correspond(&(*x)->layers[0].geometry,
 						   &(*y)->layers[0].geometry)) ?
 		BF_OK : BF_GEOMETRY_MISMATCH;
+}
+
+/*
+ * Combine two layers that correspond, and count the bits that are set then.
+ * Block i of y holds the keys of several neighbouring blocks of x, at the same
+ * positions, so it is combined with each of them.
+ */
+static uint64_t
+combine_layers(const BfInterrupts *interrupts, bool both, uint8_t *to,
+			   const BfLayer *x, const BfLayer *y)
+{
+	uint32_t	nblocks = x->geometry.nblocks;
+	uint32_t	factor = nblocks / y->geometry.nblocks;
+	size_t		size = bf_blocks_size(&x->geometry, 1);
+	uint64_t	count = 0;
+	uint32_t	i;
+
+	if (factor == 1)
+		return bf_bitmap_combine(interrupts, both, to, x->bits, y->bits,
+								 bf_geometry_size(&x->geometry));
+	for (i = 0; i < nblocks; i++)
+		count += bf_bitmap_combine(interrupts, both,
+								   to == NULL ? NULL : to + i * size,
+								   x->bits + i * size,
+								   y->bits + i / factor * size, size);
+	return count;
+}
+
+/*
+ * Make b the parameters of an intersection, and order the filters.  *empty
+ * tells that a filter without keys, whose seed or bits do not correspond to
+ * those of the other one, leaves nothing in common.  The result then has the
+ * seed of the filter that has keys.
+ */
+static BfStatus
+begin_intersection(BfBuilder *b, const BfEnv *env, const BfView **x,
+				   const BfView **y, bool *empty)
+{
+	BfStatus	status;
+
+	*empty = false;
+	bf_builder_init(b, env, &(*x)->params);
+	status = join_params(b, &(*y)->params);
+	if (status == BF_OK)
+		status = order_to_intersect(x, y);
+	if ((status == BF_SEED_MISMATCH || status == BF_GEOMETRY_MISMATCH) &&
+		(is_empty(*x) || is_empty(*y)))
+		*empty = true;
+	if (*empty && status == BF_SEED_MISMATCH)
+	{
+		bool		from_x = is_empty(*x) == is_empty(*y) ?
+			comes_first(*x, *y) : is_empty(*y);
+		const BfView *from = from_x ? *x : *y;
+
+		bf_builder_init(b, env, &from->params);
+		return bf_builder_set_key_type(b, &(from_x ? *y : *x)->params.key_type);
+	}
+	return *empty ? BF_OK : status;
 }
 
 /*
@@ -194,37 +287,32 @@ order_to_intersect(const BfView **x, const BfView **y)
  * key: the hashes of a sparse one that the other contains, or the bits that
  * are set in both.  It is to be freed whatever the status is.
  * BF_GEOMETRY_MISMATCH if both are dense and their bits do not correspond;
- * BF_NO_MEMORY and BF_TOO_LARGE as in bf_builder_add.
+ * BF_NO_MEMORY and BF_TOO_LARGE as in bf_builder_add.  With a filter without
+ * keys, it is empty, whatever the seeds and the sizes are.
  */
 BfStatus
 bf_intersection(BfBuilder *b, const BfEnv *env,
 				const BfView *x, const BfView *y)
 {
-	BfStatus	status;
+	bool		empty;
+	BfStatus	status = begin_intersection(b, env, &x, &y, &empty);
 	BfLayer    *layer;
 	uint32_t	i;
 
-	bf_builder_init(b, env, &x->params);
-	status = join_params(b, &y->params);
-	if (status == BF_OK)
-		status = order_to_intersect(&x, &y);
-	if (status == BF_OK && x->nlayers > 0)
+	if (status != BF_OK || empty)
+		return status;
+	if (x->nlayers > 0)
 	{
-		const BfGeometry *geometry = &x->layers[0].geometry;
-
-		status = bf_builder_append_layer(b, geometry, &layer);
+		status = bf_builder_append_layer(b, &x->layers[0].geometry, &layer);
 		if (status == BF_OK)
-			layer->bits_set = bf_bitmap_combine(&env->interrupts, true,
-												layer->bits,
-												x->layers[0].bits,
-												y->layers[0].bits,
-												bf_geometry_size(geometry));
+			layer->bits_set = combine_layers(&env->interrupts, true,
+											 layer->bits, &x->layers[0],
+											 &y->layers[0]);
 		return status;
 	}
 
 	/* All at once: the list is then converted, if at all, as a whole. */
-	if (status == BF_OK)
-		status = bf_builder_reserve(b, x->nhashes);
+	status = bf_builder_reserve(b, x->nhashes);
 	for (i = 0; status == BF_OK && i < x->nhashes; i++)
 	{
 		uint64_t	hash = bf_load64(x->hashes + 8 * (size_t) i);
@@ -252,13 +340,11 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 {
 	BfBuilder	joined;			/* stays without keys */
 	double		max;
-	BfStatus	status;
+	bool		empty;
+	BfStatus	status = begin_intersection(&joined, env, &x, &y, &empty);
 
-	bf_builder_init(&joined, env, &x->params);
-	status = join_params(&joined, &y->params);
-	if (status == BF_OK)
-		status = order_to_intersect(&x, &y);
-	if (status != BF_OK)
+	*n = 0;
+	if (status != BF_OK || empty)
 		return status;
 
 	max = bf_cardinality(x);
@@ -278,12 +364,14 @@ bf_intersection_cardinality(const BfEnv *env, const BfView *x,
 	else
 	{
 		const BfGeometry *geometry = &x->layers[0].geometry;
-		uint64_t	bits_set = bf_bitmap_combine(&env->interrupts, false, NULL,
-												 x->layers[0].bits,
-												 y->layers[0].bits,
-												 bf_geometry_size(geometry));
+		uint64_t	factor = geometry->nblocks / y->layers[0].geometry.nblocks;
+		uint64_t	bits_set = combine_layers(&env->interrupts, false, NULL,
+											  &x->layers[0], &y->layers[0]);
 
-		*n = max + bf_cardinality(y) -
+		/* As if each layer had the blocks of x. */
+		*n = max +
+			bf_geometry_cardinality(geometry,
+									factor * y->layers[0].bits_set) -
 			bf_geometry_cardinality(geometry, bits_set);
 		max = fmin(max, bf_cardinality(y));
 	}

@@ -161,8 +161,8 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot intersect Bloom filters with different layer parameters"),
-					 errdetail("Bits of filters that differ in size or false-positive rate, or have more than one layer, do not correspond."),
-					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them.")));
+					 errdetail("Bits correspond if both filters have one layer with the same block size and number of hash functions, and the number of blocks of one is a multiple of the other's."),
+					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them, or look keys up in both: a @> key AND b @> key.")));
 			break;
 		default:
 			elog(ERROR, "unexpected status %d of a Bloom filter", status);

@@ -17,7 +17,6 @@ PG_FUNCTION_INFO_V1(bloom_compact);
 typedef BfStatus (*SetOperation) (BfBuilder *result, const BfEnv *env,
 								  const BfView *a, const BfView *b);
 
-/* A NULL filter leaves the other one as it is. */
 static Datum
 combine_filters(FunctionCallInfo fcinfo, SetOperation operation)
 {
@@ -26,19 +25,20 @@ combine_filters(FunctionCallInfo fcinfo, SetOperation operation)
 	BfEnv		env = pgbloom_env(CurrentMemoryContext);
 	BfBuilder	builder;
 
-	if (PG_ARGISNULL(1))
-		return pgbloom_unchanged(fcinfo);
-	if (PG_ARGISNULL(0))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &a);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &b);
 	pgbloom_check(operation(&builder, &env, &a, &b), &a.params, &b.params);
 	PG_RETURN_BLOOM_P(pgbloom_finish(&builder));
 }
 
+/* A NULL filter leaves the other one as it is. */
 Datum
 bloom_union(PG_FUNCTION_ARGS)
 {
+	if (PG_ARGISNULL(1))
+		return pgbloom_unchanged(fcinfo);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(1));
 	return combine_filters(fcinfo, bf_union);
 }
 

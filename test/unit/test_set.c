@@ -683,11 +683,49 @@ try_intersection(Image *image, const Image *x, const Image *y)
 	return status;
 }
 
-static bool
-is_one_layer_like(const Image *x, const Image *y)
+static double
+common(const Image *x, const Image *y)
 {
+	TestEnv		env;
+	double		n = -1;
+	double		reverse = -2;
+	BfStatus	status;
+
+	env_init(&env, SIZE_MAX);
+	status = bf_intersection_cardinality(&env.env, &x->view, &y->view, &n);
+	CHECK(status == BF_OK, "status %d", (int) status);
+	status = bf_intersection_cardinality(&env.env, &y->view, &x->view,
+										 &reverse);
+	CHECK(status == BF_OK && n == reverse, "%g, the other way round %g", n,
+		  reverse);
+	CHECK(env.allocations == 0, "%ld allocations", env.allocations);
+	return n;
+}
+
+/* Is the number of blocks of one layer a multiple of the other's? */
+static bool
+bits_correspond(const Image *x, const Image *y)
+{
+	const BfGeometry *gx = &x->view.layers[0].geometry;
+	const BfGeometry *gy = &y->view.layers[0].geometry;
+
 	return x->view.nlayers == 1 && y->view.nlayers == 1 &&
-		bf_geometry_equal(&x->view.layers[0].geometry, &y->view.layers[0].geometry);
+		gx->block_log2 == gy->block_log2 && gx->k == gy->k &&
+		gx->generation == gy->generation &&
+		(gx->nblocks % gy->nblocks == 0 || gy->nblocks % gx->nblocks == 0);
+}
+
+static bool
+has_no_key(const Image *x)
+{
+	int			i;
+
+	for (i = 0; i < x->view.nlayers; i++)
+	{
+		if (x->view.layers[i].bits_set > 0)
+			return false;
+	}
+	return x->view.nhashes == 0;
 }
 
 static void
@@ -705,7 +743,8 @@ test_intersection(void)
 			const Member *y = &pool[j];
 			bool		possible = x->image.view.nlayers == 0 ||
 				y->image.view.nlayers == 0 ||
-				is_one_layer_like(&x->image, &y->image);
+				bits_correspond(&x->image, &y->image) ||
+				has_no_key(&x->image) || has_no_key(&y->image);
 			Image		xy,
 						yx;
 			BfStatus	status = try_intersection(&xy, &x->image, &y->image);
@@ -776,6 +815,108 @@ test_intersection_bits(void)
 	}
 	image_free(&x);
 	image_free(&y);
+}
+
+/*
+ * Layers of which one has three times the blocks of the other: the intersection
+ * has the more blocks, every common key, and of the keys of one side no more
+ * than the rate of the other.
+ */
+static void
+test_intersection_of_sizes(void)
+{
+	static const uint32_t factors[] = {2, 3, 7};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(factors); i++)
+	{
+		BfGeometry	geometry;
+		uint32_t	nblocks;
+		uint64_t	expected = 1000;
+		uint64_t	end = 400 + UINT64_C(900) * factors[i];
+		uint64_t	k;
+		Image		x,
+					y,
+					xy;
+		long		only_x = 0,
+					only_y = 0,
+					neither = 0;
+
+		image_build(&y, 0.01, 1000, 0, 900, 1, false);
+		nblocks = y.view.layers[0].geometry.nblocks * factors[i];
+		do
+			CHECK(bf_geometry_for(0.01, false, ++expected, &geometry) == BF_OK,
+				  "geometry");
+		while (geometry.nblocks < nblocks);
+		image_build(&x, 0.01, expected, 400, end - 400, 1, false);
+		if (!CHECK(x.view.layers[0].geometry.nblocks == nblocks &&
+				   try_intersection(&xy, &y, &x) == BF_OK,
+				   "%u times as many blocks", factors[i]))
+			continue;
+		CHECK(xy.view.layers[0].geometry.nblocks == nblocks, "blocks");
+		for (k = 0; k < 900; k++)
+		{
+			bool		found = bf_contains(&xy.view, key(k, 1));
+
+			CHECK(k < 400 || found, "key %llu is lost",
+				  (unsigned long long) k);
+			only_y += k < 400 && found;
+		}
+		for (k = 900; k < end; k++)
+			only_x += bf_contains(&xy.view, key(k, 1));
+		for (k = 10000; k < 30000; k++)
+			neither += bf_contains(&xy.view, key(k, 1));
+		CHECK(only_y < 16 && only_x < (long) (end - 900) / 50 &&
+			  neither < 20,
+			  "false positives: %ld of 400, %ld of %llu, %ld of 20000", only_y,
+			  only_x, (unsigned long long) end - 900, neither);
+		CHECK(fabs(common(&x, &y) - 500) < 60, "%g in common", common(&x, &y));
+		image_free(&x);
+		image_free(&y);
+		image_free(&xy);
+	}
+}
+
+/* With a filter without keys, whatever its seed and size are. */
+static void
+test_intersection_empty(void)
+{
+	static const struct
+	{
+		double		fpp;
+		uint64_t	expected;
+		uint64_t	n;
+	}			others[] = {{0.01, 0, 0}, {0.01, 0, 10}, {0.001, 500, 500}};
+	Image		empty,
+				other,
+				xy,
+				yx;
+	size_t		i;
+
+	for (i = 0; i < LENGTH(others); i++)
+	{
+		image_build(&empty, 0.1, 1000, 0, 0, 1, false);
+		image_build(&other, others[i].fpp, others[i].expected, 0, others[i].n, 1,
+					false);
+		empty.view.params.seed = 9;
+		if (!CHECK(try_intersection(&xy, &empty, &other) == BF_OK, "empty first"))
+			continue;
+		if (!CHECK(try_intersection(&yx, &other, &empty) == BF_OK, "empty last"))
+			continue;
+		CHECK(image_equal(&xy, &yx), "the order changes bytes");
+		CHECK(has_no_key(&xy), "it has keys");
+		CHECK(others[i].n == 0 ||
+			  xy.view.params.seed == other.view.params.seed,
+			  "it does not have the seed of the filter with keys");
+		CHECK(common(&empty, &other) == 0, "common keys");
+		empty.view.params.key_type.code = BF_KEY_UUID;
+		CHECK(try_intersection(&xy, &empty, &other) == BF_KEY_TYPE_MISMATCH,
+			  "another key type");
+		image_free(&empty);
+		image_free(&other);
+		image_free(&xy);
+		image_free(&yx);
+	}
 }
 
 /*
@@ -870,25 +1011,6 @@ test_compact_params(void)
 	image_free(&result);
 }
 
-static double
-common(const Image *x, const Image *y)
-{
-	TestEnv		env;
-	double		n = -1;
-	double		reverse = -2;
-	BfStatus	status;
-
-	env_init(&env, SIZE_MAX);
-	status = bf_intersection_cardinality(&env.env, &x->view, &y->view, &n);
-	CHECK(status == BF_OK, "status %d", (int) status);
-	status = bf_intersection_cardinality(&env.env, &y->view, &x->view,
-										 &reverse);
-	CHECK(status == BF_OK && n == reverse, "%g, the other way round %g", n,
-		  reverse);
-	CHECK(env.allocations == 0, "%ld allocations", env.allocations);
-	return n;
-}
-
 static void
 test_intersection_cardinality(void)
 {
@@ -941,7 +1063,7 @@ test_intersection_cardinality(void)
 
 	/* What cannot be told is not told. */
 	env_init(&env, SIZE_MAX);
-	image_build(&y, 0.1, 2000, 0, 1000, 1, false);
+	image_build(&y, 0.1, 1500, 0, 1000, 1, false);
 	CHECK(bf_intersection_cardinality(&env.env, &x.view, &y.view, &n) ==
 		  BF_GEOMETRY_MISMATCH, "another geometry");
 	image_free(&y);
@@ -1070,6 +1192,8 @@ main(void)
 	tap_run("intersection holds every common key", test_intersection);
 	tap_run("intersection of layers is that of their bits",
 			test_intersection_bits);
+	tap_run("intersection of unlike sizes", test_intersection_of_sizes);
+	tap_run("intersection with an empty filter", test_intersection_empty);
 	tap_run("parameters of an intersection", test_intersection_params);
 	tap_run("parameters of a union", test_joined_params);
 	tap_run("parameters of a compact union", test_compact_params);
