@@ -238,14 +238,13 @@ SELECT * FROM lookups;
 DROP VIEW lookups;
 DROP TABLE viewed;
 
--- An index that is newer than the snapshot.  This broken HOT chain makes it so.
+-- Both versions of a row, of which the index gets one inside of a HOT chain
 CREATE TABLE chained (id int) WITH (fillfactor = 50);
 INSERT INTO chained VALUES (1);
 BEGIN;
 UPDATE chained SET id = 2;
 CREATE INDEX chained_id ON chained USING bloomfilter (id);
-SELECT indcheckxmin FROM pg_index WHERE indexrelid = 'chained_id'::regclass;
-SELECT bloom_index_contains('chained_id', 2), bloom_index_contains('chained_id', 3);
+SELECT bloom_index_contains_each('chained_id', '{1,2,3}');
 SELECT bloom_index_check('chained_id');
 ROLLBACK;
 DROP TABLE chained;

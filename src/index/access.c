@@ -75,20 +75,16 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 				 errhint("Rebuild the index by REINDEX.")));
 }
 
-/* Is the snapshot from this transaction on, or later?  0 is the first one. */
-static bool
-snapshot_is_from(uint64 transaction)
+/* The full form of the ID of a recent transaction. */
+uint64
+bfi_full_transaction_id(TransactionId transaction)
 {
-	uint64		next;
-	uint64		epoch;
+	uint64		next = U64FromFullTransactionId(ReadNextFullTransactionId());
+	uint64		epoch = next >> 32;
 
-	if (transaction == 0)
-		return true;
-	next = U64FromFullTransactionId(ReadNextFullTransactionId());
-	epoch = next >> 32;
-	if (TransactionXmin > (uint32) next)
+	if (transaction > (uint32) next)
 		epoch--;
-	return (epoch << 32 | TransactionXmin) >= transaction;
+	return epoch << 32 | transaction;
 }
 
 /* PL/pgSQL checks the constraints of a domain without a snapshot, too. */
@@ -96,6 +92,16 @@ static Snapshot
 reading_snapshot(void)
 {
 	return ActiveSnapshotSet() ? GetActiveSnapshot() : GetTransactionSnapshot();
+}
+
+/*
+ * Has the index the keys of all rows that the snapshot sees?  It lacks rows that
+ * were deleted by transactions before complete_from, which are over.
+ */
+static bool
+snapshot_is_from(uint64 complete_from)
+{
+	return bfi_full_transaction_id(reading_snapshot()->xmin) >= complete_from;
 }
 
 static bool
@@ -163,6 +169,14 @@ is_being_built(Relation index)
 		RelationGetNumberOfBlocks(index) == 0;
 }
 
+/* Has the index all rows that are not too old for it? */
+static bool
+is_usable(Relation index)
+{
+	return !is_being_built(index) && index->rd_index->indisvalid &&
+		index->rd_index->indisready && index->rd_index->indislive;
+}
+
 /*
  * Is the open index complete?  If so, read its meta page; else it must not be
  * used.  Serializable transactions read all of the index.
@@ -178,10 +192,7 @@ begin_reading(BfiIndex *index)
 	if (relation == NULL)
 		return;
 	check_is_readable(relation);
-	if (is_being_built(relation))
-		return;
-	if (!relation->rd_index->indisvalid || !relation->rd_index->indisready ||
-		!relation->rd_index->indislive)
+	if (!is_usable(relation))
 		return;
 	if (!index->partitioned)
 	{
@@ -257,12 +268,19 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
+	if (!index->complete && is_usable(index->relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is too new for this transaction",
+						RelationGetRelationName(index->relation)),
+				 errdetail("It was built or altered after the snapshot of the transaction was taken."),
+				 errhint("Call the function in a new transaction.")));
 	if (!index->complete)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not valid, or too new for this transaction",
+				 errmsg("index \"%s\" is not valid",
 						RelationGetRelationName(index->relation)),
-				 errhint("Wait until it is built, use a new transaction, or rebuild it by REINDEX.")));
+				 errhint("Wait until it is built, or rebuild it by REINDEX.")));
 }
 
 /*

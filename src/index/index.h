@@ -45,7 +45,7 @@ typedef struct BfiMeta
 	uint64		expected;		/* keys; 0 if not given */
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the index was built */
-	uint64		complete_from;	/* for snapshots from this transaction on */
+	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 	uint8		key_type;		/* BfKeyTypeCode */
 	int			nlayers;
 	BfiLayer	layers[BFI_MAX_LAYERS];
@@ -206,8 +206,16 @@ extern bool bfi_begin_utility(Node *statement);
 extern void bfi_end_utility(bool changes);
 extern void bfi_init(void);
 
-/* index_build.c */
+/* versions.c */
 struct IndexInfo;
+typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
+								bool *isnull, bool is_live, void *state);
+extern double bfi_scan_versions(Relation heap, Relation index,
+								struct IndexInfo *info,
+								BfiKeyCallback callback, void *state,
+								uint64 *complete_from);
+
+/* index_build.c */
 struct IndexBuildResult;
 extern struct IndexBuildResult *bfi_build(Relation heap, Relation index,
 										  struct IndexInfo *info);
@@ -219,6 +227,7 @@ extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
+extern uint64 bfi_full_transaction_id(TransactionId transaction);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);

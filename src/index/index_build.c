@@ -234,17 +234,10 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 	if (info->ii_Concurrent || RelationGetNumberOfBlocks(heap) > 0)
 		bfi_set_expressions(index, info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	result->heap_tuples = table_index_build_scan(heap, index, info, true, true,
-												 build_callback, build, NULL);
+	result->heap_tuples = bfi_scan_versions(heap, index, info, build_callback,
+											build,
+											&build->meta.complete_from);
 	result->index_tuples = build->ntuples;
-
-	/*
-	 * The scan has left out versions of rows that only older snapshots see.
-	 * PostgreSQL takes note of that in pg_index, but not for REINDEX.
-	 */
-	if (info->ii_BrokenHotChain)
-		build->meta.complete_from =
-			U64FromFullTransactionId(ReadNextFullTransactionId());
 	write_index(index, build);
 	tuplesort_end(build->sort);
 	return result;

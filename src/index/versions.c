@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * versions.c
+ *	  Reading the keys of a table from which an index is built.
+ *
+ * The index has no row pointers, so it takes the keys of all versions of rows
+ * that any snapshot may see, also of those inside of a HOT chain, which
+ * PostgreSQL's own scan for an index leaves out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "index/index.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/procarray.h"
+#include "utils/snapmgr.h"
+
+typedef struct Versions
+{
+	Relation	index;
+	IndexInfo  *info;
+	TransactionId horizon;		/* deleters before it are seen by all */
+	EState	   *estate;
+	ExprState  *predicate;
+	double		nlive;			/* rows of the table */
+	BfiKeyCallback callback;
+	void	   *state;
+} Versions;
+
+/* The state of the version in a slot. */
+static HTSV_Result
+version_state(TupleTableSlot *slot, TransactionId horizon)
+{
+	Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+	HTSV_Result state;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	state = HeapTupleSatisfiesVacuum(ExecFetchSlotHeapTuple(slot, false, NULL),
+									 horizon, buffer);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return state;
+}
+
+static void
+take_version(Versions *versions, TupleTableSlot *slot)
+{
+	ExprContext *econtext = GetPerTupleExprContext(versions->estate);
+	HTSV_Result state = version_state(slot, versions->horizon);
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	if (state == HEAPTUPLE_DEAD)
+		return;
+	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
+		versions->nlive++;
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = slot;
+	if (!ExecQual(versions->predicate, econtext))
+		return;
+	FormIndexDatum(versions->info, slot, versions->estate, values, isnull);
+	versions->callback(versions->index, &slot->tts_tid, values, isnull,
+					   state == HEAPTUPLE_LIVE, versions->state);
+}
+
+/* Read a table whose rows are those of PostgreSQL's heap. */
+static void
+scan_heap(Relation heap, Versions *versions)
+{
+	TupleTableSlot *slot = table_slot_create(heap, NULL);
+	TableScanDesc scan = table_beginscan_strat(heap, SnapshotAny, 0, NULL,
+											   true, false);
+	BlockNumber block = 0;
+
+	versions->estate = CreateExecutorState();
+	versions->predicate = ExecPrepareQual(versions->info->ii_Predicate,
+										  versions->estate);
+	pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_TOTAL,
+								 RelationGetNumberOfBlocks(heap));
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (ItemPointerGetBlockNumber(&slot->tts_tid) != block)
+		{
+			block = ItemPointerGetBlockNumber(&slot->tts_tid);
+			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, block);
+		}
+		take_version(versions, slot);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(versions->estate);
+	versions->info->ii_ExpressionsState = NIL;
+	versions->info->ii_PredicateState = NULL;
+}
+
+/*
+ * Call a function for each version of a row that a snapshot may see whose xmin
+ * is not below *complete_from.  The snapshots of this server are such ones.
+ * Returns the number of rows of the table.
+ *
+ * CREATE INDEX CONCURRENTLY inserts later what its snapshot does not see.
+ */
+double
+bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
+				  BfiKeyCallback callback, void *state,
+				  uint64 *complete_from)
+{
+	Versions	versions = {.index = index,
+		.info = info,
+		.callback = callback,
+	.state = state};
+
+	*complete_from = 0;
+	if (!info->ii_Concurrent &&
+		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple)
+	{
+		versions.horizon = GetOldestNonRemovableTransactionId(heap);
+		*complete_from = bfi_full_transaction_id(versions.horizon);
+		scan_heap(heap, &versions);
+		return versions.nlive;
+	}
+	versions.nlive = table_index_build_scan(heap, index, info, true, true,
+											callback, state, NULL);
+	if (info->ii_BrokenHotChain)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot build index \"%s\" while older snapshots see other versions of rows",
+						RelationGetRelationName(index)),
+				 errhint("Use CREATE INDEX CONCURRENTLY or REINDEX INDEX CONCURRENTLY.")));
+	return versions.nlive;
+}
