@@ -214,7 +214,6 @@ CALL why('SELECT FROM fact FULL JOIN dim USING (k)');
 CALL why('SELECT (SELECT count(*) FROM fact JOIN dim ON fact.k = dim.k AND dim.g > outside.g) FROM dim AS outside');
 -- Volatile functions
 CALL why('WITH random AS MATERIALIZED (SELECT random() AS r) SELECT FROM fact JOIN dim USING (k) WHERE id > (SELECT r FROM random)');
-CALL why('SELECT FROM (SELECT k, random() FROM fact OFFSET 0) AS fact JOIN dim USING (k)');
 -- Keys
 CALL why('SELECT FROM fact JOIN dim ON fact.k = (SELECT dim.k)');
 CALL why('SELECT FROM (SELECT count(*) AS k FROM fact GROUP BY id) AS fact JOIN dim USING (k)');

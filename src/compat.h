@@ -75,6 +75,13 @@
 #define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
 #endif
 
+/* 19 added a parameter to DomainHasConstraints(). */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_DOMAIN_IS_CHECKED(type) DomainHasConstraints(type, NULL)
+#else
+#define PGBLOOM_DOMAIN_IS_CHECKED(type) DomainHasConstraints(type)
+#endif
+
 /* 18 removed a parameter of ExecutorRun_hook. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_RUN_PARAMETERS \

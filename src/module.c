@@ -39,19 +39,23 @@ plan_once_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 
 	stmt = (previous_planner != NULL ? previous_planner : standard_planner)
 		(PGBLOOM_PLANNER_ARGUMENTS);
-	pgbloom_join_add_filters(stmt);
+	pgbloom_join_add_filters(stmt, pgbloom_join_plans_volatile());
 	return stmt;
 }
 
 static PlannedStmt *
 plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 {
+	bool		is_volatile = (pgbloom_join_planning ||
+							   pgbloom_join_filters != PGBLOOM_JOIN_OFF) &&
+		pgbloom_join_is_volatile(parse);
 	PlannedStmt *stmt = pgbloom_join_plan_assuming(plan_once_with_filters,
+												   is_volatile,
 												   PGBLOOM_PLANNER_ARGUMENTS);
 
 	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
 		message_level_is_interesting(DEBUG1))
-		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt));
+		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt, is_volatile));
 	return stmt;
 }
 

@@ -62,7 +62,8 @@ typedef struct AssumedJoin
 typedef struct Planning
 {
 	Query	   *parse;			/* NULL if nothing can be assumed */
-	bool		may_change;		/* no subquery calls a volatile function */
+	bool		is_volatile;	/* it calls a volatile function */
+	bool		may_change;		/* estimates may be corrected */
 	MemoryContext context;
 	List	   *assumptions;	/* of which paths have been added */
 	AssumedJoin *joining;		/* while its two relations are joined */
@@ -313,9 +314,16 @@ note_assumptions(List *joins)
 	MemoryContextSwitchTo(caller);
 }
 
+/* Does the statement that is being planned call a volatile function? */
+bool
+pgbloom_join_plans_volatile(void)
+{
+	return current != NULL && current->is_volatile;
+}
+
 /*
  * May the statement have another plan than that of PostgreSQL's estimates?  Not
- * if a subquery calls a volatile function, perhaps more often than before.
+ * if it calls a volatile function, perhaps more often than before.
  */
 bool
 pgbloom_join_may_change_plan(void)
@@ -327,9 +335,8 @@ pgbloom_join_may_change_plan(void)
  * Search the joins of relations, in the outermost query a second time as
  * assumed, if something can be assumed and the first search has found nothing
  * cheap.  As in GEQO, what one search has joined is not there for the other.
- * Not if another plan might call a volatile function more often, and not if rows
- * of a part of the query may be grouped early: add_path() would free paths of
- * which those of the groups are made.
+ * Not if rows of a part of the query may be grouped early: add_path() would free
+ * paths of which those of the groups are made.
  */
 RelOptInfo *
 pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
@@ -348,8 +355,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		!enable_hashjoin || enable_partitionwise_join ||
 		PGBLOOM_GROUPS_EARLY(root, rel) ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
-		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost) ||
-		pgbloom_query_calls_volatile(root->parse))
+		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost))
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;
@@ -450,7 +456,6 @@ fulfils(const Assumption *assumption, AppendRelInfo **parents,
 
 	if (target->grouped || target->scan->async_capable ||
 		IsA(target->scan, SampleScan) ||
-		pgbloom_is_volatile(nodes, target->scan) ||
 		(!assumption->partitioned &&
 		 (target->scan->parallel_aware || nodes->hides_rows)))
 		return false;
@@ -575,14 +580,15 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
  * plan is made of a copy.
  */
 PlannedStmt *
-pgbloom_join_plan_assuming(planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
+pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
+						   PGBLOOM_PLANNER_PARAMETERS)
 {
-	bool		may_change = pgbloom_join_planning &&
-		!pgbloom_statement_calls_volatile(parse);
+	bool		may_change = pgbloom_join_planning && !is_volatile;
 	Query	   *copy = may_change && may_assume(parse, cursor_options) ?
 		copyObject(parse) : NULL;
 	Planning	planning = {
 		.parse = copy != NULL ? parse : NULL,
+		.is_volatile = is_volatile,
 		.may_change = may_change,
 		.context = CurrentMemoryContext
 	};

@@ -45,14 +45,6 @@ typedef struct Side
 	double		share;			/* of the rows, in the other's range */
 } Side;
 
-/* The correction of the joins of one search. */
-typedef struct Correction
-{
-	PlannerInfo *root;
-	bool		examined;		/* for volatile functions, so: */
-	bool		forbidden;		/* another plan may call them more often */
-} Correction;
-
 static bool
 has_common_values(const Side *side)
 {
@@ -245,25 +237,13 @@ forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	}
 }
 
-/* The query is examined only if there is something to correct. */
-static bool
-is_forbidden(Correction *correction)
-{
-	if (!correction->examined)
-		correction->forbidden =
-			pgbloom_query_calls_volatile(correction->root->parse);
-	correction->examined = true;
-	return correction->forbidden;
-}
-
 /*
  * Correct the clauses of two relations.  PostgreSQL may keep one for each order
  * of the sides of an implied equality.
  */
 static void
-correct_pair(Correction *correction, RelOptInfo *a, RelOptInfo *b)
+correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
-	PlannerInfo *root = correction->root;
 	Relids		both = bms_union(a->relids, b->relids);
 	ListCell   *lc;
 
@@ -276,8 +256,7 @@ correct_pair(Correction *correction, RelOptInfo *a, RelOptInfo *b)
 		ListCell   *other;
 
 		if (!is_column_equality(rinfo) ||
-			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR ||
-			is_forbidden(correction))
+			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR)
 			continue;
 		correct_clause(root, rinfo, a, b, factor);
 		forget_foreign_key(root, rinfo, a, b);
@@ -306,7 +285,6 @@ pgbloom_join_examines_pairs(PlannerInfo *root)
 void
 pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 {
-	Correction	correction = {.root = root};
 	ListCell   *x;
 	ListCell   *y;
 
@@ -329,7 +307,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
 					if (a != NULL && b != NULL &&
 						a->reloptkind == RELOPT_BASEREL &&
 						b->reloptkind == RELOPT_BASEREL)
-						correct_pair(&correction, a, b);
+						correct_pair(root, a, b);
 				}
 			}
 		}

@@ -169,7 +169,7 @@ explain_node(PlanState *state, List *ancestors, const char *relationship,
 	if (explained->stmt != es->pstmt)
 	{
 		explained->stmt = es->pstmt;
-		explained->unfiltered = pgbloom_join_unfiltered(es->pstmt);
+		explained->unfiltered = pgbloom_join_unfiltered(es->pstmt, false);
 	}
 	foreach(lc, explained->unfiltered)
 	{

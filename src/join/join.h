@@ -189,8 +189,8 @@ extern void pgbloom_join_define_settings(void);
 extern Size pgbloom_join_filter_limit(void);
 
 /* planner.c */
-extern void pgbloom_join_add_filters(PlannedStmt *stmt);
-extern List *pgbloom_join_unfiltered(PlannedStmt *stmt);
+extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
+extern List *pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile);
 
 /* estimate.c */
 extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
@@ -215,19 +215,18 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_EXTENSION,
 	PGBLOOM_REASON_PRIVILEGE,
 	PGBLOOM_REASON_STATEMENT,
+	PGBLOOM_REASON_VOLATILE,
 	PGBLOOM_REASON_CORE_FILTERS,
 	PGBLOOM_REASON_JOIN_TYPE,
 	PGBLOOM_REASON_MEMORY,
 	PGBLOOM_REASON_MATCHING,
 	PGBLOOM_REASON_REPEATED,
-	PGBLOOM_REASON_VOLATILE_SUBQUERY,
 	PGBLOOM_REASON_KEYS,
 	PGBLOOM_REASON_COLUMNS,
 	PGBLOOM_REASON_PATH,
 	PGBLOOM_REASON_ERRORS,
 	PGBLOOM_REASON_TOO_LATE,
 	PGBLOOM_REASON_GROUPS,
-	PGBLOOM_REASON_VOLATILE,
 	PGBLOOM_REASON_BARRIER,
 	PGBLOOM_REASON_FEW_ROWS,
 	PGBLOOM_REASON_LARGE_INNER,
@@ -248,10 +247,6 @@ extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
 typedef struct PgBloomJoinNodes
 {
 	int			last_node_id;	/* the largest plan_node_id */
-	Bitmapset  *volatile_nodes; /* plan_node_id of those that call such a
-								 * function */
-	Bitmapset  *volatile_trees; /* or have a node below that does */
-	bool		volatile_subplans;
 	bool		filtered;		/* by an earlier call of the planner hook */
 	bool		barrier;		/* there is a view with a security barrier */
 	bool		hides_rows;		/* or a table with row-level security */
@@ -259,16 +254,14 @@ typedef struct PgBloomJoinNodes
 
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
-extern bool pgbloom_calls_volatile(void *expressions);
-extern bool pgbloom_statement_calls_volatile(Query *statement);
-extern bool pgbloom_query_calls_volatile(const Query *query);
-extern bool pgbloom_node_is_volatile(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
-extern bool pgbloom_is_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
-extern bool pgbloom_has_volatile(const PgBloomJoinNodes *nodes, Plan *plan);
 extern bool pgbloom_plan_may_fail(Plan *plan);
 
+/* volatile.c */
+extern bool pgbloom_join_is_volatile(const Query *query);
+
 /* assume.c */
+extern bool pgbloom_join_plans_volatile(void);
 extern void pgbloom_join_note_filters(PlannedStmt *stmt,
 									  const PgBloomJoinNodes *nodes,
 									  HashJoin *join, List *targets);
@@ -277,6 +270,7 @@ extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
+											   bool is_volatile,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
 										  RelOptInfo *joinrel,

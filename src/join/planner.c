@@ -54,7 +54,7 @@ typedef struct Planning
  * is the same setting, drops rows later and does not matter.
  */
 static PgBloomReason
-statement_reason(PlannedStmt *stmt)
+statement_reason(PlannedStmt *stmt, bool is_volatile)
 {
 	const char *builtin;
 
@@ -63,6 +63,8 @@ statement_reason(PlannedStmt *stmt)
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
 		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
 		return PGBLOOM_REASON_STATEMENT;
+	if (is_volatile)
+		return PGBLOOM_REASON_VOLATILE;
 	builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
 	if (builtin != NULL && strcmp(builtin, "on") == 0 &&
 		GetConfigOption("bloom_filter_pushdown_threshold", true, false) != NULL)
@@ -150,10 +152,10 @@ pass_on(Plan *plan, int varno)
 
 /*
  * Can the inner side be read where the join, without an outer row, would not
- * read it?  It must not be noticed, by an error or a volatile function.
+ * read it?  It must not be noticed by an error.
  */
 static bool
-is_inner_side_harmless(Planning *planning, HashJoin *join)
+is_inner_side_harmless(HashJoin *join)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	ListCell   *key,
@@ -169,8 +171,7 @@ is_inner_side_harmless(Planning *planning, HashJoin *join)
 									   exprType(lfirst(key))))
 			return false;
 	}
-	return !pgbloom_plan_may_fail(outerPlan(hash)) &&
-		!pgbloom_has_volatile(planning->nodes, outerPlan(hash));
+	return !pgbloom_plan_may_fail(outerPlan(hash));
 }
 
 /*
@@ -222,7 +223,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	properties = list_make5_int(hash->plan.parallel_aware,
 								(int) (most_passed * 100), (int) most_keys,
 								grouped,
-								is_inner_side_harmless(planning, join));
+								is_inner_side_harmless(join));
 	properties = lappend_int(properties, planning->nodes->hides_rows);
 	scan->custom_private = list_make5(list_copy(join->hashoperators),
 									  list_copy(join->hashcollations),
@@ -238,8 +239,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
  * A join that is executed repeatedly may read an outer row before its inner
  * side starts again for new values of parameters, or below a Gather without
  * workers, and would probe the filter of the time before.  So the inner side
- * must return the same rows.  Where the results of subplans are used, parameters
- * stand for them, and it may depend on the rows whether they are executed.
+ * must return the same rows.
  */
 static PgBloomReason
 find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
@@ -260,11 +260,6 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		planning->nodes = pgbloom_examine_nodes(planning->stmt);
 	if (planning->nodes->filtered && !planning->only_reasons)
 		return PGBLOOM_REASON_EARLIER_PLAN;
-	if (above->rescanned &&
-		pgbloom_has_volatile(planning->nodes, innerPlan(join)))
-		return PGBLOOM_REASON_REPEATED;
-	if (planning->nodes->volatile_subplans)
-		return PGBLOOM_REASON_VOLATILE_SUBQUERY;
 	reason = pgbloom_join_targets(planning->nodes, join, above->rescanned,
 								  targets);
 	if (reason == PGBLOOM_NO_REASON)
@@ -420,14 +415,14 @@ visit_statement(Planning *planning)
 
 /*
  * Why have hash joins of a finished statement no filters?  Returns a list of
- * PgBloomUnfiltered.
+ * PgBloomUnfiltered.  is_volatile is false if it is not known.
  */
 List *
-pgbloom_join_unfiltered(PlannedStmt *stmt)
+pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile)
 {
 	Planning	planning = {
 		.stmt = stmt,
-		.reason = statement_reason(stmt),
+		.reason = statement_reason(stmt, is_volatile),
 		.only_reasons = true
 	};
 
@@ -437,11 +432,11 @@ pgbloom_join_unfiltered(PlannedStmt *stmt)
 
 /* Add filters to a finished plan, where they are a gain. */
 void
-pgbloom_join_add_filters(PlannedStmt *stmt)
+pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile)
 {
 	Planning	planning = {.stmt = stmt};
 
-	if (statement_reason(stmt) == PGBLOOM_NO_REASON)
+	if (statement_reason(stmt, is_volatile) == PGBLOOM_NO_REASON)
 		visit_statement(&planning);
 	if (planning.targets != NIL)
 		add_quals(&planning);

@@ -231,10 +231,7 @@ remember_gate(const Gate *gate)
 	return result;
 }
 
-/*
- * Is this a scan that can be skipped?  That of a sample evaluates arguments
- * that may be volatile.
- */
+/* Is this a scan that can be skipped? */
 static bool
 is_table_scan(PlanState *state)
 {
@@ -270,8 +267,7 @@ prepare_async_requests(Gate *gate)
 
 /*
  * Put a gate before the scan, at the start of an execution, if there is a
- * filter that may close it.  A condition with a volatile function is evaluated
- * as often as without filters.
+ * filter that may close it.
  */
 void
 pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
@@ -287,9 +283,8 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 		return;
 	limiting = pgbloom_join_limiting_columns(new_gate.scan);
 	new_gate.has_brin = limiting != NULL;
-	if ((!new_gate.has_brin &&
-		 !pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation)) ||
-		pgbloom_node_is_volatile(state->plan))
+	if (!new_gate.has_brin &&
+		!pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation))
 		return;
 	foreach(lc, state->plan->qual)
 	{

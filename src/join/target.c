@@ -123,10 +123,6 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (pgbloom_has_volatile(search->nodes, scan) &&
-		(keys->reduced ||
-		 pgbloom_calls_volatile(scan->targetlist)))
-		return no_target(search, PGBLOOM_REASON_VOLATILE);
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);
 	if (keys->too_late && (keys->grouped || !IsA(scan, ForeignScan)) &&
@@ -317,15 +313,6 @@ is_read_whole(Join *join, Plan *side)
 	return !IsA(join, MergeJoin) || IsA(side, Sort);
 }
 
-/* Rows that are dropped on one side may keep the other from being executed. */
-static bool
-descend_side(Search *search, Plan *side, Plan *other, Keys keys, int varno)
-{
-	if (pgbloom_has_volatile(search->nodes, other))
-		return no_target(search, PGBLOOM_REASON_VOLATILE);
-	return descend_to_scan(search, side, keys, varno);
-}
-
 /*
  * Of a join below, the sides whose rows can be dropped: those that come with
  * NULLs instead of a match for the other side's rows cannot.
@@ -347,10 +334,10 @@ descend_join(Search *search, Join *join, Keys keys)
 	keys.reduced = true;
 	keys.rows = 0;
 	if (inner && is_read_whole(join, inner_plan))
-		found |= descend_side(search, inner_plan, outer_plan, keys, INNER_VAR);
+		found |= descend_to_scan(search, inner_plan, keys, INNER_VAR);
 	keys.early |= early;
 	if (outer && is_read_whole(join, outer_plan) && !(keys.grouped && early))
-		found |= descend_side(search, outer_plan, inner_plan, keys, OUTER_VAR);
+		found |= descend_to_scan(search, outer_plan, keys, OUTER_VAR);
 	return found || no_target(search, PGBLOOM_REASON_PATH);
 }
 
@@ -487,17 +474,14 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 				below.reduced |= plan->qual != NIL;
 				below.fails_above |=
 					pgbloom_join_may_fail((Expr *) plan->targetlist);
-				return (!pgbloom_is_volatile(search->nodes, plan) &&
-						descend_to_scan(search, scan->subplan, below,
-										(int) scan->scan.scanrelid)) ||
+				return descend_to_scan(search, scan->subplan, below,
+									   (int) scan->scan.scanrelid) ||
 					add_target(search, plan, &keys);
 			}
 		default:
 			keys.above += own_cost(plan);
 			keys.fails_above |=
 				pgbloom_join_may_fail((Expr *) plan->targetlist);
-			if (pgbloom_is_volatile(search->nodes, plan))
-				return no_target(search, PGBLOOM_REASON_VOLATILE);
 			return pass_through(search, plan, keys);
 	}
 }
@@ -532,9 +516,6 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	Keys		keys = {0};
 	int			i;
 
-	/* PostgreSQL hashes no volatile key, but one that is cast to a domain. */
-	if (pgbloom_calls_volatile(join->hashclauses))
-		return PGBLOOM_REASON_VOLATILE;
 	search.nodes = nodes;
 	search.join = join;
 	search.rescanned = rescanned;
