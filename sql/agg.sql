@@ -29,10 +29,11 @@ FROM items, (SELECT bloom_agg(k) AS f1, bloom_agg(k, 0.001) AS f2, bloom_agg(k, 
 --
 -- NULL keys are skipped; without keys the filter is empty
 --
-SELECT bloom_agg(k) = bloom_empty() AS no_rows FROM items WHERE false;
-SELECT bloom_agg(k) = bloom_empty() AS only_nulls, bloom_agg(k, 0.01, 5, 1) = bloom_empty(0.01, 5, 1) AS four FROM items WHERE g = 7;
-SELECT g, bloom_agg(k) = bloom_empty() AS empty FROM items WHERE g > 4 GROUP BY g ORDER BY g;
-SELECT bloom_agg(NULL) = bloom_empty() AS untyped, bloom_agg(NULL::text) = bloom_empty() AS typed FROM items;
+SELECT bloom_agg(k) = bloom_empty(key_type => 'int') AS no_rows FROM items WHERE false;
+SELECT bloom_agg(k) = bloom_empty(key_type => 'int') AS only_nulls, bloom_agg(k, 0.01, 5, 1) = bloom_empty(0.01, 5, 1, 'int') AS four FROM items WHERE g = 7;
+SELECT g, bloom_agg(k) = bloom_empty(key_type => 'int') AS empty FROM items WHERE g > 4 GROUP BY g ORDER BY g;
+SELECT bloom_agg(NULL) = bloom_empty(key_type => 'text') AS untyped,
+  bloom_agg(NULL::text) = bloom_empty(key_type => 'text') AS typed FROM items;
 SELECT bloom_agg(k)::bytea = (SELECT bloom_agg(k)::bytea FROM items WHERE k IS NOT NULL) AS nulls_leave_no_trace FROM items;
 SELECT bloom_cardinality(bloom_agg(v)) AS keys FROM (VALUES (NULL), (1), (NULL), (1), (2), (NULL)) t(v);
 
@@ -66,7 +67,7 @@ SELECT bloom_agg(DISTINCT k, 0.01, 2000)::bytea = image AS distinct,
   bloom_agg(k, 0.01, 2000 ORDER BY k DESC, g)::bytea = image AS descending,
   bloom_agg(k, 0.01, 2000) FILTER (WHERE k IS NOT NULL)::bytea = image AS filter,
   bloom_agg(k, 0.01, 2000) FILTER (WHERE g < 6)::bytea = image AS fewer,
-  bloom_agg(k, 0.01, 2000) FILTER (WHERE g > 7) = bloom_empty() AS none
+  bloom_agg(k, 0.01, 2000) FILTER (WHERE g > 7) = bloom_empty(0.01, 2000, 0, 'int') AS none
 FROM items, (SELECT bloom_agg(k, 0.01, 2000)::bytea AS image FROM items) i GROUP BY image;
 
 -- Aggregates over groups by hashing and by sorting
@@ -128,8 +129,8 @@ RESET enable_hashagg;
 RESET cpu_operator_cost;
 SET parallel_tuple_cost = 0;
 -- workers without rows, and workers with NULL only
-SELECT bloom_agg(k) = bloom_empty() AS no_rows FROM items WHERE g = 8;
-SELECT bloom_agg(k) = bloom_empty() AS only_nulls FROM items WHERE g = 7;
+SELECT bloom_agg(k) = bloom_empty(key_type => 'int') AS no_rows FROM items WHERE g = 8;
+SELECT bloom_agg(k) = bloom_empty(key_type => 'int') AS only_nulls FROM items WHERE g = 7;
 -- keys of other types: by reference, and with a key type that has a name
 SELECT bool_and(f @> k::text AND f2 @> ARRAY[k]) AS found, count(*) FROM items,
   (SELECT bloom_agg(k::text) AS f, bloom_agg(ARRAY[k]) AS f2 FROM items WHERE k IS NOT NULL) f WHERE k IS NOT NULL;
@@ -168,7 +169,7 @@ SELECT plan_has('SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)', 'Pa
 SELECT (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (1, 2)) = (SELECT bloom_agg(k) FROM parted_0) AS first,
   (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 2)) = (SELECT bloom_agg(k) FROM parted_1) AS middle,
   (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 1)) = (SELECT bloom_agg(k) FROM parted_2) AS last,
-  (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 1, 2)) = bloom_empty() AS none;
+  (SELECT bloom_agg(k) FROM parted WHERE h + 0 NOT IN (0, 1, 2)) = bloom_empty(key_type => 'int') AS none;
 RESET enable_partitionwise_aggregate;
 RESET max_parallel_workers_per_gather;
 
@@ -189,7 +190,7 @@ SET enable_hashagg = off;
 SELECT count(*) AS sets, count(f) AS filters, bool_and(f IS NOT DISTINCT FROM alone(g, h)) AS sorted_cube
 FROM (SELECT g, h, bloom_agg(k, 0.01, 300)::bytea AS f FROM few GROUP BY CUBE (g, h)) s;
 RESET enable_hashagg;
-SELECT count(*) AS sets, bloom_agg(k) = bloom_empty() AS empty FROM few WHERE false GROUP BY GROUPING SETS ((), ());
+SELECT count(*) AS sets, bloom_agg(k) = bloom_empty(key_type => 'int') AS empty FROM few WHERE false GROUP BY GROUPING SETS ((), ());
 SELECT g, bloom_cardinality(bloom_agg(k, 0.01, 300)) AS keys FROM few GROUP BY g
 HAVING bloom_agg(k) @> (SELECT min(k) FROM few WHERE g = 3) ORDER BY bloom_cardinality(bloom_agg(k, 0.01, 300)), g;
 DROP FUNCTION alone;

@@ -100,8 +100,9 @@ CALL try($$SELECT bloom_agg('literal', 2) FROM generate_series(1, 3) k$$);
 CALL try('SELECT expected FROM bloom_info((SELECT bloom_agg(k, 0.01, NULL) FROM generate_series(1, 3) k))');
 CALL try('SELECT seed FROM bloom_info((SELECT bloom_agg(k, 0.01, 10, -3) FROM generate_series(1, 3) k))');
 
--- Without a key, no filter is built and no memory is allocated.
+-- Without a row, parameters are those of the call.
 CALL try('SELECT bloom_agg(k, 0) FROM generate_series(1, 0) k');
+CALL try('SELECT seed FROM bloom_info((SELECT bloom_agg(k, 0.01, 10, -3) FROM generate_series(1, 0) k))');
 
 -- Parameters that differ from row to row.
 CALL try('SELECT bloom_agg(k, 0.1 / k) FROM generate_series(1, 3) k');

@@ -23,10 +23,11 @@
  * Arguments of the aggregates over keys are (key or hash [, fpp [, expected
  * [, seed]]]).  A transition function serves all variants of an aggregate: it
  * checks the number of its arguments.  All rows must have the same parameters.
+ * Without rows, they are read from the expression of the call (agg_call.c).
  *
  *-------------------------------------------------------------------------
  */
-#include "filter/filter.h"
+#include "sql/agg.h"
 
 #include <math.h>
 
@@ -46,11 +47,6 @@ PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
 
 /* Combines the builder of a state with a filter. */
 typedef void (*StateOperation) (BfBuilder *builder, const BfView *view);
-
-/* Arguments of the transition functions after the state and the key. */
-#define FPP_ARG			2
-#define EXPECTED_ARG	3
-#define SEED_ARG		4
 
 static char *
 format_params(const BfParams *params)
@@ -506,15 +502,50 @@ warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
 			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
 }
 
-/* Return the result of a final function: an empty filter without a state. */
+/*
+ * An empty filter with the parameters of the call.  If they are not known, it
+ * has default ones, and a warning, once a query.
+ */
+static Bloom *
+make_empty_result(FunctionCallInfo fcinfo)
+{
+	BfParams	params;
+	bool		unknown;
+
+	if (pgbloom_agg_call_params(fcinfo, &params, &unknown))
+		return pgbloom_empty(&params);
+	if (unknown && !pgbloom_fn_cache(fcinfo)->warned)
+	{
+		pgbloom_fn_cache(fcinfo)->warned = true;
+		ereport(WARNING,
+				(errmsg("Bloom filter of no rows has default parameters"),
+				 errdetail("The arguments for its false-positive rate, number of expected keys and seed are not known without a row."),
+				 errhint("Use constants, or columns of the GROUP BY clause, or unite the result with bloom_empty(fpp, expected, seed).")));
+	}
+	return pgbloom_empty(NULL);
+}
+
+/* Give a state without keys, and without a key type, that of the call. */
+static void
+settle_key_type(FunctionCallInfo fcinfo)
+{
+	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
+	BfKeyType	key_type;
+
+	if (builder != NULL && builder->params.key_type.code == BF_KEY_NONE &&
+		builder->nhashes == 0 && builder->nlayers == 0 &&
+		pgbloom_agg_call_key_type(fcinfo, &key_type))
+		pgbloom_check(bf_builder_set_key_type(builder, &key_type),
+					  &builder->params, NULL);
+}
+
+/* Return the result of a final function, with a warning if there is one. */
 static Datum
 return_with_warning(FunctionCallInfo fcinfo, Bloom *result,
 					void (*warn) (FunctionCallInfo, const BfView *))
 {
 	BfView		view;
 
-	if (result == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
 	if (!pgbloom_fn_cache(fcinfo)->warned)
 	{
 		pgbloom_open(result, &view);
@@ -526,15 +557,23 @@ return_with_warning(FunctionCallInfo fcinfo, Bloom *result,
 Datum
 bloom_agg_finalfn(PG_FUNCTION_ARGS)
 {
+	(void) get_agg_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_BLOOM_P(make_empty_result(fcinfo));
+	settle_key_type(fcinfo);
 	return return_with_warning(fcinfo, make_agg_result(fcinfo, true),
 							   warn_of_growth);
 }
 
+/* Nothing is known of a union of no filters, so it is the neutral one. */
 Datum
 bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
 {
-	return return_with_warning(fcinfo, make_agg_result(fcinfo, false),
-							   warn_of_rate);
+	Bloom	   *result = make_agg_result(fcinfo, false);
+
+	if (result == NULL)
+		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
+	return return_with_warning(fcinfo, result, warn_of_rate);
 }
 
 /* The intersection of no filters would contain every key, so it is NULL. */
