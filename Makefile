@@ -18,7 +18,7 @@ MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/key/*.c src/filter/*.c \
-	src/sql/*.c src/join/*.c src/index/*.c src/*.c)))
+	src/sql/*.c src/join/*.c src/index/*.c src/prune/*.c src/*.c)))
 
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" \
 	$(dir $(lastword $(MAKEFILE_LIST)))bloomfilter.control)

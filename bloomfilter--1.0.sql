@@ -781,6 +781,11 @@ CREATE FUNCTION bloom_index_contains_each(index regclass, keys bloom_keys)
 COMMENT ON FUNCTION bloom_index_contains_each(regclass, bloom_keys) IS
 	'bloom_index_contains for each element, in the form of the array';
 
+CREATE FUNCTION bloom_index_gate(index regclass, VARIADIC key "any") RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50;
+COMMENT ON FUNCTION bloom_index_gate(regclass, "any") IS
+	'in plans of queries: whether the table may have a row with the key; an error if called by a user';
+
 CREATE FUNCTION bloom_index_partitions(index regclass, key anyelement)
 	RETURNS SETOF regclass
 	AS 'MODULE_PATHNAME', 'bloom_index_partitions'

@@ -102,6 +102,25 @@
 	generate_join_implied_equalities(root, both, (outer)->relids, inner)
 #endif
 
+/* A condition of a relation that does not depend on its rows. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_MAKE_PSEUDOCONSTANT(root, clause, relids) \
+	make_restrictinfo(root, clause, true, false, false, true, 0, relids, \
+					  NULL, NULL)
+#else
+#define PGBLOOM_MAKE_PSEUDOCONSTANT(root, clause, relids) \
+	make_restrictinfo(root, clause, true, false, true, 0, relids, NULL, NULL)
+#endif
+
+/* 16 has one function for the privileges of all kinds of objects. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_FUNCTION_ACLCHECK(function, role) \
+	object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE)
+#else
+#define PGBLOOM_FUNCTION_ACLCHECK(function, role) \
+	pg_proc_aclcheck(function, role, ACL_EXECUTE)
+#endif
+
 /*
  * From 19 on, a joined relation may have a second one, of rows that are grouped
  * early.  Without it, they are grouped above.

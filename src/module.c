@@ -20,12 +20,14 @@
 #include "filter/filter.h"
 #include "index/index.h"
 #include "join/join.h"
+#include "prune/prune.h"
 
 PGBLOOM_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
 
 static planner_hook_type previous_planner;
+static set_rel_pathlist_hook_type previous_rel_pathlist;
 static join_search_hook_type previous_join_search;
 static set_join_pathlist_hook_type previous_join_pathlist;
 static ExecutorStart_hook_type previous_executor_start;
@@ -57,6 +59,18 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 		message_level_is_interesting(DEBUG1))
 		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt, is_volatile));
 	return stmt;
+}
+
+static void
+add_gates(PlannerInfo *root, RelOptInfo *rel, Index number,
+		  RangeTblEntry *rte)
+{
+	if (previous_rel_pathlist != NULL)
+		previous_rel_pathlist(root, rel, number, rte);
+
+	/* A library whose hook calls this one may yet add scans of other rows. */
+	if (set_rel_pathlist_hook == add_gates)
+		bfp_add_gates(root, rel, rte);
 }
 
 static RelOptInfo *
@@ -137,12 +151,15 @@ _PG_init(void)
 {
 	bfi_init();
 	pgbloom_stored_init();
+	bfp_define_setting();
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
 	pgbloom_join_install_explain();
 
 	previous_planner = planner_hook;
 	planner_hook = plan_with_filters;
+	previous_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = add_gates;
 	previous_join_search = join_search_hook;
 	join_search_hook = search_joins;
 	previous_join_pathlist = set_join_pathlist_hook;

@@ -133,26 +133,29 @@ snapshot_sees_build(Relation index)
 		snapshot_sees(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data));
 }
 
-/* Raise an error if the pages of an index cannot be read here. */
-static void
-check_is_readable(Relation index)
+/* Can the pages of an index be read here?  With raise, it is an error if not. */
+static bool
+is_readable(Relation index, bool raise)
 {
 	if (RELATION_IS_OTHER_TEMP(index))
-		ereport(ERROR,
+		ereport(raise ? ERROR : DEBUG2,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary indexes of other sessions")));
-	if (RelationUsesLocalBuffers(index) && IsParallelWorker())
-		ereport(ERROR,
+	else if (RelationUsesLocalBuffers(index) && IsParallelWorker())
+		ereport(raise ? ERROR : DEBUG2,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access temporary index \"%s\" in a parallel worker",
 						RelationGetRelationName(index)),
 				 errhint("Set max_parallel_workers_per_gather to 0.")));
-	if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
-		RecoveryInProgress())
-		ereport(ERROR,
+	else if (index->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED &&
+			 RecoveryInProgress())
+		ereport(raise ? ERROR : DEBUG2,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot access unlogged index \"%s\" during recovery",
 						RelationGetRelationName(index))));
+	else
+		return true;
+	return false;
 }
 
 /*
@@ -179,10 +182,11 @@ is_usable(Relation index)
 
 /*
  * Is the open index complete?  If so, read its meta page; else it must not be
- * used.  Serializable transactions read all of the index.
+ * used.  Serializable transactions read all of the index.  With raise, it is an
+ * error if its pages cannot be read here.
  */
 static void
-begin_reading(BfiIndex *index)
+begin_reading(BfiIndex *index, bool raise)
 {
 	Relation	relation = index->relation;
 
@@ -191,8 +195,7 @@ begin_reading(BfiIndex *index)
 		relation->rd_rel->relkind == RELKIND_PARTITIONED_INDEX;
 	if (relation == NULL)
 		return;
-	check_is_readable(relation);
-	if (!is_usable(relation))
+	if (!is_readable(relation, raise) || !is_usable(relation))
 		return;
 	if (!index->partitioned)
 	{
@@ -202,6 +205,12 @@ begin_reading(BfiIndex *index)
 	index->complete = index->partitioned ||
 		(snapshot_is_from(index->meta.complete_from) &&
 		 snapshot_sees_build(relation));
+}
+
+static bool
+is_bloomfilter(Relation index)
+{
+	return index->rd_indam != NULL && index->rd_indam->ambuild == bfi_build;
 }
 
 /*
@@ -232,8 +241,7 @@ bfi_open(BfiIndex *index, Oid oid)
 		index->relation = try_relation_open(oid, AccessShareLock);
 	}
 	if (index->relation == NULL ? get_rel_name(oid) != NULL :
-		index->relation->rd_indam == NULL ||
-		index->relation->rd_indam->ambuild != bfi_build)
+		!is_bloomfilter(index->relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
@@ -241,7 +249,25 @@ bfi_open(BfiIndex *index, Oid oid)
 				 errhint("Name an index that was created USING bloomfilter, not its table.")));
 	if (index->relation != NULL)
 		bfi_check_privileges(index->relation, false);
-	begin_reading(index);
+	begin_reading(index, true);
+}
+
+/*
+ * Open an index for a query of its table, which has locked the table and checks
+ * privileges.  The relation is NULL if there is none of this OID.  Nothing but
+ * damaged pages is an error.
+ */
+void
+bfi_open_for_query(BfiIndex *index, Oid oid)
+{
+	AcceptInvalidationMessages();
+	index->relation = try_relation_open(oid, AccessShareLock);
+	if (index->relation != NULL && !is_bloomfilter(index->relation))
+	{
+		relation_close(index->relation, AccessShareLock);
+		index->relation = NULL;
+	}
+	begin_reading(index, false);
 }
 
 /* Open the index of a partition.  The relation is NULL if it has none. */
@@ -250,7 +276,7 @@ bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
 {
 	index->relation = OidIsValid(partition->index) ?
 		try_relation_open(partition->index, AccessShareLock) : NULL;
-	begin_reading(index);
+	begin_reading(index, true);
 }
 
 void

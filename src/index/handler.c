@@ -108,6 +108,14 @@ bloomfilter_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*pages = 0;
 }
 
+/* Is an index that the planner knows one of this access method? */
+bool
+bfi_is_bloomfilter(const IndexOptInfo *index)
+{
+	return (void (*) (void)) index->amcostestimate ==
+		(void (*) (void)) bloomfilter_cost_estimate;
+}
+
 static bool
 bloomfilter_validate(Oid opclass)
 {

@@ -206,6 +206,14 @@ extern bool bfi_begin_utility(Node *statement);
 extern void bfi_end_utility(bool changes);
 extern void bfi_init(void);
 
+/* handler.c */
+struct IndexOptInfo;
+extern bool bfi_is_bloomfilter(const struct IndexOptInfo *index);
+
+/* index_contains.c */
+extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
+							bool *found);
+
 /* versions.c */
 struct IndexInfo;
 typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
@@ -229,6 +237,7 @@ extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
 extern void bfi_open(BfiIndex *index, Oid oid);
+extern void bfi_open_for_query(BfiIndex *index, Oid oid);
 extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_check_complete(const BfiIndex *index, Oid oid);

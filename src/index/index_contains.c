@@ -114,8 +114,9 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 }
 
 /* Look up ascending hashes on the pages and among those that wait. */
-static void
-find_hashes(const BfiIndex *index, const uint64 *hashes, int n, bool *found)
+void
+bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
+				bool *found)
 {
 	pgstat_count_index_scan(index->relation);
 	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
@@ -134,7 +135,7 @@ contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
 	uint64		hash = pgbloom_key_hash(state, PG_GETARG_DATUM(1), params, NULL);
 	bool		found;
 
-	find_hashes(index, &hash, 1, &found);
+	bfi_find_hashes(index, &hash, 1, &found);
 	return found;
 }
 
@@ -162,7 +163,7 @@ contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
 	pgbloom_sort_hashed_keys(hashed, n);
 	for (i = 0; i < n; i++)
 		hashes[i] = hashed[i].hash;
-	find_hashes(index, hashes, n, found);
+	bfi_find_hashes(index, hashes, n, found);
 	for (i = 0; i < n; i++)
 		search->results[hashed[i].index] |= found[i];
 	pfree(hashed);

@@ -1,0 +1,360 @@
+--
+-- PRUNE
+-- Queries by a key ask indexes before they read tables.
+--
+
+-- The gates in the plan of a query, and the scans behind them that were not
+-- executed.
+CREATE FUNCTION gates(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  gates int := 0;
+  closed int := 0;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+    CONTINUE WHEN line !~ 'bloom_index_gate|never executed';
+    IF line ~ 'bloom_index_gate' THEN
+      gates := gates + 1;
+      IF gates <= 2 THEN
+        RETURN NEXT trim(line);
+      END IF;
+    ELSE
+      closed := closed + (line ~ 'Scan')::int;
+    END IF;
+  END LOOP;
+  RETURN NEXT format('%s gates, %s scans not executed', gates, closed);
+END $$;
+
+-- The rows of a query with pruning, which has to be the result without.
+CREATE FUNCTION rows_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  pruned jsonb;
+  all_rows jsonb;
+BEGIN
+  query := format('SELECT coalesce(jsonb_agg(q ORDER BY q), ''[]'') FROM (%s) q', query);
+  SET LOCAL bloomfilter.index_pruning = on;
+  EXECUTE query INTO pruned;
+  SET LOCAL bloomfilter.index_pruning = off;
+  EXECUTE query INTO all_rows;
+  SET LOCAL bloomfilter.index_pruning = on;
+  IF pruned <> all_rows THEN
+    RAISE EXCEPTION 'rows differ: %, %', pruned, all_rows;
+  END IF;
+  RETURN jsonb_array_length(pruned);
+END $$;
+
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SET max_parallel_workers_per_gather = 0;
+
+-- One table.
+CREATE TABLE one (id int, name text, n int);
+INSERT INTO one SELECT i * 2, 'name ' || i * 2, i FROM generate_series(1, 20000) i;
+CREATE INDEX one_id ON one USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX one_name ON one USING bloomfilter (name) WITH (fpp = 1e-6);
+ANALYZE one;
+SELECT gates('SELECT * FROM one WHERE id = 5');
+SELECT gates('SELECT * FROM one WHERE 6 = id');
+SELECT gates('SELECT * FROM one WHERE id = 5::bigint');
+SELECT gates('SELECT * FROM one WHERE id IN (1, 3, 5)');
+SELECT gates('SELECT * FROM one WHERE id IN (1, 4, NULL)');
+SELECT gates($$SELECT * FROM one WHERE id = 6 AND name = 'name 5'$$);
+SELECT gates('SELECT * FROM one a JOIN one b USING (id) WHERE a.id = 7');
+SELECT gates('SELECT * FROM one a LEFT JOIN one b ON a.n = b.n AND b.id = 7 WHERE a.id = 6');
+SELECT gates('UPDATE one SET n = 0 WHERE id = 5');
+SELECT gates('DELETE FROM one WHERE id = 5');
+SELECT gates('SELECT * FROM one WHERE id = 5 FOR UPDATE');
+SELECT gates('SELECT min(n) FROM one WHERE id = 5');
+SELECT gates('SELECT (SELECT count(*) FROM one WHERE id = o) FROM generate_series(5, 6) o');
+SELECT rows_of(format('SELECT * FROM one WHERE id = %s', i)) AS rows, count(*)
+  FROM generate_series(-3, 60) i GROUP BY 1;
+SELECT rows_of('SELECT * FROM one WHERE id = ANY (''{}'')') AS empty,
+  rows_of('SELECT * FROM one WHERE id = ANY (NULL)') AS null_array,
+  rows_of('SELECT * FROM one WHERE id = ANY (''{NULL}'')') AS array_of_null,
+  rows_of('SELECT * FROM one WHERE id = ANY (''{{NULL,3},{4,5}}'')') AS nested,
+  rows_of('SELECT * FROM one WHERE id = NULL') AS null_key,
+  rows_of('SELECT * FROM one WHERE id <> 4 AND id < 10') AS other_operators,
+  rows_of('SELECT * FROM one WHERE id = 4 OR id = 5') AS alternatives,
+  rows_of('SELECT * FROM one WHERE id <> ALL (''{4}'') AND id < 10') AS all_of,
+  rows_of('SELECT * FROM one WHERE NOT id = 4 AND id < 10') AS negated,
+  rows_of('SELECT 1 WHERE EXISTS (SELECT FROM one WHERE id = 4)') AS existing,
+  rows_of('SELECT 1 WHERE NOT EXISTS (SELECT FROM one WHERE id = 5)') AS not_existing;
+
+-- Parameters: of custom and generic plans, and none.
+PREPARE by_id(int) AS SELECT * FROM one WHERE id = $1;
+PREPARE by_ids(int[]) AS SELECT * FROM one WHERE id = ANY ($1);
+PREPARE by_two(int, int) AS SELECT * FROM one WHERE id IN ($1, $2, 9);
+SET plan_cache_mode = force_generic_plan;
+SELECT gates('EXECUTE by_id(5)');
+SELECT gates('EXECUTE by_id(6)');
+SELECT gates('EXECUTE by_id(NULL)');
+SELECT gates('EXECUTE by_ids(''{5,7,NULL}'')');
+SELECT gates('EXECUTE by_ids(NULL)');
+SELECT gates('EXECUTE by_two(5, 7)');
+EXECUTE by_two(5, 8);
+SET plan_cache_mode = force_custom_plan;
+SELECT gates('EXECUTE by_id(5)');
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+
+-- A gate asks each time that it is executed: own rows, also of a kept plan, of
+-- subtransactions, in cursors.
+PREPARE by_id(int) AS SELECT n FROM one WHERE id = $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_id(5);
+BEGIN;
+INSERT INTO one VALUES (5, 'name 5', 5);
+EXECUTE by_id(5);
+SAVEPOINT s;
+INSERT INTO one VALUES (7, 'name 7', 7);
+DECLARE c CURSOR WITH HOLD FOR SELECT n FROM one WHERE id = 7;
+EXECUTE by_id(7);
+ROLLBACK TO s;
+EXECUTE by_id(7);
+DECLARE c CURSOR WITH HOLD FOR SELECT n FROM one WHERE id = 5;
+DELETE FROM one WHERE id = 5;
+COMMIT;
+FETCH ALL FROM c;
+EXECUTE by_id(5);
+CLOSE c;
+DEALLOCATE by_id;
+RESET plan_cache_mode;
+WITH added AS (INSERT INTO one VALUES (9, 'name 9', 9) RETURNING id) SELECT id FROM added WHERE id NOT IN (SELECT id FROM one WHERE id = 9);
+WITH added AS (INSERT INTO one VALUES (11, 'name 11', 11) RETURNING id) DELETE FROM one WHERE id = 9 RETURNING n;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM one WHERE id = 11 FOR UPDATE;
+FETCH c;
+UPDATE one SET n = 12 WHERE CURRENT OF c;
+COMMIT;
+SELECT n FROM one WHERE id = 11;
+
+-- Types: other ones of the operator family, those with values that are equal
+-- but not the same, domains, collations.
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE TYPE mood AS ENUM ('sad', 'glad');
+CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE types (i2 smallint, i8 bigint, f4 real, f8 float8, num numeric, c char(8), v varchar, na name, d positive, m mood,
+  ts timestamptz, a int[], j jsonb, blind text COLLATE blind, u uuid);
+INSERT INTO types
+  SELECT i, i, i, i, i, i, i, i, i, CASE i WHEN 1 THEN 'sad'::mood END, to_timestamp(i), ARRAY[i, NULL], to_jsonb(i), i, gen_random_uuid()
+  FROM generate_series(1, 20000) i;
+UPDATE types SET f4 = 'NaN', f8 = '-0', num = 'NaN' WHERE i2 = 3;
+DO $$
+DECLARE c text;
+BEGIN
+  FOREACH c IN ARRAY ARRAY['i2', 'i8', 'f4', 'f8', 'num', 'c', 'v', 'na', 'd', 'm', 'ts', 'a', 'j', 'u', '(blind COLLATE "C")'] LOOP
+    EXECUTE format('CREATE INDEX ON types USING bloomfilter (%s) WITH (fpp = 1e-6)', c);
+  END LOOP;
+END $$;
+ANALYZE types;
+SELECT condition, rows_of('SELECT i8 FROM types WHERE ' || condition) AS rows, gates('SELECT i8 FROM types WHERE ' || condition)
+  FROM unnest(ARRAY[
+    'i2 = 5', 'i2 = 30000::bigint', 'i2 = 5.0', 'i8 = 5::smallint', 'i8 = -5::smallint', 'f4 = 5::float8', 'f4 = ''NaN''::float8',
+    'f8 = 0', 'f8 = 5.5::real', 'num = ''NaN''', 'num = 5.00', 'num = 5.5', 'num = 50000', 'c = ''5''', 'c = ''5   ''', 'c = ''x''',
+    'c = ''x''::text', 'v = ''5''', 'v = ''x''', 'v = ''x''::name', 'na = ''5''', 'na = ''x''', 'na = ''x''::text', 'd = 5', 'd = 50000', 'd = 50000::positive',
+    'm = ''sad''', 'm = ''glad''', 'ts = to_timestamp(5)', 'ts = ''epoch''', 'a = ''{5,NULL}''', 'a = ''{5}''', 'j = ''5.0''', 'j = ''"5"''',
+    'blind = ''x''', 'blind = ''x'' COLLATE "C"', 'blind COLLATE "C" = ''x''', 'v = ''x'' COLLATE blind',
+    'v = ''x'' COLLATE "C"', 'v::bpchar = ''x''::bpchar', 'i8::numeric = 0.5', 'u = ''00000000-0000-0000-0000-000000000000''']) condition;
+PREPARE by_num(int) AS SELECT num FROM types WHERE num = $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT gates('EXECUTE by_num(50000)');
+SELECT gates('EXECUTE by_num(4)');
+RESET plan_cache_mode;
+DEALLOCATE by_num;
+ALTER TYPE mood RENAME VALUE 'sad' TO 'blue';
+SELECT rows_of('SELECT i8 FROM types WHERE m = ''blue''');
+DROP TABLE types;
+DROP TYPE mood;
+DROP COLLATION blind;
+
+-- Keys that could fail, or that need not be evaluated: no gate.
+SELECT query, gates(query) FROM unnest(ARRAY[
+  'SELECT * FROM one WHERE id = (SELECT max(n) FROM one)',
+  'SELECT * FROM one WHERE id = current_setting(''port'')::int',
+  'SELECT * FROM one WHERE id = n',
+  'SELECT * FROM one WHERE id = 5 AND random() < 2',
+  'SELECT * FROM one TABLESAMPLE SYSTEM (100) WHERE id = 5']) query;
+PREPARE quotient(int) AS SELECT * FROM one WHERE id = 1 / $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT gates('EXECUTE quotient(1)');
+RESET plan_cache_mode;
+DEALLOCATE quotient;
+
+-- Scans that cost no more than a lookup.
+CREATE TABLE small AS SELECT i AS id FROM generate_series(1, 100) i;
+CREATE INDEX ON small USING bloomfilter (id);
+ANALYZE small;
+SELECT gates('SELECT * FROM small WHERE id = 500');
+DELETE FROM one WHERE id IN (5, 7, 9, 11);
+CREATE UNIQUE INDEX one_unique ON one (n);
+CREATE INDEX one_n ON one USING bloomfilter (n);
+SET enable_indexscan = on;
+SELECT gates('SELECT * FROM one WHERE n = 50000');
+SET enable_indexscan = off;
+DROP INDEX one_unique, one_n;
+
+-- Expressions and predicates.
+CREATE INDEX one_lower ON one USING bloomfilter (lower(name)) WITH (fpp = 1e-6);
+CREATE INDEX one_partial ON one USING bloomfilter (n) WITH (fpp = 1e-6) WHERE id > 10000;
+ANALYZE one;
+SELECT gates('SELECT * FROM one WHERE lower(name) = ''x''');
+SELECT gates('SELECT * FROM one WHERE lower(name) = ''name 8''');
+SELECT gates('SELECT * FROM one WHERE n = 7 AND id > 20000');
+SELECT gates('SELECT * FROM one WHERE n = 7');
+SELECT gates('SELECT * FROM one WHERE n = 7 AND id > 20');
+SELECT rows_of('SELECT * FROM one WHERE n = 7');
+DROP INDEX one_lower, one_partial;
+
+-- The setting, and what is said about tables without a gate.
+SET bloomfilter.index_pruning = off;
+SELECT gates('SELECT * FROM one WHERE id = 5');
+RESET bloomfilter.index_pruning;
+SET client_min_messages = debug1;
+SELECT count(*) FROM one WHERE id < 5;
+SELECT count(*) FROM small WHERE id = 500;
+RESET client_min_messages;
+
+-- The function is for plans, and a query does not fail for want of it.
+SELECT bloom_index_gate('one_id', 5);
+SELECT bloom_index_gate('one_id', VARIADIC ARRAY[5]);
+PREPARE by_id(int) AS SELECT * FROM one WHERE id = $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT gates('EXECUTE by_id(5)');
+REVOKE EXECUTE ON FUNCTION bloom_index_gate FROM PUBLIC;
+SELECT gates('EXECUTE by_id(5)');
+GRANT EXECUTE ON FUNCTION bloom_index_gate TO PUBLIC;
+RESET plan_cache_mode;
+DEALLOCATE by_id;
+
+-- Privileges are those of the query.
+CREATE ROLE regress_bloom_reader;
+CREATE VIEW one_view AS SELECT id, n FROM one;
+CREATE VIEW one_barrier WITH (security_barrier) AS SELECT id, n FROM one WHERE n > 10;
+GRANT SELECT ON one_view, one_barrier TO regress_bloom_reader;
+GRANT EXECUTE ON FUNCTION gates TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT gates('SELECT * FROM one_view WHERE id = 5');
+SELECT gates('SELECT * FROM one_barrier WHERE id = 5');
+SELECT gates('SELECT * FROM one WHERE id = 5');
+SELECT bloom_index_contains('one_id', 5);
+RESET ROLE;
+GRANT SELECT (name, n) ON one TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT n FROM one WHERE id = 5;
+RESET ROLE;
+GRANT SELECT ON one TO regress_bloom_reader;
+ALTER TABLE one ENABLE ROW LEVEL SECURITY;
+CREATE POLICY odd ON one USING (n % 2 = 1);
+SET ROLE regress_bloom_reader;
+SELECT gates('SELECT * FROM one WHERE id = 5');
+SELECT gates('SELECT * FROM (SELECT id FROM one OFFSET 0) q WHERE id = 5');
+SET client_min_messages = debug1;
+SELECT count(*) FROM one WHERE id = 5;
+RESET client_min_messages;
+RESET ROLE;
+SELECT gates('SELECT * FROM one WHERE id = 5');
+ALTER TABLE one DISABLE ROW LEVEL SECURITY;
+DROP VIEW one_view, one_barrier;
+
+-- Partitions: one that has no index, of several levels, DEFAULT and hash.
+RESET enable_indexscan;
+RESET enable_bitmapscan;
+CREATE TABLE parts (day int, id bigint, v text) PARTITION BY RANGE (day);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (1) TO (2);
+CREATE TABLE parts_2 (v text, dropped int, id bigint, day int);
+ALTER TABLE parts_2 DROP COLUMN dropped;
+ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES FROM (2) TO (3);
+CREATE TABLE parts_3 PARTITION OF parts FOR VALUES FROM (3) TO (4) PARTITION BY HASH (v);
+CREATE TABLE parts_3a PARTITION OF parts_3 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parts_3b PARTITION OF parts_3 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE parts_rest PARTITION OF parts DEFAULT;
+CREATE INDEX parts_id ON ONLY parts USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON parts_1 USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON parts_2 USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON parts_3 USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO parts SELECT i % 5, i, i FROM generate_series(1, 20000) i;
+CREATE INDEX parts_btree ON parts (id);
+ANALYZE parts;
+SELECT gates('SELECT * FROM parts WHERE id = 7');
+SELECT gates('SELECT * FROM parts WHERE id = 50000');
+SELECT gates('SELECT * FROM parts WHERE id IN (7, 50000, 8)');
+SELECT gates('SELECT * FROM parts WHERE id = 50000 AND day = 2');
+SELECT gates('UPDATE parts SET v = v || ''x'' WHERE id = 7');
+SELECT gates('DELETE FROM parts WHERE id = 8');
+SELECT gates('SELECT * FROM parts a JOIN parts b USING (id) WHERE id = 9');
+SELECT rows_of(format('SELECT * FROM parts WHERE id = %s', i)) AS rows, count(*)
+  FROM generate_series(19970, 20030) i GROUP BY 1 ORDER BY 1;
+UPDATE parts SET day = 3 WHERE id = 19;
+SELECT * FROM parts WHERE id = 19;
+MERGE INTO parts p USING (VALUES (21, 4), (30000, 2)) n (id, day) ON p.id = n.id AND p.id = 30000
+  WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (n.day, n.id, 'merged');
+SELECT * FROM parts WHERE v = 'merged' ORDER BY id;
+
+-- A chance of one in so many partitions: no workers are started for it.
+CREATE FUNCTION total_cost(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+  RETURN plan #>> '{0,Plan,Total Cost}';
+END $$;
+DROP INDEX parts_btree;
+SET bloomfilter.index_pruning = off;
+CREATE TEMP TABLE costs AS SELECT total_cost('SELECT * FROM parts WHERE id = 7') AS without;
+RESET bloomfilter.index_pruning;
+SELECT total_cost('SELECT * FROM parts WHERE id = 7') < 0.7 * without AS cheaper FROM costs;
+DROP TABLE parts;
+
+-- Children by inheritance, each with an index of its own, and a parent with rows.
+CREATE TABLE family (id bigint, v text);
+CREATE TABLE child_1 () INHERITS (family);
+CREATE TABLE child_2 (extra int) INHERITS (family);
+INSERT INTO family SELECT i, 'parent' FROM generate_series(1, 2000) i;
+INSERT INTO child_1 SELECT i, 'one' FROM generate_series(1001, 3000) i;
+INSERT INTO child_2 SELECT i, 'two' FROM generate_series(2001, 4000) i;
+CREATE INDEX ON family USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON child_1 USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON child_2 USING bloomfilter (id) WITH (fpp = 1e-6);
+ANALYZE family, child_1, child_2;
+SELECT gates('SELECT * FROM family WHERE id = 3500');
+SELECT gates('SELECT * FROM family WHERE id = 1500');
+SELECT gates('SELECT * FROM ONLY family WHERE id = 3500');
+SELECT rows_of(format('SELECT * FROM family WHERE id = %s', i * 250)) AS rows, count(*) FROM generate_series(0, 20) i GROUP BY 1 ORDER BY 1;
+SELECT gates('SELECT * FROM (SELECT id FROM child_1 UNION ALL SELECT id FROM child_2) u WHERE id = 3500');
+DROP TABLE family CASCADE;
+
+-- Parallel workers.
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+BEGIN;
+INSERT INTO one VALUES (13, 'name 13', 13);
+SELECT count(*) FROM one WHERE id = 13;
+SELECT count(*) FROM one WHERE id = 15;
+COMMIT;
+SELECT gates('SELECT count(*) FROM one WHERE id = 15') ~ '1 gates' AS has_gate;
+RESET max_parallel_workers_per_gather;
+
+-- Triggers and foreign keys without an index of their own.
+CREATE TABLE keys (id int PRIMARY KEY);
+INSERT INTO keys SELECT i FROM generate_series(1, 20000) i;
+CREATE TABLE refs (id int REFERENCES keys DEFERRABLE INITIALLY DEFERRED, v int);
+CREATE INDEX ON refs USING bloomfilter (id);
+INSERT INTO refs SELECT i, i FROM generate_series(1, 20000, 2) i;
+ANALYZE refs;
+DELETE FROM keys WHERE id = 1002;
+DELETE FROM keys WHERE id = 1001;
+BEGIN;
+INSERT INTO refs VALUES (1004, 0);
+DELETE FROM keys WHERE id = 1004;
+COMMIT;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DELETE FROM keys WHERE id = 1001;
+COMMIT;
+DROP TABLE refs, keys;
+
+DROP TABLE one, small;
+DROP DOMAIN positive;
+DROP FUNCTION gates, rows_of, total_cost;
+DROP OWNED BY regress_bloom_reader;
+DROP ROLE regress_bloom_reader;
