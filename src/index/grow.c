@@ -39,9 +39,6 @@
 #define UNSEEN_KEYS		((uint64) 1 << 22)
 #define UNSEEN_FACTOR	256
 
-/* So many pages of a layer tell how full it is. */
-#define MAX_SAMPLE		256
-
 /*
  * What a sample says of how full a layer is may be wrong by this many standard
  * deviations.  It is asked often while a layer is nearly full, and once is
@@ -65,9 +62,9 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 		n = n / 4 * 3;
 	layer.geometry = *geometry;
 	bfi_set_layer(&layer, 0, 0);
-	if (layer.npages <= MAX_SAMPLE)
+	if (layer.npages <= BFI_MAX_SAMPLE)
 		return;
-	sampled = (double) n / layer.npages * MAX_SAMPLE;
+	sampled = (double) n / layer.npages * BFI_MAX_SAMPLE;
 	n += (uint64) (SAMPLE_DEVIATIONS * n / sqrt(sampled));
 	if (bf_geometry_for(fpp, true, n, &layer.geometry) == BF_OK)
 		*geometry = layer.geometry;
@@ -141,7 +138,7 @@ successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 uint64
 bfi_bits_set(Relation index, const BfiLayer *layer)
 {
-	BlockNumber n = Min(layer->npages, MAX_SAMPLE);
+	BlockNumber n = Min(layer->npages, BFI_MAX_SAMPLE);
 	uint64		bits_set = 0;
 	uint64		nblocks = 0;
 	BlockNumber i;

@@ -10,6 +10,8 @@
  */
 #include "index/index.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 
@@ -18,6 +20,9 @@
  * layer is: too few to make a difference.
  */
 #define MAX_UNMEASURED	64
+
+/* Standard deviations of the number of keys of a page. */
+#define GRANT_DEVIATIONS	4
 
 /* Read the page of a hash. */
 static void
@@ -119,24 +124,77 @@ take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
 }
 
 /*
+ * How far keys may fill the pages of a layer: up to their share of the bits of a
+ * full layer, with the grants of each page, or, if there is room on others, by
+ * so many bits beyond.
+ */
+typedef struct Limit
+{
+	bool		with_grants;
+	uint64		extra;			/* 0, or bits beyond the share or what is set */
+} Limit;
+
+/*
+ * The bits of a grant: so many that it is worth the pages that it takes to
+ * measure the layer, and that nearly all pages need no more than one.
+ */
+static uint64
+grant_bits(const BfiLayer *layer)
+{
+	double		keys = (double) layer->geometry.capacity / layer->npages;
+	double		bits = (double) bf_geometry_full(&layer->geometry) / layer->npages;
+	double		sampled = Min(layer->npages, BFI_MAX_SAMPLE);
+	double		grant = GRANT_DEVIATIONS * bits / sqrt(keys) *
+	sampled / BFI_MAX_SAMPLE;
+
+	return (uint64) fmax(layer->geometry.k, fmin(grant, BFI_NO_LIMIT));
+}
+
+/*
+ * What a page may have beyond its share.  A layer that is measured by a sample
+ * takes the most pages for that, but it has so many of them that some exceed
+ * half a grant before it is full.
+ */
+static uint64
+granted_bits(Page image, const BfiLayer *layer)
+{
+	uint64		halves = 2 * (uint64) BfiPageGetOpaque(image)->grants +
+	(layer->npages > BFI_MAX_SAMPLE);
+
+	return halves * grant_bits(layer) / 2;
+}
+
+/* Grant a page what it has beyond its share, and room for more keys. */
+static void
+grant(Page image, const BfiLayer *layer, uint64 beyond)
+{
+	BfiPageOpaque *opaque = BfiPageGetOpaque(image);
+	uint64		grants = (beyond + layer->geometry.k) / grant_bits(layer) + 1;
+
+	opaque->grants = (uint16) Min(Max(grants, opaque->grants), PG_UINT16_MAX);
+}
+
+/*
  * Add hashes to the image of their page, until the next one might exceed the
- * share of bits that the page has in a full layer.  With extra, so many bits
- * more than that, or more than it has.  Hashes that find no room move to the
- * front.  Returns false if nothing changes.
+ * limit.  Hashes that find no room move to the front.  Returns false if nothing
+ * changes.
  */
 static bool
-add_to_page(PageHashes *lacking, Page image, uint64 extra)
+add_to_page(PageHashes *lacking, Page image, Limit limit)
 {
 	BfiPage    *page = &lacking->page;
 	const BfGeometry *geometry = &page->layer->geometry;
-	uint64		full = bf_blocks_full(geometry, page->nblocks);
+	uint64		share = bf_blocks_full(geometry, page->nblocks);
+	uint64		full = share;
 	uint64		before;
 	uint64		bits_set;
 
 	page->blocks = (uint8 *) PageGetContents(image);
 	bits_set = before = bfi_page_bits_set(page);
-	if (extra > 0)
-		full = Max(full, before) + extra;
+	if (limit.extra > 0)
+		full = Max(share, before) + limit.extra;
+	else if (limit.with_grants && before + lacking->n * geometry->k > share)
+		full += granted_bits(image, page->layer);
 	while (lacking->n > 0 && bits_set + geometry->k <= full)
 	{
 		/* As many as fit, evenly spaced: all blocks get their share. */
@@ -158,6 +216,8 @@ add_to_page(PageHashes *lacking, Page image, uint64 extra)
 	}
 	if (bits_set == before)
 		return false;
+	if (limit.extra > 0 && bits_set > share)
+		grant(image, page->layer, bits_set - share);
 	bfi_record_bits_set(image, page->layer, bits_set);
 	return true;
 }
@@ -168,7 +228,7 @@ add_to_page(PageHashes *lacking, Page image, uint64 extra)
  * in a circle.
  */
 static void
-add_to_pages(Relation index, PageHashes *pages, int n, uint64 extra,
+add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 			 BfiChange *changes)
 {
 	int			nchanges = 0;
@@ -180,7 +240,7 @@ add_to_pages(Relation index, PageHashes *pages, int n, uint64 extra,
 
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		if (add_to_page(&pages[i],
-						bfi_begin_change(&changes[nchanges], buffer), extra))
+						bfi_begin_change(&changes[nchanges], buffer), limit))
 			nchanges++;
 	}
 	if (nchanges > 0)
@@ -190,12 +250,11 @@ add_to_pages(Relation index, PageHashes *pages, int n, uint64 extra,
 }
 
 /*
- * Add ascending hashes to a layer, with so many extra bits for each page.
- * Moves the hashes for which there is no room to the front, and returns their
- * number.
+ * Add ascending hashes to a layer.  Moves those for which there is no room to
+ * the front, and returns their number.
  */
 static int
-add_to_layer(Relation index, const BfiLayer *layer, uint64 extra,
+add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 			 uint64 *hashes, int n)
 {
 	BfiChange  *changes = palloc(BFI_MAX_CHANGES * sizeof(BfiChange));
@@ -214,7 +273,7 @@ add_to_layer(Relation index, const BfiLayer *layer, uint64 extra,
 										&pages[npages]);
 			npages += pages[npages].n > 0;
 		}
-		add_to_pages(index, pages, npages, extra, changes);
+		add_to_pages(index, pages, npages, limit, changes);
 		for (i = 0; i < npages; i++)
 		{
 			memmove(hashes + left, pages[i].hashes,
@@ -262,10 +321,10 @@ add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
 	bfi_read_meta(index, &meta);
 	if (meta.nlayers == nlayers)
 	{
-		uint64		extra = bfi_extra_bits(index, &meta);
+		Limit		limit = {.extra = bfi_extra_bits(index, &meta)};
 
-		if (extra > 0)
-			n = add_to_layer(index, &meta.layers[nlayers - 1], extra, hashes,
+		if (limit.extra > 0)
+			n = add_to_layer(index, &meta.layers[nlayers - 1], limit, hashes,
 							 n);
 		else
 			bfi_append_layer(index, &meta, n);
@@ -282,6 +341,10 @@ add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
  * layer is full.  Then the layer decides: keys that somebody chose for one page
  * cannot make the index grow.
  *
+ * To measure a layer takes many pages.  So if it has room, the page is granted
+ * more bits than the key needs, which further keys may take without asking.
+ * Many keys at once leave the grants alone, as they would fill all of them.
+ *
  * Many keys fill the first pages of a layer before they come to the last ones,
  * which would look like room for keys beyond the share of the first.  So they
  * are all written before anybody measures that, or appends a layer.
@@ -292,6 +355,7 @@ bfi_add(Relation index, uint64 *hashes, int n)
 	while (n > 0)
 	{
 		bool		is_measured = n > MAX_UNMEASURED;
+		Limit		limit = {.with_grants = !is_measured};
 		BfiMeta		meta;
 
 		CHECK_FOR_INTERRUPTS();
@@ -301,8 +365,8 @@ bfi_add(Relation index, uint64 *hashes, int n)
 		if (meta.nlayers > 1)
 			n = remove_contained(index, &meta, hashes, n);
 		if (meta.nlayers > 0)
-			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], 0, hashes,
-							 n);
+			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], limit,
+							 hashes, n);
 		if (is_measured)
 			UnlockPage(index, BFI_META_BLOCK, ShareLock);
 		if (n > 0)

@@ -25,6 +25,9 @@
 /* As many layers as the directory of the meta page has room for. */
 #define BFI_MAX_LAYERS		32
 
+/* So many pages of a layer, at most, tell how full it is. */
+#define BFI_MAX_SAMPLE		256
+
 /* More bits than a page has: an index with all of its layers takes any key. */
 #define BFI_NO_LIMIT		((uint64) 8 * BLCKSZ)
 
@@ -57,7 +60,7 @@ typedef struct BfiPageOpaque
 	uint32		bits_set;		/* in units of BFI_BITS_UNIT, rounded up */
 	BlockNumber number;			/* of the page in its layer */
 	uint16		layer;
-	uint16		unused;
+	uint16		grants;			/* of bits beyond its share: see hashes.c */
 	uint16		version;
 	uint16		page_id;		/* BFI_PAGE_ID, for programs that read files */
 } BfiPageOpaque;

@@ -121,7 +121,7 @@ page_damage(const BfiPage *page)
 	opaque = BfiPageGetOpaque(raw);
 	if (opaque->page_id != BFI_PAGE_ID)
 		return "The page does not belong to an index of access method \"bloomfilter\".";
-	if (opaque->version != PAGE_VERSION || opaque->unused != 0)
+	if (opaque->version != PAGE_VERSION)
 		return "The page has an unknown version.";
 	if (opaque->layer != page->layer->number || opaque->number != page->number)
 		return "The page belongs elsewhere.";

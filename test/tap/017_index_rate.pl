@@ -109,17 +109,75 @@ $_->quit foreach @open;
 
 #
 # An index of as many keys as were expected does not grow, also if samples of its
-# pages tell how full it is, and it is nearly full for many transactions.
+# pages tell how full it is.  While it is nearly full, and when it grows, a commit
+# reads few pages.
+#
+my $pages_read = q{
+SELECT pg_stat_force_next_flush();
+SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_indexes WHERE indexrelname = 'i'};
+foreach my $case ([ 1e-9, 400_000 ], [ 1e-3, 1_400_000 ])
+{
+	my ($fpp, $expected) = @$case;
+	my $percent = $expected / 100;
+	my $keys = 0.96 * $expected;
+	my $most = 0;
+
+	$node->safe_psql(
+		'postgres', qq{
+DROP TABLE IF EXISTS t;
+CREATE TABLE t (id bigint);
+CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = $fpp, expected = $expected);
+INSERT INTO t SELECT generate_series(1, $keys)});
+	while ($keys < 1.05 * $expected)
+	{
+		my $singles = $percent < 4000 ? $percent : 4000;
+		my $bulk = $percent - $singles;
+		my $before;
+
+		is($node->safe_psql('postgres', q{SELECT layers, pages > 256 FROM bloom_index_info('i')}),
+			'1|t', "fpp $fpp: as many keys as expected, $keys") if $keys <= $expected;
+		$node->safe_psql('postgres', "INSERT INTO t SELECT generate_series($keys + 1, $keys + $bulk)") if $bulk > 0;
+		$keys += $bulk;
+		$before = (split /\n/, $node->safe_psql('postgres', $pages_read))[-1];
+		$node->safe_psql('postgres', "CALL add_each($keys + 1, $singles); SELECT pg_stat_force_next_flush()");
+		$keys += $singles;
+		my $pages = ((split /\n/, $node->safe_psql('postgres', $pages_read))[-1] - $before) / $singles;
+		cmp_ok($pages, '<=', 6, "fpp $fpp, $keys keys: $pages pages a commit");
+		$most = $pages if $pages > $most;
+	}
+	note("fpp $fpp: at most $most pages a commit");
+	is( $node->safe_psql('postgres', qq{SELECT layers, current_fpp < 1.06 * 0.75 * $fpp FROM bloom_index_info('i')}),
+		'2|t', "fpp $fpp: grown, at its rate");
+}
+
+#
+# Keys that somebody has chosen for one page cost few pages, too, and the index
+# does not grow.
 #
 $node->safe_psql(
 	'postgres', q{
-DROP TABLE t;
+DROP TABLE IF EXISTS t;
 CREATE TABLE t (id bigint);
-CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 1e-9, expected = 400000);
-INSERT INTO t SELECT generate_series(1, 396000);
-CALL add_each(396001, 4000)});
-is( $node->safe_psql('postgres', q{SELECT layers, pages > 256 FROM bloom_index_info('i')}),
-	'1|t', 'as many keys as expected');
+CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 0.001, expected = 2000000);
+INSERT INTO t SELECT generate_series(1, 200000);
+CREATE TABLE chosen AS SELECT i AS id, row_number() OVER () AS n FROM generate_series(10000000::bigint, 14000000) i
+ WHERE bloom_hash(i) BETWEEN 0 AND 18446744073709551616 / 600;
+INSERT INTO t SELECT id FROM chosen WHERE n <= 4500;
+CREATE PROCEDURE add_chosen() LANGUAGE plpgsql AS $$
+DECLARE
+	chosen_id bigint;
+BEGIN
+	FOR chosen_id IN SELECT id FROM chosen WHERE n BETWEEN 4501 AND 5500 LOOP
+		INSERT INTO t VALUES (chosen_id);
+		COMMIT;
+	END LOOP;
+END
+$$});
+my $chosen_before = (split /\n/, $node->safe_psql('postgres', $pages_read))[-1];
+$node->safe_psql('postgres', 'CALL add_chosen(); SELECT pg_stat_force_next_flush()');
+my $chosen_pages = ((split /\n/, $node->safe_psql('postgres', $pages_read))[-1] - $chosen_before) / 1000;
+cmp_ok($chosen_pages, '<=', 12, "keys of one page: $chosen_pages pages a commit");
+is($node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}), '1', 'keys of one page do not make it grow');
 $node->stop;
 
 done_testing();
