@@ -142,6 +142,10 @@ CREATE FUNCTION bloom_empty(
 COMMENT ON FUNCTION bloom_empty(float8, float8, bigint, regtype) IS
 	'empty filter; fpp from 1e-9 to 0.5, expected is a number of distinct keys';
 
+CREATE FUNCTION bloom_empty_like(filter bloom) RETURNS bloom
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200;
+COMMENT ON FUNCTION bloom_empty_like(bloom) IS 'empty filter with the parameters and the key type of another one';
+
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
 COMMENT ON FUNCTION bloom_add_support(internal) IS
@@ -370,10 +374,10 @@ COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
 	'estimated number of common keys; exact if both filters are sparse';
 
 --
--- Equality and hashing
+-- Equality, order and hashing
 --
--- Filters are equal if their bytes are, and a value of type bloom is stored as
--- one of type bytea is.
+-- Filters are equal if their bytes are, and ordered by them.  A value of type
+-- bloom is stored as one of type bytea is.
 --
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
@@ -392,7 +396,8 @@ CREATE OPERATOR = (
 	NEGATOR = <>,
 	RESTRICT = eqsel,
 	JOIN = eqjoinsel,
-	HASHES
+	HASHES,
+	MERGES
 );
 COMMENT ON OPERATOR = (bloom, bloom) IS 'equal parameters, keys and form: the same image';
 
@@ -406,6 +411,81 @@ CREATE OPERATOR <> (
 	JOIN = neqjoinsel
 );
 COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
+
+CREATE FUNCTION bloom_lt(bloom, bloom) RETURNS boolean
+	AS 'bytealt' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_lt(bloom, bloom) IS 'implementation of < operator';
+
+CREATE FUNCTION bloom_le(bloom, bloom) RETURNS boolean
+	AS 'byteale' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_le(bloom, bloom) IS 'implementation of <= operator';
+
+CREATE FUNCTION bloom_ge(bloom, bloom) RETURNS boolean
+	AS 'byteage' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_ge(bloom, bloom) IS 'implementation of >= operator';
+
+CREATE FUNCTION bloom_gt(bloom, bloom) RETURNS boolean
+	AS 'byteagt' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_gt(bloom, bloom) IS 'implementation of > operator';
+
+CREATE OPERATOR < (
+	FUNCTION = bloom_lt,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = >,
+	NEGATOR = >=,
+	RESTRICT = scalarltsel,
+	JOIN = scalarltjoinsel
+);
+COMMENT ON OPERATOR < (bloom, bloom) IS 'order of the images, for sorting';
+
+CREATE OPERATOR <= (
+	FUNCTION = bloom_le,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = >=,
+	NEGATOR = >,
+	RESTRICT = scalarlesel,
+	JOIN = scalarlejoinsel
+);
+COMMENT ON OPERATOR <= (bloom, bloom) IS 'order of the images, for sorting';
+
+CREATE OPERATOR >= (
+	FUNCTION = bloom_ge,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = <=,
+	NEGATOR = <,
+	RESTRICT = scalargesel,
+	JOIN = scalargejoinsel
+);
+COMMENT ON OPERATOR >= (bloom, bloom) IS 'order of the images, for sorting';
+
+CREATE OPERATOR > (
+	FUNCTION = bloom_gt,
+	LEFTARG = bloom,
+	RIGHTARG = bloom,
+	COMMUTATOR = <,
+	NEGATOR = <=,
+	RESTRICT = scalargtsel,
+	JOIN = scalargtjoinsel
+);
+COMMENT ON OPERATOR > (bloom, bloom) IS 'order of the images, for sorting';
+
+CREATE FUNCTION bloom_cmp(bloom, bloom) RETURNS int
+	AS 'byteacmp' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 20;
+COMMENT ON FUNCTION bloom_cmp(bloom, bloom) IS 'less-equal-greater, by the bytes of the images';
+
+CREATE OPERATOR CLASS bloom_ops
+	DEFAULT FOR TYPE bloom USING btree AS
+	OPERATOR 1 <,
+	OPERATOR 2 <=,
+	OPERATOR 3 =,
+	OPERATOR 4 >=,
+	OPERATOR 5 >,
+	FUNCTION 1 bloom_cmp(bloom, bloom);
+COMMENT ON OPERATOR CLASS bloom_ops USING btree IS 'order of filters for ORDER BY and DISTINCT in aggregates';
+COMMENT ON OPERATOR FAMILY bloom_ops USING btree IS 'order of filters for ORDER BY and DISTINCT in aggregates';
 
 CREATE FUNCTION hash_bloom(bloom) RETURNS int
 	AS 'hashvarlena' LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE COST 200;

@@ -50,7 +50,9 @@ CREATE VIEW offenders AS
   FROM members JOIN pg_operator o ON objid = o.oid
   WHERE classid = 'pg_operator'::regclass AND oprresult = 'bool'::regtype AND 0 NOT IN (oprrest, oprjoin) AND
     (oprname, oprrest::text, oprjoin::text) NOT IN (('=', 'eqsel', 'eqjoinsel'), ('<>', 'neqsel', 'neqjoinsel'),
-      ('@>', 'bloom_contsel', 'bloom_contjoinsel'), ('<@', 'bloom_contsel', 'bloom_contjoinsel'))
+      ('@>', 'bloom_contsel', 'bloom_contjoinsel'), ('<@', 'bloom_contsel', 'bloom_contjoinsel'),
+      ('<', 'scalarltsel', 'scalarltjoinsel'), ('<=', 'scalarlesel', 'scalarlejoinsel'),
+      ('>', 'scalargtsel', 'scalargtjoinsel'), ('>=', 'scalargesel', 'scalargejoinsel'))
   UNION ALL
   -- A function's estimate comes from its support function, an operator's not.
   SELECT object, 'is estimated otherwise than its operator'

@@ -31,6 +31,34 @@ ALTER TYPE weekday ADD VALUE 'one more';
 SELECT name, key_type, form, layers, bytes - 4 AS image FROM filters, bloom_info(f);
 
 --
+-- Order: that of the bytes
+--
+
+SELECT bool_and((a.f < b.f) = (a.f::bytea < b.f::bytea) AND (a.f <= b.f) = (a.f::bytea <= b.f::bytea) AND
+    (a.f > b.f) = (a.f::bytea > b.f::bytea) AND (a.f >= b.f) = (a.f::bytea >= b.f::bytea) AND
+    (bloom_cmp(a.f, b.f) < 0) = (a.f < b.f) AND (bloom_cmp(a.f, b.f) = 0) = (a.f = b.f)) AS as_bytea
+FROM filters a, filters b;
+SELECT (SELECT array_agg(name ORDER BY f) FROM filters) = (SELECT array_agg(name ORDER BY f::bytea) FROM filters) AS sorted,
+  (SELECT count(*) FROM (SELECT DISTINCT ON (f) f FROM filters, generate_series(1, 2)) x) AS distinct_on,
+  (SELECT count(DISTINCT f) FROM filters, generate_series(1, 2)) AS distinct_count,
+  (SELECT count(*) FROM filters WHERE (1, f) IN (SELECT 1, f FROM filters)) AS "in",
+  (SELECT count(*) FROM filters a WHERE (a.name, a.f) <= (SELECT name, f FROM filters WHERE name = 'sparse')) > 0 AS compared,
+  (SELECT bloom_cardinality(bloom_union_agg(DISTINCT f)) FROM filters, generate_series(1, 2) WHERE name ~ '^dense') AS "union",
+  (SELECT count(*) FROM (SELECT f FROM filters INTERSECT SELECT f FROM filters) x) AS intersect;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SELECT count(*) AS merged FROM filters a JOIN filters b USING (f);
+RESET enable_hashjoin;
+RESET enable_nestloop;
+CREATE INDEX filters_f ON filters (f) WHERE octet_length(f::bytea) < 1000;
+SET enable_seqscan = off;
+SELECT name FROM filters WHERE octet_length(f::bytea) < 1000 AND f = bloom_empty();
+RESET enable_seqscan;
+DROP INDEX filters_f;
+ANALYZE filters;
+SELECT count(*) AS rows FROM filters WHERE f >= bloom_empty();
+
+--
 -- Round trips
 --
 
@@ -116,10 +144,25 @@ SELECT count(*) AS filters, bool_and(encode(f::bytea, 'base64')::bloom::text = f
   bool_and(regexp_replace(f::text, '(.)', E' \\1\t\r\n', 'g')::bloom::text = f::text) AS spaced
 FROM filters;
 CALL try($$SELECT replace(f::text, 'A', E'A\u00a0')::bloom FROM filters WHERE name = 'dense'$$);
+-- hexadecimal digits, as bytea prints them
+SELECT count(*) AS filters, bool_and(('\x' || encode(f::bytea, 'hex'))::bloom = f) AS encoded,
+  bool_and(f::bytea::text::bloom = f) AS bytea, bool_and(('\x' || upper(encode(f::bytea, 'hex')))::bloom = f) AS upper,
+  bool_and(regexp_replace(f::bytea::text, '(.)', E' \\1\r\n', 'g')::bloom = f) AS spaced
+FROM filters;
+SELECT ('\x' || encode(bloom_agg(i)::bytea, 'hex'))::bloom @> 5 AS found FROM generate_series(1, 10) i;
+CALL try($$SELECT '\x'::bloom$$);
+CALL try($$SELECT '\x4'::bloom$$);
+CALL try($$SELECT '\x4z'::bloom$$);
+CALL try($$SELECT '\x424c4d46\x'::bloom$$);
+CALL try($$SELECT '\X424c4d46'::bloom$$);
+CALL try($$SELECT 'x424c4d46'::bloom$$);
+CALL try($$SELECT left(f::bytea::text, -1)::bloom FROM filters WHERE name = 'dense'$$);
+CALL try($$SELECT left(f::bytea::text, -2)::bloom FROM filters WHERE name = 'dense'$$);
+CALL try($$SELECT (f::bytea::text || '00')::bloom FROM filters WHERE name = 'dense'$$);
 -- text longer than one decoded chunk; data after the padding, in the next chunk
 CREATE TEMP TABLE long AS SELECT bloom_agg(i, 0.01, 300000) AS f FROM generate_series(1, 60000) i;
 SELECT length(f::text) > 262144 AS long, f::text = replace(encode(f::bytea, 'base64'), E'\n', '') AS text,
-  f::text::bloom = f AS read, encode(f::bytea, 'base64')::bloom = f AS read_encoded
+  f::text::bloom = f AS read, encode(f::bytea, 'base64')::bloom = f AS read_encoded, f::bytea::text::bloom = f AS read_hex
 FROM long;
 CALL try($$SELECT (left(f::text, 262142) || '==' || f::text)::bloom FROM long$$);
 CALL try($$SELECT (left(f::text, 262142) || '==' || E' \n')::bloom FROM long$$);
@@ -144,6 +187,7 @@ DECLARE
 BEGIN
   IF current_setting('server_version_num')::int >= 160000 THEN
     EXECUTE $q$SELECT pg_input_is_valid('garbage', 'bloom') OR pg_input_is_valid('QkxN', 'bloom') OR
+      pg_input_is_valid('\xgg', 'bloom') OR NOT pg_input_is_valid(bloom_empty()::bytea::text, 'bloom') OR
       NOT pg_input_is_valid(bloom_empty()::text, 'bloom')$q$ INTO ok;
     EXECUTE $q$SELECT string_agg(sql_error_code, ',') FROM unnest('{garbage,QkxN}'::text[]) t,
       pg_input_error_info(t, 'bloom')$q$ INTO code;

@@ -172,11 +172,16 @@ DEALLOCATE sized;
 SELECT bloom_cardinality(bloom_agg(id, 0.01, 1999 + id / 1000.0)) > 0 AS same FROM words;
 SELECT bloom_agg(id, 0.01, 1999.5 + id / 1000.0) FROM words;
 
--- Out of range: not a number, infinite, less than 1, more than 2^53
+-- Out of range: not a number, infinite, negative, more than 2^53; none at all is one
 CALL try($$SELECT bloom_empty(0.01, 'NaN')$$);
 CALL try($$SELECT bloom_empty(0.01, 'Infinity')$$);
 CALL try($$SELECT bloom_empty(0.01, '-Infinity')$$);
-CALL try('SELECT bloom_empty(0.01, 0.5)');
+CALL try('SELECT bloom_empty(0.01, (SELECT count(*) FROM words WHERE false)) = bloom_empty(0.01, 1)');
+CALL try('SELECT bloom_agg(k, 0.01, 0) = bloom_agg(k, 0.01, 1) FROM generate_series(1, 1) k');
+CALL try('SELECT bloom_agg(k, 0.01, k) = bloom_agg(k, 0.01, 1) FROM generate_series(0, 1) k');
+CALL try('SELECT bloom_sizing(0.01, 0) = bloom_sizing(0.01, 1)');
+CALL try('SELECT bloom_empty(0.01, 0.5) = bloom_empty(0.01, 1)');
+CALL try('SELECT bloom_empty(0.01, -0.5)');
 CALL try('SELECT bloom_empty(0.01, -1000.5)');
 CALL try('SELECT bloom_empty(0.01, 1e300)');
 CALL try('SELECT bloom_agg(k, 0.01, e) FROM (VALUES (1, 1.0::float8), (2, 0.5)) v (k, e)');
@@ -185,12 +190,12 @@ CALL try('SELECT bloom_empty(0.01, 9007199254740994)');
 CALL try('SELECT bloom_empty(0.01, 9007199254740992)');
 CALL try('SELECT expected FROM bloom_info(bloom_empty(0.01, 1.0000001))');
 CALL try($$SELECT bloom_agg(id, 0.01, 'NaN') FROM words$$);
-CALL try('SELECT bloom_agg(id, 0.01, 0.9) FROM words');
+CALL try('SELECT bloom_agg(id, 0.01, -0.9) FROM words');
 CALL try('SELECT bloom_agg(id, 0.01, CASE WHEN id = 1 THEN 1000 ELSE float8 ''NaN'' END) FROM words');
 CALL try('SELECT bloom_agg(id, 0.01, CASE WHEN id > 1 THEN 0 END) FROM words');
 CALL try($$SELECT bloom_sizing(0.01, 'NaN')$$);
 CALL try($$SELECT bloom_sizing(0.01, 'Infinity')$$);
-CALL try('SELECT bloom_sizing(0.01, 0.5)');
+CALL try('SELECT bloom_sizing(0.01, -0.5)');
 CALL try('SELECT bloom_sizing(0.01, 1.1e15)');
 
 -- Swapped: the error states the order.  A rate that is merely too large or
@@ -205,6 +210,24 @@ CALL try('SELECT bloom_empty(0.6)');
 CALL try('SELECT bloom_empty(1e-12)');
 CALL try('SELECT bloom_empty(-1)');
 CALL try($$SELECT bloom_empty('NaN')$$);
+
+-- An empty filter with the parameters and the key type of another one, also of a type whose name takes quotes
+CREATE TYPE "a ""b" AS ENUM ('x');
+CREATE TABLE models (name text, f bloom);
+INSERT INTO models VALUES ('default', bloom_empty()), ('sized', bloom_empty(0.001, 1000, 42, 'uuid'));
+INSERT INTO models SELECT 'labels', bloom_agg('x'::"a ""b", 0.1, NULL, -1);
+INSERT INTO models SELECT 'arrays', bloom_agg(ARRAY[i], 1e-5) FROM generate_series(1, 100) i;
+INSERT INTO models SELECT 'stored', bloom_agg(i, 0.001, 20000, 7) FROM generate_series(1, 20000) i;
+INSERT INTO models SELECT 'layers', bloom_add_all(bloom_empty(0.01, 20), ARRAY(SELECT generate_series(1, 500)));
+SELECT name, a.key_type, a.fpp, a.expected, a.seed, a.form, a.cardinality, a.bytes < 80 AS small,
+	(a.key_type, a.fpp, a.expected, a.seed) IS NOT DISTINCT FROM (b.key_type, b.fpp, b.expected, b.seed) AS same,
+	bloom_empty_like(f) | f = f AS neutral, bloom_empty_like(bloom_empty_like(f)) = bloom_empty_like(f) AS again
+  FROM models, bloom_info(bloom_empty_like(f)) a, bloom_info(f) b;
+SELECT bloom_empty_like(f) = bloom_empty() AS default FROM models WHERE name = 'default';
+SELECT bloom_add(bloom_empty_like(f), 5) FROM models WHERE name = 'labels';
+SELECT bloom_empty_like(NULL) IS NULL AS nothing;
+DROP TABLE models;
+DROP TYPE "a ""b";
 
 -- An empty filter of a key type: the first key without a type has this type.
 SELECT (bloom_info(bloom_empty(key_type => 'int'))).key_type AS integer, (bloom_info(bloom_empty(key_type => NULL))).key_type AS open,

@@ -44,8 +44,7 @@ CREATE FUNCTION rebuild_items(expected bigint) RETURNS void LANGUAGE plpgsql AS 
 BEGIN
     LOCK TABLE item_filter IN SHARE ROW EXCLUSIVE MODE;
     WITH gone AS (DELETE FROM item_delta)
-    UPDATE item_filter
-       SET filter = bloom_empty(0.001, expected) | (SELECT bloom_agg(id, 0.001, expected) FROM items);
+    UPDATE item_filter SET filter = (SELECT bloom_agg(id, 0.001, expected) FROM items);
 END $$;
 
 SELECT rebuild_items(30000);

@@ -32,27 +32,49 @@ pgbloom_check_fpp(double fpp, bool is_argument)
 				 errhint("A rate of 0.01 means that one in a hundred keys that were never added tests positive.")));
 }
 
-/* Raise an error if a number of expected keys is out of range. */
-void
-pgbloom_check_expected(double expected, bool is_argument)
+/* Raise an error if a number of expected keys is not in this range. */
+static void
+check_expected(double expected, int min, const char *hint)
 {
 	/* Written so that NaN fails. */
-	if (!(expected >= 1 && expected <= MAX_EXPECTED))
+	if (!(expected >= min && expected <= MAX_EXPECTED))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of expected keys %.16g is out of range",
 						expected),
-				 errdetail("The number must be between 1 and %.16g.",
+				 errdetail("The number must be between %d and %.16g.", min,
 						   MAX_EXPECTED),
-				 is_argument ?
-				 errhint("Use NULL for a filter that sizes itself.") :
-				 errhint("Without this parameter, an index sizes itself.")));
+				 errhint("%s", hint)));
+}
+
+/* The same for the storage parameter of an index. */
+void
+pgbloom_check_index_expected(double expected)
+{
+	check_expected(expected, 1,
+				   "Without this parameter, an index sizes itself.");
 }
 
 /*
- * Validate user-supplied parameters and fill in *params.  A fraction of an
- * expected key counts as a whole one.
+ * A number of expected keys.  None at all, such as the rows of a table that is
+ * still empty, counts as one, and a fraction of a key as a whole one.
  */
+static uint64
+round_expected(double expected)
+{
+	check_expected(expected, 0, "Use NULL for a filter that sizes itself.");
+	return (uint64) fmax(ceil(expected), 1);
+}
+
+/* Is this number of expected keys the one that parameters have? */
+bool
+pgbloom_is_expected(const BfParams *params, double expected)
+{
+	return expected >= 0 &&
+		fmax(ceil(expected), 1) == (double) params->expected;
+}
+
+/* Validate user-supplied parameters and fill in *params. */
 void
 pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 					int64 seed)
@@ -62,9 +84,7 @@ pgbloom_init_params(BfParams *params, double fpp, bool sized, double expected,
 
 	pgbloom_check_fpp(fpp, true);
 	if (sized)
-		pgbloom_check_expected(expected, true);
-	if (sized)
-		n = (uint64) ceil(expected);
+		n = round_expected(expected);
 	if (sized && bf_geometry_for(fpp, false, n, &geometry) != BF_OK)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

@@ -39,7 +39,8 @@ typedef struct PgBloomProbe
 
 /* error.c */
 extern void pgbloom_check_fpp(double fpp, bool is_argument);
-extern void pgbloom_check_expected(double expected, bool is_argument);
+extern void pgbloom_check_index_expected(double expected);
+extern bool pgbloom_is_expected(const BfParams *params, double expected);
 extern void pgbloom_init_params(BfParams *params, double fpp,
 								bool sized, double expected, int64 seed);
 extern void pgbloom_get_params(FunctionCallInfo fcinfo, int argno,

@@ -71,7 +71,7 @@ check_options(const BfiOptions *options)
 	pgbloom_check_fpp(options->fpp, false);
 	if (!isnan(options->expected))
 	{
-		pgbloom_check_expected(options->expected, false);
+		pgbloom_check_index_expected(options->expected);
 		bfi_check_size(options->fpp, (uint64) ceil(options->expected));
 	}
 	if (ActivePortal != NULL &&

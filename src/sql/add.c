@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * add.c
- *	  An empty filter, and functions that add keys.
+ *	  Empty filters, and functions that add keys.
  *
  * A NULL key leaves the filter as it is, and a NULL filter counts as an empty
  * one.  A filter in a PL/pgSQL variable is changed in place (filter/expanded.c);
@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 
 PG_FUNCTION_INFO_V1(bloom_empty);
+PG_FUNCTION_INFO_V1(bloom_empty_like);
 PG_FUNCTION_INFO_V1(bloom_add);
 PG_FUNCTION_INFO_V1(bloom_try_add);
 PG_FUNCTION_INFO_V1(bloom_add_hash);
@@ -29,6 +30,16 @@ bloom_empty(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(3))
 		pgbloom_key_type_of(PG_GETARG_OID(3), &params.key_type);
 	PG_RETURN_BLOOM_P(pgbloom_empty(&params));
+}
+
+/* An empty filter with the parameters of another one. */
+Datum
+bloom_empty_like(PG_FUNCTION_ARGS)
+{
+	BfView		view;
+
+	pgbloom_open_info(PG_GETARG_DATUM(0), &view);
+	PG_RETURN_BLOOM_P(pgbloom_empty(&view.params));
 }
 
 /* The filter that a function adds to. */

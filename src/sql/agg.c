@@ -83,9 +83,7 @@ arguments_match(FunctionCallInfo fcinfo, const BfParams *params)
 		if (PG_ARGISNULL(EXPECTED_ARG) != (params->expected == 0))
 			return false;
 		if (!PG_ARGISNULL(EXPECTED_ARG) &&
-			(PG_GETARG_FLOAT8(EXPECTED_ARG) < 1 ||
-			 ceil(PG_GETARG_FLOAT8(EXPECTED_ARG)) !=
-			 (double) params->expected))
+			!pgbloom_is_expected(params, PG_GETARG_FLOAT8(EXPECTED_ARG)))
 			return false;
 	}
 	return nargs <= SEED_ARG ||

@@ -119,14 +119,14 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	pgbloom_init_params(&params, fpp, false, 0, 0);
 
 	/* Written so that NaN fails. */
-	if (!(nkeys >= 1 && nkeys <= (double) MAX_SIZING))
+	if (!(nkeys >= 0 && nkeys <= (double) MAX_SIZING))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("number of expected keys %.16g is out of range",
 						nkeys),
-				 errdetail("The number must be between 1 and %lld.",
+				 errdetail("The number must be between 0 and %lld.",
 						   (long long) MAX_SIZING)));
-	expected = (int64) ceil(nkeys);
+	expected = (int64) fmax(ceil(nkeys), 1);
 
 	filters = (expected - 1) / (int64) bf_max_keys(fpp) + 1;
 	if (bf_geometry_for(fpp, false, (expected + filters - 1) / filters,

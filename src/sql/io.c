@@ -4,7 +4,7 @@
  *	  Text, binary and bytea forms of the type bloom.
  *
  * Text is the image of doc/FORMAT.md in base64; binary and bytea are the
- * image itself.  All input goes through the validator of the core.
+ * image itself.  Text may also be read from the hexadecimal form of bytea.  All input goes through the validator of the core.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +22,9 @@ PG_FUNCTION_INFO_V1(bloom_to_bytea);
 
 /* The first bytes of every image. */
 #define MAGIC			"BLMF"
+
+/* As in the text of bytea; no base64 begins like this. */
+#define HEX_PREFIX		"\\x"
 
 #define WHITE_SPACE		" \t\n\r"
 
@@ -82,6 +85,37 @@ decode_base64(const char *text, int length, char *bytes, int room)
 	return size;
 }
 
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = pg_ascii_tolower((unsigned char) c);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Decode hexadecimal digits.  Returns the number of bytes, or -1. */
+static int
+decode_hex(const char *text, int length, char *bytes)
+{
+	int			i;
+
+	if (length % 2 != 0)
+		return -1;
+	for (i = 0; i < length; i += 2)
+	{
+		int			high = hex_digit(text[i]);
+		int			low = hex_digit(text[i + 1]);
+
+		if (i % CHUNK == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (high < 0 || low < 0)
+			return -1;
+		bytes[i / 2] = (char) (high << 4 | low);
+	}
+	return length / 2;
+}
+
 Datum
 bloom_in(PG_FUNCTION_ARGS)
 {
@@ -97,12 +131,16 @@ bloom_in(PG_FUNCTION_ARGS)
 	/* pg_b64_dec_len would overflow on the text of the largest filter. */
 	room = length / 4 * 3 + 3;
 	result = palloc((Size) VARHDRSZ + room);
-	size = decode_base64(text, length, VARDATA(result), room);
+	size = strncmp(text, HEX_PREFIX, strlen(HEX_PREFIX)) == 0 ?
+		decode_hex(text + strlen(HEX_PREFIX),
+				   length - (int) strlen(HEX_PREFIX), VARDATA(result)) :
+		decode_base64(text, length, VARDATA(result), room);
 	if (size < 0)
 		ereturn(fcinfo->context, (Datum) 0,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s", "bloom"),
-				 errdetail("A Bloom filter is written in base64."),
+				 errdetail("A Bloom filter is written in base64, or in hexadecimal digits after \"%s\".",
+						   HEX_PREFIX),
 				 errhint(ARGUMENT_ORDER)));
 	if (size < (int) strlen(MAGIC) ||
 		memcmp(VARDATA(result), MAGIC, strlen(MAGIC)) != 0)
