@@ -249,6 +249,48 @@ SELECT bloom_index_check('chained_id');
 ROLLBACK;
 DROP TABLE chained;
 
+-- A lookup in a partitioned index is evaluated once a query, wherever it is written, unless it depends on a row.
+CREATE TABLE parts (part int, id bigint) PARTITION BY LIST (part);
+CREATE INDEX parts_id ON parts USING bloomfilter (id) WITH (fpp = 1e-6);
+SELECT format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES IN (%s)', i, i) FROM generate_series(1, 5) i \gexec
+INSERT INTO parts SELECT i % 5 + 1, i FROM generate_series(1, 100) i;
+CREATE FUNCTION scans(query text, OUT rows bigint, OUT scans numeric) LANGUAGE plpgsql AS $$
+DECLARE
+  before numeric := (SELECT sum(pg_stat_get_xact_numscans(inhrelid)) FROM pg_inherits WHERE inhparent = 'parts_id'::regclass);
+BEGIN
+  EXECUTE query;
+  GET DIAGNOSTICS rows = ROW_COUNT;
+  scans := (SELECT sum(pg_stat_get_xact_numscans(inhrelid)) FROM pg_inherits WHERE inhparent = 'parts_id'::regclass) - before;
+END
+$$;
+PREPARE by_parameter(bigint) AS SELECT FROM parts WHERE bloom_index_contains('parts_id', $1);
+SET plan_cache_mode = force_generic_plan;
+SELECT query, (scans(query)).*
+  FROM unnest(ARRAY[
+    $$SELECT FROM parts WHERE bloom_index_contains('parts_id', -5::bigint)$$,
+    $$SELECT FROM parts WHERE NOT bloom_index_contains('parts_id', '-5')$$,
+    $$SELECT FROM parts WHERE bloom_index_contains('parts_id'::text::regclass, -5::bigint)$$,
+    $$EXECUTE by_parameter(-5)$$,
+    $$SELECT FROM parts WHERE part = 3 OR bloom_index_contains('parts_id', -5::bigint)$$,
+    $$SELECT bloom_index_contains('parts_id', -5::bigint) FROM parts$$,
+    $$SELECT FROM parts WHERE '{f,f}' = bloom_index_contains_each('parts_id', '{-5,-6}')$$,
+    $$SELECT FROM parts WHERE bloom_index_contains('parts_id', (SELECT -max(id) FROM parts))$$,
+    $$WITH w AS MATERIALIZED (SELECT -5::bigint AS id) SELECT FROM parts WHERE bloom_index_contains('parts_id', (SELECT id FROM w))$$,
+    $$SELECT FROM (SELECT * FROM parts WHERE bloom_index_contains('parts_id', -5::bigint)) p JOIN parts q USING (id)$$,
+    $$SELECT FROM parts p WHERE EXISTS (SELECT FROM parts q WHERE q.id = p.id AND bloom_index_contains('parts_id', -5::bigint))$$,
+    $$UPDATE parts SET part = part WHERE bloom_index_contains('parts_id', -5::bigint)$$,
+    $$DELETE FROM parts WHERE bloom_index_contains('parts_id', -5::bigint)$$,
+    $$INSERT INTO parts SELECT part, id FROM parts WHERE bloom_index_contains('parts_id', -5::bigint)$$,
+    $$SELECT part FROM parts GROUP BY part HAVING bloom_index_contains('parts_id', -5::bigint)$$,
+    $$SELECT part FROM parts GROUP BY part HAVING bloom_index_contains('parts_id', -max(id))$$,
+    $$SELECT FROM parts WHERE bloom_index_contains('parts_id', -id)$$,
+    $$SELECT FROM parts p WHERE part = 1 AND EXISTS (SELECT FROM parts q WHERE q.part = 2 AND bloom_index_contains('parts_id', -p.id) OFFSET 0)$$,
+    $$SELECT FROM parts WHERE bloom_index_contains('parts_id', -5 - (random() * id / 1000)::bigint)$$]) query;
+RESET plan_cache_mode;
+DEALLOCATE by_parameter;
+DROP FUNCTION scans;
+DROP TABLE parts;
+
 -- An index that is being built, and an expression that looks into it
 CREATE TABLE building (id int);
 INSERT INTO building VALUES (1);

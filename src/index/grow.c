@@ -21,15 +21,12 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 
-/* An index of which the number of keys is not known begins with this room. */
-#define MIN_KEYS		20000
-
 /* A successor brings the room of all layers to this multiple. */
-#define GROWTH			2.5
+#define GROWTH			4
 
 /* Below this room, a few kilobytes more are better than further layers. */
 #define SMALL_ROOM		260000
-#define SMALL_GROWTH	13
+#define SMALL_GROWTH	16
 
 /*
  * Nobody takes space for many expected keys before there are some: a layer is
@@ -70,6 +67,25 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 		*geometry = layer.geometry;
 }
 
+/* As many keys as a layer of one page has room for, or a few less. */
+static uint64
+keys_of_page(double fpp)
+{
+	BfiLayer	layer;
+	uint64		n = UNSEEN_KEYS;
+
+	geometry_for(fpp, n, &layer.geometry);
+	bfi_set_layer(&layer, 0, 0);
+	n /= layer.npages;
+	do
+	{
+		n -= n / 64;
+		geometry_for(fpp, n, &layer.geometry);
+		bfi_set_layer(&layer, 0, 0);
+	} while (layer.npages > 1);
+	return n;
+}
+
 /*
  * Raise an error if no layer can have room for so many keys of an index of this
  * rate.
@@ -98,17 +114,20 @@ expected_keys(const BfiMeta *meta, uint64 keys)
 
 /*
  * The first layer, for so many keys that are known.  Without "expected", it
- * leaves room for half as many again.
+ * leaves room for half as many again, and fills a page.
  */
 void
 bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 {
-	uint64		n = Max(keys + keys / 2, MIN_KEYS);
+	double		fpp = meta->fpp / 2;
+	uint64		n;
 
 	if (meta->expected > 0)
 		n = Max(keys, expected_keys(meta, keys));
+	else
+		n = Max(keys + keys / 2, keys_of_page(fpp));
 	bfi_check_size(meta->fpp, n);
-	geometry_for(meta->fpp / 2, n, geometry);
+	geometry_for(fpp, n, geometry);
 }
 
 /* The layer after the last one, for so many keys that wait. */
