@@ -221,78 +221,72 @@ INSERT INTO parted VALUES (5, 1);
 SELECT * FROM report('SELECT * FROM parted JOIN five USING (k)');
 DROP TABLE parted, five;
 
--- A proof of many steps only for a large partition: here for the odd keys
-CREATE TABLE listed (k int, filler text) PARTITION BY LIST (k);
-ALTER TABLE listed ALTER filler SET STORAGE plain;
-DO $$ BEGIN FOR i IN 0 .. 1 LOOP
-	EXECUTE format('CREATE TABLE listed_%s PARTITION OF listed FOR VALUES IN (%s)', i,
-		(SELECT string_agg((2 * k + i)::text, ', ') FROM generate_series(0, 99) k));
-END LOOP; END $$;
-INSERT INTO listed SELECT k, CASE WHEN k % 2 = 1 THEN repeat('x', 1900) END FROM generate_series(0, 199) k, generate_series(1, 10);
-CREATE TABLE ten AS SELECT 20 * i + odd AS k, odd FROM generate_series(0, 9) i, generate_series(0, 1) odd;
-ANALYZE listed, ten;
-SELECT * FROM report('SELECT k FROM listed JOIN ten USING (k) WHERE odd = 0');
-SELECT * FROM report('SELECT k FROM listed JOIN ten USING (k) WHERE odd = 1');
-DROP TABLE listed, ten;
-
--- Hash partitions: few keys are tried one by one
-CREATE TABLE hashed (k bigint, v int) PARTITION BY HASH (k);
-SELECT format('CREATE TABLE hashed_%s PARTITION OF hashed FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
-INSERT INTO hashed SELECT i, i FROM generate_series(1, 2000) i;
-CREATE TABLE keys AS SELECT i::bigint AS k, i AS narrow, i % 100 AS part FROM generate_series(1, 200) i;
-ANALYZE hashed, keys;
-SELECT * FROM report('SELECT * FROM hashed JOIN keys USING (k) WHERE part = 17');
-SELECT * FROM report('SELECT * FROM hashed JOIN keys USING (k)');
-SELECT * FROM report('SELECT * FROM hashed h JOIN keys ON h.k = narrow WHERE part = 17');
--- not by another operator family: there, equal keys may be in different partitions
-CREATE FUNCTION same_text(float8, float8) RETURNS boolean IMMUTABLE STRICT LANGUAGE sql AS 'SELECT $1::text = $2::text';
-CREATE FUNCTION hash_text(float8, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE sql AS 'SELECT hashtextextended($1::text, $2)';
-CREATE OPERATOR === (LEFTARG = float8, RIGHTARG = float8, FUNCTION = same_text, COMMUTATOR = ===, HASHES);
-CREATE OPERATOR CLASS text_of_float8 FOR TYPE float8 USING hash AS OPERATOR 1 ===, FUNCTION 2 hash_text(float8, bigint);
-CREATE TABLE by_text (x float8) PARTITION BY HASH (x text_of_float8);
-SELECT format('CREATE TABLE by_text_%s PARTITION OF by_text FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
-INSERT INTO by_text SELECT i FROM generate_series(-20, 20) i;
-INSERT INTO by_text VALUES ('-0');
-CREATE TABLE zero AS SELECT 0::float8 AS x;
-ANALYZE by_text, zero;
-SELECT * FROM report('SELECT by_text.x FROM by_text JOIN zero USING (x)');
--- nor for another collation
-CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE TABLE lower_case (t text COLLATE "C") PARTITION BY HASH (t);
-SELECT format('CREATE TABLE lower_case_%s PARTITION OF lower_case FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
-INSERT INTO lower_case SELECT 'k' || i FROM generate_series(1, 100) i;
-CREATE TABLE upper_case AS SELECT 'K7' AS t;
-ANALYZE lower_case, upper_case;
-SELECT * FROM report('SELECT l.t FROM lower_case l RIGHT JOIN upper_case u ON l.t = u.t COLLATE any_case');
-
--- a column of type varchar is hashed as text
-CREATE TABLE hashed_names (name varchar) PARTITION BY HASH (name);
-SELECT format('CREATE TABLE hashed_names_%s PARTITION OF hashed_names FOR VALUES WITH (MODULUS 8, REMAINDER %s)', r, r) FROM generate_series(0, 7) r \gexec
-INSERT INTO hashed_names SELECT 'n' || i FROM generate_series(1, 2000) i;
-CREATE TABLE names AS SELECT 'n7'::varchar AS name;
-ANALYZE hashed_names, names;
-SELECT * FROM report('SELECT * FROM hashed_names JOIN names USING (name)');
--- not by a function that may fail
-CREATE FUNCTION hash_not_seven(int, bigint) RETURNS bigint IMMUTABLE STRICT LANGUAGE plpgsql
-	AS 'BEGIN ASSERT $1 <> 7; RETURN $1; END';
-CREATE OPERATOR CLASS not_seven FOR TYPE int USING hash AS OPERATOR 1 =, FUNCTION 1 hashint4(int), FUNCTION 2 hash_not_seven(int, bigint);
-CREATE TABLE hashed_eight (k int) PARTITION BY HASH (k not_seven);
-CREATE TABLE hashed_eight_0 PARTITION OF hashed_eight FOR VALUES WITH (MODULUS 1, REMAINDER 0);
-INSERT INTO hashed_eight SELECT 8 FROM generate_series(1, 1000);
-CREATE TABLE seven AS SELECT 7 AS k;
-ANALYZE hashed_eight, seven;
-SELECT * FROM report('SELECT * FROM hashed_eight JOIN seven USING (k)');
--- nor ranges
-CREATE FUNCTION below(int, int) RETURNS boolean IMMUTABLE STRICT LANGUAGE plpgsql AS 'BEGIN ASSERT 7 NOT IN ($1, $2); RETURN $1 < $2; END';
-CREATE FUNCTION from_on(int, int) RETURNS boolean IMMUTABLE STRICT LANGUAGE plpgsql AS 'BEGIN ASSERT 7 NOT IN ($1, $2); RETURN $1 >= $2; END';
-CREATE OPERATOR <<< (LEFTARG = int, RIGHTARG = int, FUNCTION = below);
-CREATE OPERATOR >>>= (LEFTARG = int, RIGHTARG = int, FUNCTION = from_on);
-CREATE OPERATOR CLASS not_seven FOR TYPE int USING btree AS OPERATOR 1 <<<, OPERATOR 3 =, OPERATOR 4 >>>=, FUNCTION 1 btint4cmp(int, int);
-CREATE TABLE ranged_eight (k int) PARTITION BY RANGE (k not_seven);
-CREATE TABLE ranged_eight_8 PARTITION OF ranged_eight FOR VALUES FROM (8) TO (9);
-INSERT INTO ranged_eight SELECT 8 FROM generate_series(1, 1000);
-ANALYZE ranged_eight;
-SELECT * FROM report('SELECT * FROM ranged_eight JOIN seven USING (k)');
+-- Bounds of all kinds: what is skipped are the partitions in which no row has one of the keys, apart from defaults.
+CREATE TABLE ranges (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE ranges_1 PARTITION OF ranges FOR VALUES FROM (MINVALUE) TO (1);
+CREATE TABLE ranges_2 PARTITION OF ranges FOR VALUES FROM (1) TO (3);
+CREATE TABLE ranges_3 PARTITION OF ranges FOR VALUES FROM (4) TO (5);
+CREATE TABLE ranges_4 PARTITION OF ranges FOR VALUES FROM (5) TO (MAXVALUE);
+CREATE TABLE ranges_default PARTITION OF ranges DEFAULT;
+CREATE TABLE pairs (b int, a int) PARTITION BY RANGE (a, b);
+CREATE TABLE pairs_1 PARTITION OF pairs FOR VALUES FROM (0, MINVALUE) TO (1, 3);
+CREATE TABLE pairs_2 PARTITION OF pairs FOR VALUES FROM (1, 3) TO (3, 2);
+CREATE TABLE pairs_3 PARTITION OF pairs FOR VALUES FROM (3, 2) TO (5, 1);
+CREATE TABLE pairs_4 PARTITION OF pairs FOR VALUES FROM (5, 1) TO (MAXVALUE, MAXVALUE);
+CREATE TABLE lists (a int, b int) PARTITION BY LIST (a);
+CREATE TABLE lists_1 PARTITION OF lists FOR VALUES IN (0, 3, 5);
+CREATE TABLE lists_2 PARTITION OF lists FOR VALUES IN (2);
+CREATE TABLE lists_null PARTITION OF lists FOR VALUES IN (NULL);
+CREATE TABLE lists_default PARTITION OF lists DEFAULT;
+CREATE TABLE levels (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE levels_1 (gone int, b int, a int) PARTITION BY LIST (a);
+ALTER TABLE levels_1 DROP COLUMN gone;
+ALTER TABLE levels ATTACH PARTITION levels_1 FOR VALUES FROM (0) TO (4);
+CREATE TABLE levels_1_1 PARTITION OF levels_1 FOR VALUES IN (0, 2);
+CREATE TABLE levels_1_2 PARTITION OF levels_1 FOR VALUES IN (1, 3);
+CREATE TABLE levels_2 PARTITION OF levels FOR VALUES FROM (4) TO (9) PARTITION BY HASH (b);
+CREATE TABLE levels_2_1 PARTITION OF levels_2 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO ranges SELECT a, b FROM generate_series(0, 5) a, generate_series(0, 5) b;
+INSERT INTO pairs (a, b) SELECT a, b FROM ranges;
+INSERT INTO lists SELECT a, b FROM ranges UNION ALL SELECT NULL, 1;
+INSERT INTO levels SELECT a, b FROM ranges;
+CREATE TABLE sets AS SELECT s AS set, a, a::bigint AS big FROM generate_series(0, 63) s, generate_series(0, 5) a WHERE s >> a & 1 = 1;
+ANALYZE ranges, pairs, lists, levels, sets;
+CREATE FUNCTION unmatched(name text, set int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	skipped int;
+	total int;
+BEGIN
+	EXECUTE format('SELECT count(*) FILTER (WHERE NOT found AND partition !~ ''default''), count(*) FROM (
+		SELECT tableoid::regclass::text AS partition, bool_or(a IN (SELECT a FROM sets WHERE set = %1$s)) IS TRUE AS found
+		FROM %2$s GROUP BY 1) p', set, name) INTO skipped, total;
+	RETURN format('Scans Skipped: %s of %s', skipped, total);
+END $$;
+SET enable_partition_pruning = off;
+SELECT name, key, count(*), bool_and(same) AS same, bool_and(skipped = unmatched(name, set)) AS exact
+  FROM unnest('{ranges,pairs,lists,levels}'::text[]) AS name, unnest('{a,big}'::text[]) AS key, generate_series(1, 62) AS set,
+	report(format('SELECT t.a, t.b FROM %s t JOIN (SELECT * FROM sets WHERE set = %s) s ON t.a = s.%s', name, set, key))
+  GROUP BY name, key ORDER BY name, key;
+-- more keys than are listed, of which only the ends are known
+INSERT INTO ranges SELECT a, b FROM ranges, generate_series(1, 30);
+INSERT INTO lists SELECT a, b FROM lists, generate_series(1, 30);
+ANALYZE ranges, lists;
+SELECT * FROM report('SELECT * FROM ranges JOIN (SELECT 4 - n AS a FROM days WHERE n > 200 OFFSET 0) d USING (a)');
+SELECT * FROM report('SELECT * FROM lists JOIN (SELECT n + 3 AS a FROM days WHERE n > 0 OFFSET 0) d USING (a)');
+RESET enable_partition_pruning;
+-- Neither partitions by an expression, nor by operators that a user has put together
+CREATE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN ASSERT $1 > 0; RETURN btint4cmp($1, $2); END';
+CREATE OPERATOR CLASS compared FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+	FUNCTION 1 compare_numbers(int, int);
+CREATE TABLE compared (a int) PARTITION BY RANGE (a compared);
+CREATE TABLE compared_1 PARTITION OF compared FOR VALUES FROM (1) TO (9);
+CREATE TABLE negated (a int) PARTITION BY LIST ((-a));
+CREATE TABLE negated_1 PARTITION OF negated FOR VALUES IN (-1);
+INSERT INTO compared SELECT 1 FROM generate_series(1, 1000);
+INSERT INTO negated SELECT 1 FROM generate_series(1, 1000);
+ANALYZE compared, negated;
+SELECT * FROM report('SELECT * FROM compared JOIN (SELECT -n AS a FROM days WHERE n <= 5 OFFSET 0) d USING (a)');
+SELECT * FROM report('SELECT * FROM negated JOIN (SELECT -n AS a FROM days WHERE n <= 5 OFFSET 0) d USING (a)');
 
 -- Floating-point numbers and numeric
 CREATE TABLE numbers (x float8, n numeric) PARTITION BY RANGE (x);
@@ -308,113 +302,21 @@ SELECT f.x, skipped, same
   FROM wanted f, report('SELECT s.* FROM numbers s JOIN wanted w USING (x) WHERE case_number = ' || case_number) ORDER BY case_number;
 SELECT f.r, skipped, same
   FROM wanted f, report('SELECT s.* FROM numbers s JOIN wanted w ON s.x = w.r WHERE case_number = ' || case_number) ORDER BY case_number;
-ALTER TABLE numbers_1 ADD CHECK (n < 5) NO INHERIT;
-ALTER TABLE numbers_2 ADD CHECK (n BETWEEN 0 AND 9.99) NO INHERIT;
-SELECT f.n, skipped, same
-  FROM wanted f, report('SELECT s.* FROM numbers s JOIN wanted w USING (n) WHERE case_number = ' || case_number) ORDER BY case_number;
-
--- CHECK constraints of inheritance children; one that is not valid, and one
--- that depends on a setting, say nothing
-CREATE TABLE parent (at timestamptz, v int);
-CREATE TABLE child_1 (CHECK (at >= '2025-01-01 00:00+00' AND at < '2025-02-01 00:00+00')) INHERITS (parent);
-CREATE TABLE child_2 (CHECK (at >= '2025-02-01 00:00+00' AND at < '2025-03-01 00:00+00')) INHERITS (parent);
-CREATE TABLE child_3 () INHERITS (parent);
-INSERT INTO child_1 SELECT '2025-01-01 00:00+00'::timestamptz + i * interval '1 hour', i FROM generate_series(0, 700) i;
-INSERT INTO child_2 SELECT '2025-02-01 00:00+00'::timestamptz + i * interval '1 hour', i FROM generate_series(0, 600) i;
-INSERT INTO child_3 SELECT * FROM child_1;
-ALTER TABLE child_3 ADD CHECK (at > '2025-06-01 00:00+00') NOT VALID;
-CREATE TABLE moments AS SELECT '2025-02-10 00:00+00'::timestamptz + i * interval '1 hour' AS at FROM generate_series(0, 9) i;
-ANALYZE parent, child_1, child_2, child_3, moments;
-SELECT * FROM report('SELECT * FROM parent JOIN moments USING (at)');
-SELECT * FROM report('SELECT * FROM parent p JOIN (SELECT at::date AS day FROM moments) m ON p.at = m.day');
-
--- A function of a user in a constraint is not called, because it may fail.
-CREATE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1000; END';
-CREATE TABLE bounded (n int CHECK (n < bound()), CHECK (n > 500));
-INSERT INTO bounded SELECT i FROM generate_series(501, 900) i;
-ANALYZE bounded;
-CREATE OR REPLACE FUNCTION bound() RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1 / 0; END';
-SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
--- nor is an expression that always fails evaluated, because there is no row
-CREATE TABLE bounded_child (CHECK (n < 1 / 0)) INHERITS (bounded);
-SELECT * FROM report('SELECT * FROM bounded JOIN days USING (n)');
--- The function of the constraints of hash partitions, called by a user, in a table of which no row is seen
-CREATE TABLE emptied (n int);
-INSERT INTO emptied VALUES (1);
-DELETE FROM emptied;
-ALTER TABLE emptied ADD CHECK (satisfies_hash_partition('pg_class'::regclass, 1, 0, n));
-SELECT * FROM report('SELECT n FROM (SELECT n FROM bounded UNION ALL SELECT n FROM emptied) e JOIN (SELECT * FROM days WHERE n < 5 OFFSET 0) d USING (n)');
--- A constraint that depends on settings, or calls a function of a user by one of PostgreSQL
-CREATE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN btint4cmp($1, $2); END';
-CREATE OPERATOR CLASS compared FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
-	FUNCTION 1 compare_numbers(int, int);
-CREATE TYPE compared AS RANGE (subtype = int, subtype_opclass = compared);
-CREATE TABLE rounded (x float8 CHECK (x <= 94.0::float8::text::float8 AND '[1,2)'::compared < '[3,4)'::compared));
-INSERT INTO rounded SELECT generate_series(1, 94);
-CREATE TABLE largest AS SELECT x::float8 AS x FROM generate_series(93, 94) x;
-ANALYZE rounded, largest;
-CREATE OR REPLACE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1 / 0; END';
-SET extra_float_digits = -15;
-SELECT * FROM report('SELECT * FROM rounded JOIN largest USING (x)');
-RESET extra_float_digits;
--- the same of a column, in the constraint of a partition and in a CHECK constraint
-CREATE TABLE spelled (x float8, b bytea CHECK (b::text = '\x61')) PARTITION BY LIST ((x::text));
-CREATE TABLE spelled_0_3 PARTITION OF spelled FOR VALUES IN ('0.3');
-CREATE TABLE spelled_other PARTITION OF spelled DEFAULT;
-SET extra_float_digits = 0;
-INSERT INTO spelled SELECT 0.1::float8 + 0.2, 'a' FROM generate_series(1, 1000);
-RESET extra_float_digits;
-CREATE TABLE spellings AS SELECT '0.30000000000000004' AS number, 'a' AS escaped;
-ANALYZE spelled, spellings;
-SELECT * FROM report('SELECT x = 0.1::float8 + 0.2 FROM spelled JOIN spellings ON x::text = number');
-SET bytea_output = escape;
-SELECT * FROM report('SELECT b FROM spelled JOIN spellings ON b::text = escaped');
-RESET bytea_output;
 -- Text that is equal under a collation, and not for operators that compare bytes
+CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE any_spelling (t text COLLATE any_case) PARTITION BY RANGE (t text_pattern_ops);
 CREATE TABLE any_spelling_1 PARTITION OF any_spelling FOR VALUES FROM ('A') TO ('B');
 CREATE TABLE any_spelling_2 PARTITION OF any_spelling FOR VALUES FROM ('a') TO ('b');
 INSERT INTO any_spelling SELECT CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 7 FROM generate_series(1, 2000) i;
-ALTER TABLE any_spelling_2 ADD CHECK (t ~>=~ 'a');
 CREATE TABLE one_spelling AS SELECT 'A1' COLLATE any_case AS t;
 ANALYZE any_spelling, one_spelling;
 SELECT * FROM report('SELECT t FROM any_spelling JOIN one_spelling USING (t)');
--- Functions that a user must not call, or that a user defined for what arrays consist of
-CREATE TABLE cast_limit (n int, t text CHECK (t ~>=~ 'm'), CHECK (n < 500::float8));
-INSERT INTO cast_limit SELECT i, 'n' FROM generate_series(1, 400) i;
-ANALYZE cast_limit;
-BEGIN;
-CREATE ROLE regress_bloom_limited;
-GRANT USAGE ON SCHEMA join_skip, scans TO regress_bloom_limited;
-GRANT SELECT ON bounded, cast_limit, days TO regress_bloom_limited;
-REVOKE EXECUTE ON FUNCTION int4lt(int, int), int4le(int, int), int4gt(int, int), int4ge(int, int) FROM PUBLIC;
-SET LOCAL ROLE regress_bloom_limited;
-SELECT * FROM report('SELECT n FROM bounded JOIN (SELECT * FROM days WHERE n = 5 OFFSET 0) d USING (n)');
-RESET ROLE;
-REVOKE EXECUTE ON FUNCTION float8(int), text_pattern_lt(text, text), text_pattern_le(text, text) FROM PUBLIC;
-SET LOCAL ROLE regress_bloom_limited;
-SELECT * FROM report('SELECT n FROM cast_limit JOIN (SELECT n + 600 AS n FROM days WHERE n = 5 OFFSET 0) d USING (n)');
-SELECT * FROM report('SELECT n FROM cast_limit JOIN (SELECT ''a'' AS t FROM days WHERE n = 5 OFFSET 0) d USING (t)');
-RESET ROLE;
-CREATE FUNCTION compare_points(point, point) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN ASSERT false; END';
-CREATE FUNCTION hash_point(point) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT hashfloat8($1[0])';
-CREATE FUNCTION same_point(point, point) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1[0] = $2[0]';
-CREATE OPERATOR === (LEFTARG = point, RIGHTARG = point, FUNCTION = same_point, HASHES, MERGES, COMMUTATOR = ===);
-CREATE OPERATOR CLASS points DEFAULT FOR TYPE point USING btree AS OPERATOR 3 ===, FUNCTION 1 compare_points(point, point);
-CREATE OPERATOR CLASS points DEFAULT FOR TYPE point USING hash AS OPERATOR 1 ===, FUNCTION 1 hash_point(point);
-CREATE TABLE paths AS SELECT ARRAY[point(i, i)] AS path, i FROM generate_series(1, 1000) i;
-ALTER TABLE paths ADD CHECK (i > 0);
-ANALYZE paths (i);
-SELECT * FROM report('SELECT p.i FROM paths p JOIN (SELECT path FROM paths WHERE i <= 2 OFFSET 0) s USING (path)');
-ALTER TABLE paths ADD CHECK (i > 0 OR path IS NULL);
-SELECT * FROM report('SELECT p.i FROM paths p JOIN (SELECT path FROM paths WHERE i <= 2 OFFSET 0) s USING (path)');
-ROLLBACK;
 -- The tables above a partition are not locked any longer
 CREATE TABLE locked (n int) PARTITION BY RANGE (n);
 CREATE TABLE locked_1 PARTITION OF locked FOR VALUES FROM (-100) TO (0);
-CREATE TABLE locked_2 PARTITION OF locked FOR VALUES FROM (0) TO (1000) PARTITION BY HASH (n);
-CREATE TABLE locked_2_1 PARTITION OF locked_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
-CREATE TABLE locked_2_2 PARTITION OF locked_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE locked_2 PARTITION OF locked FOR VALUES FROM (0) TO (1000) PARTITION BY RANGE (n);
+CREATE TABLE locked_2_1 PARTITION OF locked_2 FOR VALUES FROM (0) TO (12);
+CREATE TABLE locked_2_2 PARTITION OF locked_2 FOR VALUES FROM (12) TO (1000);
 INSERT INTO locked SELECT generate_series(-100, 999);
 ANALYZE locked;
 BEGIN;
@@ -707,25 +609,20 @@ SET min_parallel_table_scan_size = 0;
 SELECT same FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
 SET max_parallel_workers_per_gather = 0;
 
--- Lists and hashes
+-- Lists
 CREATE TABLE listed (place int, product int, amount int) PARTITION BY LIST (place);
 SELECT format('CREATE TABLE listed_%s PARTITION OF listed FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
 INSERT INTO listed SELECT n % 10, n * 7 % 1000, n FROM generate_series(1, 50000) n;
-CREATE TABLE hashed (place int, product int, amount int) PARTITION BY HASH (place);
-SELECT format('CREATE TABLE hashed_%s PARTITION OF hashed FOR VALUES WITH (MODULUS 10, REMAINDER %s)', p, p) FROM generate_series(0, 9) p \gexec
-INSERT INTO hashed SELECT * FROM listed;
 CREATE TABLE places AS SELECT i AS place, 'place ' || i AS name FROM generate_series(0, 2999) i;
 ALTER TABLE places ADD PRIMARY KEY (place);
-VACUUM ANALYZE listed, hashed, places;
+VACUUM ANALYZE listed, places;
 SELECT * FROM report_plans('SELECT amount FROM listed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
-SELECT * FROM report_plans('SELECT amount FROM hashed JOIN products USING (product) JOIN places USING (place) WHERE name = ''place 3'' AND brand = 7');
--- not by keys of another type, by one of two columns, by another collation or order, and by long lists, which leave no
--- partition unread
+-- not by another collation or order, nor by hash
 ALTER TABLE places ADD wide bigint UNIQUE, ADD named text UNIQUE COLLATE "C";
 UPDATE places SET wide = place, named = place;
-CREATE TABLE hashed_two (LIKE hashed) PARTITION BY HASH (place, product);
-SELECT format('CREATE TABLE hashed_two_%s PARTITION OF hashed_two FOR VALUES WITH (MODULUS 10, REMAINDER %s)', p, p) FROM generate_series(0, 9) p \gexec
-INSERT INTO hashed_two SELECT * FROM listed;
+CREATE TABLE hashed (LIKE listed) PARTITION BY HASH (place);
+SELECT format('CREATE TABLE hashed_%s PARTITION OF hashed FOR VALUES WITH (MODULUS 10, REMAINDER %s)', p, p) FROM generate_series(0, 9) p \gexec
+INSERT INTO hashed SELECT * FROM listed;
 CREATE TABLE collated (named text COLLATE "C", product int, amount int) PARTITION BY LIST (named COLLATE "POSIX");
 SELECT format('CREATE TABLE collated_%s PARTITION OF collated FOR VALUES IN (%s)', p, p) FROM generate_series(0, 9) p \gexec
 INSERT INTO collated SELECT * FROM listed;
@@ -740,9 +637,9 @@ DO $$ BEGIN FOR p IN 0 .. 9 LOOP
 		(SELECT string_agg((p + 10 * i)::text, ', ') FROM generate_series(0, 109) i));
 END LOOP; END $$;
 INSERT INTO long_lists SELECT * FROM listed;
-VACUUM ANALYZE places, hashed_two, collated, texts, patterns, long_lists;
+VACUUM ANALYZE places, hashed, collated, texts, patterns, long_lists;
 SELECT key, counts_on_filters('SELECT amount FROM ' || key || ' JOIN products USING (product) WHERE name = ''place 3'' AND brand = 7')
-  FROM unnest('{hashed JOIN places USING (place), hashed JOIN places ON hashed.place = wide, hashed_two JOIN places USING (place),
+  FROM unnest('{hashed JOIN places USING (place),
 	collated JOIN places USING (named), texts JOIN places USING (named), patterns JOIN places USING (named),
 	long_lists JOIN places USING (place)}'::text[]) AS key;
 -- nor of a sample, by the ninth of nine keys, of which a filter has eight, and by a key that may fail

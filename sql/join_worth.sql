@@ -106,59 +106,6 @@ SELECT rows_passed('SELECT (SELECT count(*) FROM (SELECT * FROM fact ORDER BY g,
 SELECT rows_passed('SELECT i > ALL (SELECT s.k + 1 FROM (SELECT * FROM fact ORDER BY g, id OFFSET 0) AS s JOIN dim USING (k)) FROM generate_series(1, 3) AS i', 'fact');
 
 --
--- The cost of a key: a filter evaluates it once more for each row that passes,
--- and for each row that a node in between drops.
---
-CREATE SEQUENCE calls;
-CREATE FUNCTION slow(i int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM nextval(''join_cost.calls''); RETURN i; END';
-CREATE FUNCTION count_calls(query text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	line record;
-BEGIN
-	PERFORM setval('join_cost.calls', 1);
-	PERFORM set_config('bloomfilter.join_filters', mode, true);
-	FOR line IN EXECUTE query LOOP
-	END LOOP;
-	RETURN nextval('join_cost.calls') - 2;
-END $$;
-CREATE TABLE most WITH (autovacuum_enabled = off) AS SELECT i AS k FROM generate_series(1, 500) AS i;
-ANALYZE most;
--- Half of the rows match; a filter would evaluate the key again for each of them.
-SELECT mode, count_calls('SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k', mode) FROM unnest(ARRAY['off', 'on']) AS mode;
--- Few rows match.
-SELECT mode, count_calls('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', mode)
-  FROM unnest(ARRAY['off', 'on']) AS mode;
-SELECT rows_passed('SELECT count(*) FROM fact JOIN (SELECT DISTINCT k FROM fact AS f WHERE id <= 5) AS d ON slow(fact.k) = d.k', 'fact', 'on');
--- The planner expects few rows to match, but half of them do: the filter is sampled.
-SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
-  FROM (SELECT 'SELECT count(*) FROM fact JOIN most ON slow(fact.k) = most.k WHERE most.k + 0 <> 0 AND most.k + 1 < 1000 AND most.k % 1000 < 900 AND most.k + 3 < 1000'
-		AS query) AS query;
--- A cursor does not end the windows of probes.
-SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
-  FROM (SELECT 'SELECT FROM fact JOIN most ON slow(fact.k) = most.k WHERE most.k + 0 <> 0 AND most.k + 1 < 1000 AND most.k % 1000 < 900 AND most.k + 3 < 1000'
-		AS query) AS query;
--- five conditions on one key
-SELECT count_calls(query, 'on') < count_calls(query, 'off') * 1.1 AS few
-  FROM (SELECT 'SELECT count(*) FROM fact WHERE ' || string_agg(format('EXISTS (SELECT FROM most m WHERE m.k = slow(fact.k) AND m.k + %s > 0)', n), ' AND ') AS query
-		  FROM generate_series(1, 5) AS n) AS query;
--- an anti-join in between that leaves few rows
-CREATE TABLE seen WITH (autovacuum_enabled = off) AS SELECT i AS id FROM generate_series(1, 19800) AS i;
-ANALYZE seen;
-SELECT mode, count_calls('SELECT count(*) FROM (SELECT * FROM fact WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = fact.id)) AS f JOIN dim ON slow(f.k) = dim.k', mode)
-  FROM unnest(ARRAY['off', 'on']) AS mode;
-
--- So do values that are out of line or compressed, and functions of values of variable length.
-CREATE TABLE texts (id int, k text, j jsonb) WITH (autovacuum_enabled = off);
-ALTER TABLE texts ALTER k SET STORAGE EXTERNAL;
-INSERT INTO texts SELECT i, repeat('k' || i % 1000, 1500), jsonb_build_object('k', i % 1000) FROM generate_series(1, 12000) AS i;
-CREATE TABLE text_keys WITH (autovacuum_enabled = off) AS SELECT repeat('k' || i, 1500) AS k, i::text AS j FROM generate_series(1, 300) AS i;
-ANALYZE texts, text_keys;
-SELECT rows_passed('SELECT count(*) FROM (SELECT * FROM texts WHERE NOT EXISTS (SELECT FROM seen WHERE seen.id = texts.id)) AS t JOIN text_keys USING (k)', 'texts', 'on');
-SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys USING (k)', 't', 'on');
-SELECT rows_passed('SELECT count(*) FROM texts t JOIN text_keys k ON t.j ->> ''k'' = k.j', 't', 'on');
-SELECT rows_passed('SELECT count(*) FROM texts t JOIN (SELECT * FROM text_keys LIMIT 5) k ON t.j ->> ''k'' = k.j', 't', 'on');
-
---
 -- Where the planner expects all rows to match, there is no filter, also if
 -- nothing unique says that they match only once.
 --
@@ -240,8 +187,6 @@ CALL why('SELECT FROM (SELECT k FROM fact WHERE id < 2000) AS fact JOIN dim USIN
 SET bloomfilter.join_filter_memory = 0;
 CALL why('SELECT FROM fact JOIN dim USING (k)');
 RESET bloomfilter.join_filter_memory;
-CREATE FUNCTION expensive(int) RETURNS int IMMUTABLE COST 10000 LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
-CALL why('SELECT FROM fact JOIN dim ON expensive(fact.k) = dim.k');
 SET bloomfilter.join_filter_min_rows = 0;
 CALL why('SELECT FROM (dim LEFT JOIN fact AS f USING (g)) JOIN (SELECT k, g FROM fact WHERE id < 5000) AS i ON dim.k = i.k AND dim.g = i.g');
 RESET bloomfilter.join_filter_min_rows;

@@ -41,8 +41,7 @@ builds_filter(HashJoinState *join, const PgBloomJoinFilter *filter)
 
 /*
  * Note the joins between this scan and the join that builds the filter, at
- * the start of an execution.  The qual of the scan may be a call that probes it,
- * or begin with one.
+ * the start of an execution, if the qual of the scan probes it.
  */
 void
 pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
@@ -53,13 +52,6 @@ pgbloom_join_note_between(const PgBloomJoinAncestor *scan, Node *qual)
 	const PgBloomJoinAncestor *node;
 	List	   *joins = NIL;
 
-	if (is_orclause(qual))
-	{
-		ListCell   *lc;
-
-		foreach(lc, ((BoolExpr *) qual)->args)
-			pgbloom_join_note_between(scan, lfirst(lc));
-	}
 	if (!OidIsValid(filter->function))
 		return;
 	for (node = below->parent; node != NULL; below = node, node = node->parent)

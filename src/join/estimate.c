@@ -19,6 +19,7 @@
 #include "join/join.h"
 
 #include "access/stratnum.h"
+#include "access/transam.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -77,11 +78,11 @@ share_of_rows(const Side *side)
 }
 
 /*
- * Can the values be compared without an error, by functions in C?  If it does
- * not plan a merge join, PostgreSQL compares none.
+ * Can the values be compared without an error, by PostgreSQL's own functions?
+ * If it does not plan a merge join, PostgreSQL compares none.
  */
 static bool
-compares_in_c(OpExpr *clause, Oid family)
+compares_safely(OpExpr *clause, Oid family)
 {
 	Oid			left,
 				right,
@@ -90,11 +91,8 @@ compares_in_c(OpExpr *clause, Oid family)
 	op_input_types(clause->opno, &left, &right);
 	order = get_opfamily_member(family, left, right,
 								BTLessEqualStrategyNumber);
-	return OidIsValid(order) && pgbloom_join_is_in_c(get_opcode(order)) &&
-		!pgbloom_join_hash_may_fail(clause->opno, clause->inputcollid,
-									exprType(linitial(clause->args))) &&
-		!pgbloom_join_hash_may_fail(clause->opno, clause->inputcollid,
-									exprType(lsecond(clause->args)));
+	return OidIsValid(order) && order < FirstNormalObjectId &&
+		pgbloom_join_is_own(clause->opno, clause->inputcollid);
 }
 
 /*
@@ -109,8 +107,8 @@ find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
 {
 	MergeScanSelCache *scan;
 
-	if (!compares_in_c((OpExpr *) rinfo->clause,
-					   linitial_oid(rinfo->mergeopfamilies)))
+	if (!compares_safely((OpExpr *) rinfo->clause,
+						 linitial_oid(rinfo->mergeopfamilies)))
 		return false;
 	if (rinfo->scansel_cache == NIL)
 	{

@@ -1,32 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * expression.c
- *	  The keys of a join as expressions: what they are below a node, and
- *	  whether their evaluation could raise an error.
+ *	  Whether the evaluation of an expression could raise an error.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-
-/*
- * A key in which more columns than this are replaced is given up, because it
- * could double its size at each node.
- */
-#define MAX_REPLACED	32
-
-/* For replacing the Vars of one kind by what a target list has for them. */
-typedef struct Translation
-{
-	int			varno;
-	List	   *targetlist;
-	bool		failed;
-	int			replaced;
-} Translation;
 
 static bool
 is_not_leakproof(Oid function, void *context)
@@ -109,68 +91,4 @@ bool
 pgbloom_join_may_fail(Expr *key)
 {
 	return may_fail_walker((Node *) key, NULL);
-}
-
-static Node *
-translate_mutator(Node *node, void *context)
-{
-	Translation *translation = context;
-
-	if (node == NULL || translation->failed)
-		return node;
-	if (IsA(node, Var))
-	{
-		Var		   *var = (Var *) node;
-		TargetEntry *entry = var->varno != translation->varno ? NULL :
-			get_tle_by_resno(translation->targetlist, var->varattno);
-
-		if (entry == NULL || ++translation->replaced > MAX_REPLACED)
-		{
-			translation->failed = true;
-			return node;
-		}
-		return (Node *) copyObject(entry->expr);
-	}
-	return expression_tree_mutator(node, translate_mutator, context);
-}
-
-/* Nodes that cannot be evaluated in another place than where they are. */
-static bool
-is_fixed_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Param:
-		case T_SubPlan:
-		case T_AlternativeSubPlan:
-		case T_Aggref:
-		case T_GroupingFunc:
-		case T_WindowFunc:
-			return true;
-		default:
-			return expression_tree_walker(node, is_fixed_walker, context);
-	}
-}
-
-/*
- * Express a key by what is below a node with this target list, or return NULL
- * if this is not possible.  varno is that of the Vars that refer to the node.
- */
-Expr *
-pgbloom_join_translate(Expr *key, int varno, List *targetlist)
-{
-	Translation translation = {0};
-	Node	   *expr;
-
-	translation.varno = varno;
-	translation.targetlist = targetlist;
-	expr = translate_mutator((Node *) key, &translation);
-	if (translation.failed || translation.replaced == 0 ||
-		(!IsA(pgbloom_join_strip_relabel((Expr *) expr), Var) &&
-		 (is_fixed_walker(expr, NULL) || expression_returns_set(expr) ||
-		  contain_mutable_functions(expr))))
-		return NULL;
-	return (Expr *) expr;
 }

@@ -224,13 +224,11 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_KEYS,
 	PGBLOOM_REASON_COLUMNS,
 	PGBLOOM_REASON_PATH,
-	PGBLOOM_REASON_ERRORS,
 	PGBLOOM_REASON_TOO_LATE,
 	PGBLOOM_REASON_GROUPS,
 	PGBLOOM_REASON_BARRIER,
 	PGBLOOM_REASON_FEW_ROWS,
 	PGBLOOM_REASON_LARGE_INNER,
-	PGBLOOM_REASON_EXPENSIVE,
 	PGBLOOM_REASON_EARLIER_PLAN
 } PgBloomReason;
 
@@ -280,7 +278,6 @@ extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
 
 /* expression.c */
 extern bool pgbloom_join_may_fail(Expr *key);
-extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
 
 /* target.c */
 typedef struct PgBloomJoinTarget
@@ -289,11 +286,9 @@ typedef struct PgBloomJoinTarget
 	List	   *keys;			/* expressions in terms of the scan */
 	List	   *key_numbers;	/* which keys of the join, from 0 on */
 	double		rows;			/* estimate, of all scans below an Append */
-	Cost		above;			/* of the nodes between it and the join */
 	bool		grouped;		/* below a grouping: no samples */
 	int			together;		/* with all others of this number, or not at
 								 * all */
-	bool		guarded;		/* a key may fail, or is expensive */
 	double		most_passed;	/* if a larger share passes: sample */
 	double		most_keys;		/* of more inner rows it is of no use */
 	double		matching;		/* estimated share of rows that pass */
@@ -306,16 +301,14 @@ extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
-extern PgBloomReason pgbloom_join_worthwhile(PlannedStmt *stmt,
-											 HashJoin *join, List **targets);
+extern PgBloomReason pgbloom_join_worthwhile(HashJoin *join, List **targets);
 
 /* keys.c */
+extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
-extern bool pgbloom_join_is_in_c(Oid function);
-extern bool pgbloom_join_is_public(Oid function);
-extern bool pgbloom_join_hash_may_fail(Oid operator, Oid collation,
-									   Oid type);
+extern bool pgbloom_join_is_own(Oid operator, Oid collation);
+extern bool pgbloom_join_can_hash(Oid operator, Oid collation);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
 
@@ -364,13 +357,10 @@ extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
 									  PgBloomJoinKey *hash_by,
 									  MemoryContext context);
 extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
-extern List *pgbloom_join_range_bounds(const PgBloomJoinRange *range,
-									   Expr *outer);
-extern Expr *pgbloom_join_range_list(const PgBloomJoinRange *range,
-									 Expr *outer, double most);
-extern List *pgbloom_join_range_consts(const PgBloomJoinRange *range);
-extern bool pgbloom_join_range_equal_in(const PgBloomJoinRange *range,
-										Oid family, Oid collation);
+extern Oid	pgbloom_join_range_type(const PgBloomJoinRange *range);
+extern bool pgbloom_join_range_meets(const PgBloomJoinRange *range,
+									 FmgrInfo *compare, const Datum *low,
+									 const Datum *high, bool with_high);
 extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 									  Oid family, Oid collation);
 extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
@@ -381,14 +371,11 @@ extern void pgbloom_join_write_range(const PgBloomJoinRange *range,
 extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
 									MemoryContext context);
 
-/* constraints.c */
-extern bool pgbloom_join_has_constraints(Relation relation);
-extern bool pgbloom_join_are_constrained(Relation relation,
-										 const Bitmapset *columns);
-extern bool pgbloom_join_constraints_refute(Relation relation,
-											Snapshot snapshot,
-											const PgBloomJoinFilter *filter,
-											List *keys);
+/* partition.c */
+extern bool pgbloom_join_partition_refuted(Relation relation,
+										   Snapshot snapshot,
+										   const PgBloomJoinFilter *filter,
+										   List *keys);
 
 /* skip.c */
 extern void pgbloom_join_gate_scan(const PgBloomJoinAncestor *node);

@@ -1,7 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * keys.c
- *	  Hashing the keys of a join.
+ *	  Which keys of a join a filter can have, and how they are hashed.
+ *
+ * A filter evaluates and hashes keys of rows for which the join might not do
+ * so, and this must not fail.  So a key is a column, or a cast of a column by
+ * one of some functions, and is compared and hashed by functions of PostgreSQL
+ * itself.
  *
  * Two keys that the join's operator calls equal must have the same hash, also
  * if they are of different types.  The hash operator family of the operator
@@ -20,17 +25,24 @@
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "join/hash.h"
+#include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
+
+/* Casts that cannot fail. */
+static const Oid casts[] = {
+	F_INT4_INT2, F_INT8_INT2, F_INT8_INT4,
+	F_NUMERIC_INT2, F_NUMERIC_INT4, F_NUMERIC_INT8,
+	F_FLOAT8_INT2, F_FLOAT8_INT4, F_FLOAT8_INT8, F_FLOAT8_FLOAT4,
+	F_TEXT_NAME, F_TEXT_BPCHAR, F_DATE_TIMESTAMP
+};
 
 /*
  * Support functions whose values are hashed without calling them.  What
- * matters is how the function reads its argument: values that an operator of
- * PostgreSQL itself finds equal are the same number, or the same bytes.  An
- * operator of a user may use these functions, too, and compare otherwise.
+ * matters is how the function reads its argument: values that the operator
+ * finds equal are the same number, or the same bytes.
  */
 static const struct
 {
@@ -68,81 +80,83 @@ pgbloom_join_column(Expr *key)
 	return IsA(var, Var) && var->varattno > 0 ? var->varattno : 0;
 }
 
-bool
-pgbloom_join_is_in_c(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Oid			language;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", function);
-	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
-	ReleaseSysCache(tuple);
-	return language == INTERNALlanguageId || language == ClanguageId;
-}
-
-/* May each role call this function? */
-bool
-pgbloom_join_is_public(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	bool		is_public;
-	Datum		acl;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &is_public);
-	if (!is_public)
-		is_public = aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC,
-							((Form_pg_proc) GETSTRUCT(tuple))->proowner,
-							ACL_EXECUTE, ACLMASK_ANY) != 0;
-	ReleaseSysCache(tuple);
-	return is_public;
-}
-
-/*
- * Are the elements compared or hashed by functions that are not in C?  Or do
- * they have no extended hash function, as hash partitions need it?
- */
 static bool
-elements_may_fail(Oid type)
+is_cast(Oid function)
 {
-	Oid			element = get_element_type(type);
-	TypeCacheEntry *entry;
+	int			i;
 
-	if (!OidIsValid(element))
-		return false;
-	entry = lookup_type_cache(element,
-							  TYPECACHE_CMP_PROC | TYPECACHE_HASH_PROC |
-							  TYPECACHE_HASH_EXTENDED_PROC);
-	return (OidIsValid(entry->cmp_proc) &&
-			!pgbloom_join_is_in_c(entry->cmp_proc)) ||
-		(OidIsValid(entry->hash_proc) &&
-		 (!pgbloom_join_is_in_c(entry->hash_proc) ||
-		  !OidIsValid(entry->hash_extended_proc)));
+	for (i = 0; i < (int) lengthof(casts); i++)
+	{
+		if (casts[i] == function)
+			return true;
+	}
+	return false;
 }
 
 /*
- * Could it raise an error to hash a key of this type for this operator, or to
- * compare it with another one?  Functions in C are taken not to if they have the
- * collation that they need.  Arrays and the like, which have operators of
- * PostgreSQL's own, call the functions of what they consist of.
+ * Express a key by what is below a node with this target list, to which Vars of
+ * varno refer; without a target list, as it is.  Returns NULL if that is not
+ * possible, or if it is more than casts of a column.
+ */
+Expr *
+pgbloom_join_translate(Expr *key, int varno, List *targetlist)
+{
+	Expr	   *argument;
+	Expr	   *result;
+
+	if (IsA(key, Var))
+	{
+		TargetEntry *entry = targetlist == NIL ? NULL :
+			get_tle_by_resno(targetlist, ((Var *) key)->varattno);
+
+		if (targetlist == NIL)
+			return key;
+		return ((Var *) key)->varno != varno || entry == NULL ? NULL :
+			pgbloom_join_translate(entry->expr, 0, NIL);
+	}
+	if (IsA(key, RelabelType))
+		argument = ((RelabelType *) key)->arg;
+	else if (IsA(key, FuncExpr) && is_cast(((FuncExpr *) key)->funcid))
+		argument = linitial(((FuncExpr *) key)->args);
+	else
+		return NULL;
+	argument = pgbloom_join_translate(argument, varno, targetlist);
+	if (argument == NULL)
+		return NULL;
+	result = copyObject(key);
+	if (IsA(key, RelabelType))
+		((RelabelType *) result)->arg = argument;
+	else
+		((FuncExpr *) result)->args = list_make1(argument);
+	return result;
+}
+
+/*
+ * Is this operator PostgreSQL's own, which cannot fail?  Arrays, ranges and
+ * records call functions of what they consist of, and text needs a collation.
  */
 bool
-pgbloom_join_hash_may_fail(Oid operator, Oid collation, Oid type)
+pgbloom_join_is_own(Oid operator, Oid collation)
 {
 	Oid			left,
 				right;
 
-	if (!OidIsValid(collation) && type_is_collatable(type))
-		return true;
-	if (operator < FirstNormalObjectId)
-		return type == RECORDOID || type == RECORDARRAYOID ||
-			(type >= FirstNormalObjectId && !type_is_enum(type)) ||
-			elements_may_fail(type);
-	return !get_op_hash_functions(operator, &left, &right) ||
-		!pgbloom_join_is_in_c(left) ||
-		!pgbloom_join_is_in_c(right);
+	op_input_types(operator, &left, &right);
+	return operator < FirstNormalObjectId &&
+		(left == ANYENUMOID || get_typtype(left) == TYPTYPE_BASE) &&
+		(OidIsValid(collation) || !type_is_collatable(left));
+}
+
+/* So are its hash functions. */
+bool
+pgbloom_join_can_hash(Oid operator, Oid collation)
+{
+	Oid			left,
+				right;
+
+	return pgbloom_join_is_own(operator, collation) &&
+		get_op_hash_functions(operator, &left, &right) &&
+		left < FirstNormalObjectId && right < FirstNormalObjectId;
 }
 
 static bool
@@ -170,11 +184,8 @@ is_number(PgBloomJoinKeyMethod method)
 }
 
 /*
- * Look up how to hash the values that the operator compares.
- *
- * The standard support functions are those that the join itself calls.  The
- * extended ones may fail where these do not, as for arrays whose elements have
- * no extended hash function.
+ * Look up how to hash the values that the operator compares: by the support
+ * functions that the join itself calls.
  */
 void
 pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
@@ -187,8 +198,7 @@ pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 		elog(ERROR, "operator %u has no hash functions", operator);
 
 	outer->collation = inner->collation = collation;
-	if (operator < FirstNormalObjectId &&
-		find_direct_method(left_function, collation, &outer->method) &&
+	if (find_direct_method(left_function, collation, &outer->method) &&
 		find_direct_method(right_function, collation, &inner->method) &&
 		(outer->method == inner->method ||
 		 (is_number(outer->method) && is_number(inner->method))))

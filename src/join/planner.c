@@ -99,7 +99,7 @@ find_filter(Planning *planning, List **filters, List *keys)
 	return llast(*filters);
 }
 
-/* A call of the probe function for a filter, perhaps without keys. */
+/* The condition that probes a filter. */
 static Expr *
 make_probe(Planning *planning, int number, List *keys)
 {
@@ -109,21 +109,6 @@ make_probe(Planning *planning, int number, List *keys)
 	return (Expr *) makeFuncExpr(planning->function, BOOLOID,
 								 lcons(constant, keys), InvalidOid, InvalidOid,
 								 PGBLOOM_PROBE_FORM);
-}
-
-/*
- * The condition that probes a filter.  The join does not evaluate the key of
- * the first outer row, which it may fetch early, if its inner side turns out to
- * be empty.  So a key that may fail is evaluated only if the filter is complete,
- * and one that is expensive only for rows that are probed.
- */
-static Expr *
-make_qual(Planning *planning, int number, PgBloomJoinTarget *target)
-{
-	Expr	   *probe = make_probe(planning, number, target->keys);
-
-	return !target->guarded ? probe :
-		make_orclause(list_make2(make_probe(planning, number, NIL), probe));
 }
 
 /*
@@ -166,9 +151,8 @@ is_inner_side_harmless(HashJoin *join)
 			 collation, join->hashcollations)
 	{
 		if (pgbloom_join_may_fail(lfirst(key)) ||
-			pgbloom_join_hash_may_fail(lfirst_oid(operator),
-									   lfirst_oid(collation),
-									   exprType(lfirst(key))))
+			!pgbloom_join_can_hash(lfirst_oid(operator),
+								   lfirst_oid(collation)))
 			return false;
 	}
 	return !pgbloom_plan_may_fail(outerPlan(hash));
@@ -200,7 +184,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 		List	   *filter = find_filter(planning, &filters,
 										 target->key_numbers);
 
-		target->qual = make_qual(planning, linitial_int(filter), target);
+		target->qual = make_probe(planning, linitial_int(filter), target->keys);
 		most_passed = Max(most_passed, target->most_passed);
 		most_keys = Min(most_keys, target->most_keys);
 		grouped |= target->grouped;
@@ -263,7 +247,7 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 	reason = pgbloom_join_targets(planning->nodes, join, above->rescanned,
 								  targets);
 	if (reason == PGBLOOM_NO_REASON)
-		reason = pgbloom_join_worthwhile(planning->stmt, join, targets);
+		reason = pgbloom_join_worthwhile(join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
 		reason = planning->reason =
 			pgbloom_join_find_probe_function(&planning->function);

@@ -68,9 +68,6 @@ init_call(FmgrInfo *flinfo)
  * number?  Where there is no such filter, as in a call by a user, the answer
  * is true.
  *
- * Without keys, the call returns whether the row passes whatever its keys are:
- * the filter is not complete yet, or takes samples.
- *
  * An expression of a plan is initialized in the memory context of its
  * execution, so fn_mcxt identifies the execution whose filter it is.
  */
@@ -90,8 +87,6 @@ bloom_join_probe(PG_FUNCTION_ARGS)
 		filter->skip--;
 		PG_RETURN_BOOL(true);
 	}
-	if (PG_NARGS() == 1)
-		PG_RETURN_BOOL(false);
 	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
 }
 
@@ -111,6 +106,20 @@ is_probe_function(HeapTuple tuple)
 	return form->prorettype == BOOLOID && form->provariadic == ANYOID &&
 		form->pronargs == 2 && form->proargtypes.values[0] == INT4OID &&
 		pgbloom_calls(form->oid, &symbol);
+}
+
+/* May each role call this function? */
+static bool
+is_public(HeapTuple function)
+{
+	bool		is_default;
+	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
+									  &is_default);
+
+	return is_default ||
+		aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC,
+				((Form_pg_proc) GETSTRUCT(function))->proowner,
+				ACL_EXECUTE, ACLMASK_ANY) != 0;
 }
 
 /*
@@ -133,7 +142,7 @@ pgbloom_join_find_probe_function(Oid *function)
 		if (!is_probe_function(tuple))
 			continue;
 		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		reason = pgbloom_join_is_public(*function) ? PGBLOOM_NO_REASON :
+		reason = is_public(tuple) ? PGBLOOM_NO_REASON :
 			PGBLOOM_REASON_PRIVILEGE;
 	}
 	ReleaseSysCacheList(candidates);

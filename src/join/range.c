@@ -14,21 +14,13 @@
 
 #include "access/detoast.h"
 #include "access/skey.h"
-#include "access/htup_details.h"
 #include "access/stratnum.h"
-#include "catalog/pg_am_d.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_type_d.h"
+#include "access/transam.h"
 #include "join/hash.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "pgbloom.h"
-#include "utils/catcache.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/sortsupport.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 /* The most keys that are listed. */
@@ -69,83 +61,23 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 	return OidIsValid(bounds[0]) && OidIsValid(bounds[1]);
 }
 
-/* May each role call all operators of a family? */
-static bool
-is_public_family(Oid family)
-{
-	CatCList   *members = SearchSysCacheList1(AMOPSTRATEGY,
-											  ObjectIdGetDatum(family));
-	bool		is_public = true;
-	int			i;
-
-	for (i = 0; i < members->n_members && is_public; i++)
-	{
-		Form_pg_amop member = (Form_pg_amop)
-			GETSTRUCT(&members->members[i]->tuple);
-		Oid			unequal = member->amopstrategy == BTEqualStrategyNumber ?
-			get_negator(member->amopopr) : InvalidOid;
-
-		is_public = pgbloom_join_is_public(get_opcode(member->amopopr)) &&
-			(!OidIsValid(unequal) ||
-			 pgbloom_join_is_public(get_opcode(unequal)));
-	}
-	ReleaseSysCacheList(members);
-	return is_public;
-}
-
-/*
- * May each role call all operators of the btree families of an equality?  A
- * proof may call any of them.
- */
-static bool
-are_public_families(Oid equality)
-{
-	CatCList   *members = SearchSysCacheList1(AMOPOPID,
-											  ObjectIdGetDatum(equality));
-	bool		are_public = true;
-	int			i;
-
-	for (i = 0; i < members->n_members && are_public; i++)
-	{
-		Form_pg_amop member = (Form_pg_amop)
-			GETSTRUCT(&members->members[i]->tuple);
-
-		are_public = member->amopmethod != BTREE_AM_OID ||
-			is_public_family(member->amopfamily);
-	}
-	ReleaseSysCacheList(members);
-	return are_public;
-}
-
 /*
  * Find the default btree operators of the type if they agree with the join's
- * equality.  The order of a type whose components have none cannot be used, nor
- * one by functions that are not in C, which may fail.  Without a collation that
- * it needs, it would fail at once, but the join only with the first key.  Under
- * one that is not deterministic, other operators of the family, or of another
- * one with the same equality, may distinguish keys that the join does not.
+ * equality.  Under a collation that is not deterministic, other operators of the
+ * family may distinguish keys that the join does not.
  */
 static void
 find_order(Range *range)
 {
-	TypeCacheEntry *entry = lookup_type_cache(range->type,
-											  TYPECACHE_BTREE_OPFAMILY |
-											  TYPECACHE_CMP_PROC);
-	Oid			family = entry->btree_opf;
+	Oid			family = lookup_type_cache(getBaseType(range->type),
+										   TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 
-	if (!OidIsValid(entry->cmp_proc) ||
-		!pgbloom_join_is_in_c(entry->cmp_proc) ||
-		type_is_rowtype(range->type) ||
-		(OidIsValid(range->order.ssup_collation) &&
+	if ((OidIsValid(range->order.ssup_collation) &&
 		 !get_collation_isdeterministic(range->order.ssup_collation)) ||
-		pgbloom_join_hash_may_fail(range->equality, range->order.ssup_collation,
-								   range->type) ||
+		family >= FirstNormalObjectId ||
 		get_op_opfamily_strategy(range->equality,
 								 family) != BTEqualStrategyNumber ||
-		!find_bounds(range, family, range->bounds) ||
-		!pgbloom_join_is_in_c(get_opcode(range->bounds[0])) ||
-		!pgbloom_join_is_in_c(get_opcode(range->bounds[1])) ||
-		!are_public_families(range->equality))
+		!find_bounds(range, family, range->bounds))
 		return;
 	range->less = get_opfamily_member(family, range->right, range->right,
 									  BTLessStrategyNumber);
@@ -325,24 +257,49 @@ pgbloom_join_range_is_empty(const Range *range)
 	return !range->unknown && range->nlisted == 0;
 }
 
-static Const *
-make_key_const(const Range *range, Datum key)
+/* The type of the keys, as operators and functions take them. */
+Oid
+pgbloom_join_range_type(const Range *range)
 {
-	return makeConst(range->type, -1, range->order.ssup_collation, range->len,
-					 key, false, range->byval);
+	return range->right;
 }
 
-/* outer key OPERATOR key */
-static Expr *
-make_key_clause(const Range *range, Expr *outer, Oid operator, Datum key)
+/*
+ * Is a key, or could be if they are not listed, between two values?  Either of
+ * them is NULL if there is no such bound; the upper one may be a part of what is
+ * between.  The function compares a value with a key.
+ */
+bool
+pgbloom_join_range_meets(const Range *range, FmgrInfo *compare,
+						 const Datum *low, const Datum *high, bool with_high)
 {
-	Expr	   *value = (Expr *) make_key_const(range, key);
-	Expr	   *clause = make_opclause(operator, BOOLOID, false, outer, value,
-									   InvalidOid,
-									   range->order.ssup_collation);
+	Oid			collation = range->order.ssup_collation;
+	int			first = 0;
+	int			end = range->nlisted == ONLY_ENDS ? 2 : range->nlisted;
+	int			n = end;
+	int			order;
 
-	set_opfuncid((OpExpr *) clause);
-	return clause;
+	if (range->unknown)
+		return true;
+
+	/* the first key that is not below the lower value */
+	while (low != NULL && first < end)
+	{
+		int			middle = (first + end) / 2;
+
+		if (DatumGetInt32(FunctionCall2Coll(compare, collation, *low,
+											range->keys[middle])) > 0)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (first == n)
+		return false;
+	if (high == NULL || (first > 0 && range->nlisted == ONLY_ENDS))
+		return true;
+	order = DatumGetInt32(FunctionCall2Coll(compare, collation, *high,
+											range->keys[first]));
+	return order > 0 || (with_high && order == 0);
 }
 
 static Datum
@@ -351,69 +308,14 @@ last_key(const Range *range)
 	return range->keys[range->nlisted == ONLY_ENDS ? 1 : range->nlisted - 1];
 }
 
-/*
- * What is true of the outer key of each row that may have a match: a list of
- * conditions, or NIL if nothing is known.
- */
-List *
-pgbloom_join_range_bounds(const Range *range, Expr *outer)
-{
-	if (range->unknown || range->nlisted == 0)
-		return NIL;
-	return list_make2(make_key_clause(range, outer, range->bounds[0],
-									  range->keys[0]),
-					  make_key_clause(range, outer, range->bounds[1],
-									  last_key(range)));
-}
-
-/*
- * The same as outer key = one OR another, or NULL if they are not listed, or
- * more than most.
- */
-Expr *
-pgbloom_join_range_list(const Range *range, Expr *outer, double most)
-{
-	List	   *clauses = NIL;
-	int			i;
-
-	if (range->unknown || range->nlisted <= 0 || range->nlisted > most)
-		return NULL;
-	for (i = 0; i < range->nlisted; i++)
-		clauses = lappend(clauses, make_key_clause(range, outer,
-												   range->equality,
-												   range->keys[i]));
-	return make_orclause(clauses);
-}
-
-/* The listed keys as constants, or NIL if the keys are not listed. */
-List *
-pgbloom_join_range_consts(const Range *range)
-{
-	List	   *consts = NIL;
-	int			i;
-
-	if (range->unknown)
-		return NIL;
-	for (i = 0; i < range->nlisted; i++)
-		consts = lappend(consts, make_key_const(range, range->keys[i]));
-	return consts;
-}
-
-/* Do hash operators of this family and collation include the join's? */
-bool
-pgbloom_join_range_equal_in(const Range *range, Oid family, Oid collation)
-{
-	return collation == range->order.ssup_collation &&
-		op_in_opfamily(range->equality, family);
-}
-
 /* Do operators of this family and collation have the order of the range? */
 bool
 pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
 {
 	Oid			bounds[2];
 
-	return !range->unknown && collation == range->order.ssup_collation &&
+	return !range->unknown && family < FirstNormalObjectId &&
+		collation == range->order.ssup_collation &&
 		find_bounds(range, family, bounds) &&
 		bounds[0] == range->bounds[0] && bounds[1] == range->bounds[1];
 }

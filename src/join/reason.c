@@ -21,16 +21,14 @@ static const char *const reason_texts[] = {
 	[PGBLOOM_REASON_MEMORY] = "the filter would exceed bloomfilter.join_filter_memory",
 	[PGBLOOM_REASON_MATCHING] = "nearly all outer rows are expected to match",
 	[PGBLOOM_REASON_REPEATED] = "it is executed repeatedly, with an inner side that depends on parameters",
-	[PGBLOOM_REASON_KEYS] = "its keys are subqueries, may raise errors, or are compared by an operator that is not strict",
-	[PGBLOOM_REASON_COLUMNS] = "its keys are not immutable expressions of columns of a scan",
+	[PGBLOOM_REASON_KEYS] = "its keys are neither columns nor simple casts of columns, or are compared by an operator that is not PostgreSQL's own",
+	[PGBLOOM_REASON_COLUMNS] = "its keys are not columns of a scan",
 	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows",
-	[PGBLOOM_REASON_ERRORS] = "its keys may raise errors for rows that do not reach it",
 	[PGBLOOM_REASON_TOO_LATE] = "a node below has read its input before the inner side is read",
-	[PGBLOOM_REASON_GROUPS] = "a grouping below is not by its keys, or its input is neither sorted nor hashed",
+	[PGBLOOM_REASON_GROUPS] = "a grouping below is not by its keys, or its input is neither sorted for it nor hashed",
 	[PGBLOOM_REASON_BARRIER] = "a view with a security barrier may hide rows",
 	[PGBLOOM_REASON_FEW_ROWS] = "the scan has fewer rows than bloomfilter.join_filter_min_rows",
 	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than twice the rows of the scan",
-	[PGBLOOM_REASON_EXPENSIVE] = "its keys cost more than the filter would save",
 	[PGBLOOM_REASON_EARLIER_PLAN] = "the statement calls a volatile function, or the plan was made with other settings or changed afterwards"
 };
 

@@ -19,7 +19,6 @@
 #include "catalog/pg_statistic.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "partitioning/partbounds.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -133,10 +132,8 @@ has_brin_on(const RelOptInfo *rel, AttrNumber column, Oid collation)
 }
 
 /*
- * Is the table partitioned by this key, as constraints.c can make use of?
- * Partitions by hash are tried only for keys that are all of the partition key,
- * and of its type, lists only if they are short, and the order of the keys must
- * be that of the partitions.
+ * Is the table partitioned by this key, as partition.c can make use of?  The
+ * order of the keys must be that of the partitions.
  */
 static bool
 is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
@@ -145,23 +142,13 @@ is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
 	Oid			left,
 				right;
 
-	if (scheme == NULL || rel->nparts <= 0 || rel->partexprs == NULL ||
+	if (scheme == NULL || scheme->strategy == PARTITION_STRATEGY_HASH ||
+		rel->nparts <= 0 || rel->partexprs == NULL ||
 		!list_member(rel->partexprs[0], key) ||
 		!op_in_opfamily(op->opno, scheme->partopfamily[0]) ||
 		op->inputcollid != scheme->partcollation[0])
 		return false;
 	op_input_types(op->opno, &left, &right);
-	switch (scheme->strategy)
-	{
-		case PARTITION_STRATEGY_HASH:
-			return scheme->partnatts == 1 && left == right;
-		case PARTITION_STRATEGY_LIST:
-			if (rel->boundinfo->ndatums / rel->nparts > MAX_LISTED)
-				return false;
-			break;
-		default:
-			break;
-	}
 	return scheme->partopfamily[0] ==
 		lookup_type_cache(left, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }

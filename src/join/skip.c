@@ -4,8 +4,8 @@
  *	  Scans that are not started, because no row of them can have a match.
  *
  * The keys of a join filter are known before the outer side is read.  If the
- * constraint of a partition, or a CHECK constraint, contradicts them, the scan
- * returns no row and reads nothing; nor does it ask a foreign server.
+ * bounds of a partition contradict them, the scan returns no row and reads
+ * nothing; nor does it ask a foreign server.
  *
  * PlanState.ExecProcNodeReal of the scan is replaced by a gate.  The gate
  * decides when the filter is complete.  Then it either restores the real
@@ -42,8 +42,8 @@ typedef struct GateFilter
 	List	   *between;		/* NIL if there are none */
 	List	   *keys;			/* of the relation, or NULL for one that is
 								 * not */
-	int			number;			/* among the scans of the filter, or -1 if no
-								 * constraint has a column of the keys */
+	int			number;			/* among the scans of the filter, or -1 if it
+								 * is not that of a partition */
 	uint32		decided;		/* for this build of the filter; 0 for none */
 	bool		refuted;
 } GateFilter;
@@ -96,22 +96,13 @@ relation_key(ScanState *state, Expr *key)
 	return key;
 }
 
-/* The call of the probe function with keys in a condition of a scan. */
-static FuncExpr *
-probe_with_keys(Node *qual)
-{
-	if (is_orclause(qual))
-		qual = llast(((BoolExpr *) qual)->args);
-	return (FuncExpr *) qual;
-}
-
 /* A filter of the scan that this condition probes, or NULL. */
 static GateFilter *
 make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 {
-	FuncExpr   *call = probe_with_keys(qual);
+	FuncExpr   *call = (FuncExpr *) qual;
 	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
-												  (Node *) call);
+												  qual);
 	GateFilter *result;
 	List	   *keys = NIL;
 	Bitmapset  *columns = NULL;
@@ -123,8 +114,7 @@ make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 	for_each_from(lc, call->args, 1)
 		keys = lappend(keys, relation_key(scan, lfirst(lc)));
 	pull_varattnos((Node *) keys, 1, &columns);
-	constrained = pgbloom_join_are_constrained(scan->ss_currentRelation,
-											   columns);
+	constrained = scan->ss_currentRelation->rd_rel->relispartition;
 	if (!constrained &&
 		(filter->hides_rows || !bms_overlap(columns, limiting)))
 		return NULL;
@@ -284,7 +274,7 @@ pgbloom_join_gate_scan(const PgBloomJoinAncestor *node)
 	limiting = pgbloom_join_limiting_columns(new_gate.scan);
 	new_gate.has_brin = limiting != NULL;
 	if (!new_gate.has_brin &&
-		!pgbloom_join_has_constraints(new_gate.scan->ss_currentRelation))
+		!new_gate.scan->ss_currentRelation->rd_rel->relispartition)
 		return;
 	foreach(lc, state->plan->qual)
 	{
@@ -336,9 +326,9 @@ decide_gate(Gate *gate, GateFilter *filter)
 										ALLOCSET_DEFAULT_SIZES);
 		caller = MemoryContextSwitchTo(context);
 		filter->refuted =
-			pgbloom_join_constraints_refute(gate->scan->ss_currentRelation,
-											gate->scan->ps.state->es_snapshot,
-											filter->filter, filter->keys);
+			pgbloom_join_partition_refuted(gate->scan->ss_currentRelation,
+										   gate->scan->ps.state->es_snapshot,
+										   filter->filter, filter->keys);
 		MemoryContextSwitchTo(caller);
 		MemoryContextDelete(context);
 		pgbloom_join_count_scan(filter->filter, filter->number,

@@ -6,17 +6,16 @@
  * The keys of the join's outer side are followed down the plan by way of the
  * target lists, to the scans where they come from.  At each node, a row may
  * only be dropped if that does not change what reaches the join of the rows
- * that have a match.  The rows of one group, or window partition, must all
- * pass or all be dropped.
+ * that have a match.  The rows of one group must all pass or all be
+ * dropped.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
+#include "access/transam.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
-#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
 /* Keys of the join, as expressions over the output of one node. */
@@ -29,10 +28,7 @@ typedef struct Keys
 		Expr	   *expr;
 	}			key[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
-	bool		fails_above;	/* or evaluates something that may fail */
 	double		rows;			/* of the Append above, or 0 */
-	Cost		above;			/* of the nodes between, without other sides
-								 * of joins */
 	bool		grouped;		/* below a grouping */
 	bool		early;			/* a join above fetches a row early */
 	bool		too_late;		/* and a node below it reads all rows then */
@@ -82,30 +78,6 @@ translate_keys(Keys *keys, int varno, List *targetlist)
 }
 
 /*
- * Could the evaluation of this key raise an error in this scan?  Not if it
- * cannot fail, or if it is computed there anyway.  *overtakes tells whether
- * something else may fail there before.
- */
-static bool
-may_fail(Expr *key, Plan *scan, bool *overtakes)
-{
-	ListCell   *lc;
-
-	*overtakes = false;
-	if (!pgbloom_join_may_fail(key))
-		return false;
-	foreach(lc, scan->targetlist)
-	{
-		Expr	   *expr = ((TargetEntry *) lfirst(lc))->expr;
-
-		if (equal(expr, key))
-			return *overtakes;
-		*overtakes |= pgbloom_join_may_fail(expr);
-	}
-	return true;
-}
-
-/*
  * Let the scan probe the filter.  A scan that drops rows goes on to others and
  * evaluates its conditions for them, and all that a subquery below it has,
  * where a node above may have stopped with the first one, such as a join whose
@@ -132,63 +104,24 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	target->scan = scan;
 	target->grouped = keys->grouped;
 	target->together = list_length(search->targets) + 1;
-	target->above = keys->above;
 	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
 	for (i = 0; i < keys->n; i++)
 	{
-		Expr	   *key = keys->key[i].expr;
-		int			number = keys->key[i].number;
-		Oid			operator = list_nth_oid(search->join->hashoperators,
-											number);
-		Oid			collation = list_nth_oid(search->join->hashcollations,
-											 number);
-		bool		overtakes;
-
-		/*
-		 * The join must evaluate and hash it for each row of the scan, too,
-		 * and before anything else that may fail.
-		 */
-		if (pgbloom_join_hash_may_fail(operator, collation,
-									   exprType((Node *) key)) &&
-			(keys->reduced || keys->fails_above ||
-			 pgbloom_join_may_fail((Expr *) scan->targetlist)))
-			continue;
-		if (may_fail(key, scan, &overtakes))
-		{
-			if (keys->reduced || number != 0 || overtakes ||
-				keys->fails_above)
-				continue;
-			target->guarded = true;
-		}
-		target->keys = lappend(target->keys, key);
-		target->key_numbers = lappend_int(target->key_numbers, number);
+		target->keys = lappend(target->keys, keys->key[i].expr);
+		target->key_numbers = lappend_int(target->key_numbers,
+										  keys->key[i].number);
 	}
-	if (target->keys == NIL)
-		return no_target(search, PGBLOOM_REASON_ERRORS);
 	search->targets = lappend(search->targets, target);
 	return true;
 }
 
-/* Are values that the one operator takes to be equal hashed alike by the other? */
-static bool
-hash_alike(Oid equality, Oid operator)
-{
-	RegProcedure hash,
-				join_hash;
-
-	return get_op_hash_functions(equality, &hash, NULL) &&
-		get_op_hash_functions(operator, &join_hash, NULL) &&
-		hash == join_hash;
-}
-
 /*
  * Keep only the keys that are columns by which the node groups its rows, with
- * an operator that agrees with the join's on which values are equal.
+ * an operator that agrees with the join's on which values are equal.  Both are
+ * PostgreSQL's own.
  */
 static void
-keep_grouped(Search *search, Keys *keys, int ncolumns,
-			 const AttrNumber *columns, const Oid *operators,
-			 const Oid *collations)
+keep_grouped(Search *search, Keys *keys, const Agg *agg)
 {
 	int			n = 0;
 	int			i,
@@ -198,22 +131,16 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 	{
 		int			number = keys->key[i].number;
 		AttrNumber	column = pgbloom_join_column(keys->key[i].expr);
-		Oid			operator = list_nth_oid(search->join->hashoperators,
-											number);
 
-		for (j = 0; j < ncolumns; j++)
+		for (j = 0; j < agg->numCols; j++)
 		{
-			/* A sorted SetOp has ordering operators from 18 on. */
-			Oid			equality =
-				get_equality_op_for_ordering_op(operators[j], NULL);
-
-			if (!OidIsValid(equality))
-				equality = operators[j];
-			if (columns[j] == column &&
-				equality_ops_are_compatible(equality, operator) &&
-				hash_alike(equality, operator) &&
-				collations[j] == list_nth_oid(search->join->hashcollations,
-											  number))
+			if (agg->grpColIdx[j] == column &&
+				agg->grpOperators[j] < FirstNormalObjectId &&
+				equality_ops_are_compatible(agg->grpOperators[j],
+											list_nth_oid(search->join->hashoperators,
+														 number)) &&
+				agg->grpCollations[j] == list_nth_oid(search->join->hashcollations,
+													  number))
 			{
 				keys->key[n++] = keys->key[i];
 				break;
@@ -221,27 +148,6 @@ keep_grouped(Search *search, Keys *keys, int ncolumns,
 		}
 	}
 	keys->n = n;
-}
-
-/*
- * Has all input of this plan been read when it returns its first row?  Then a
- * filter that is completed later meets none of the input or all of it.
- */
-static bool
-reads_all_first(Plan *plan)
-{
-	while (IsA(plan, Agg) || IsA(plan, WindowAgg) || IsA(plan, Group) ||
-		   IsA(plan, Unique))
-	{
-		if (IsA(plan, Agg) && ((Agg *) plan)->aggstrategy == AGG_HASHED)
-			return true;
-		plan = outerPlan(plan);
-	}
-	if (IsA(plan, SetOp))
-		return ((SetOp *) plan)->strategy == SETOP_HASHED ||
-			(IsA(outerPlan(plan), Sort) &&
-			 (innerPlan(plan) == NULL || IsA(innerPlan(plan), Sort)));
-	return IsA(plan, Sort);
 }
 
 /*
@@ -259,45 +165,26 @@ may_end_early(Join *join)
 }
 
 /*
- * Grouping and the like; returns false if the search ends here.
+ * Grouping that reads all of its input before it returns a row; returns false
+ * if the search ends here.
  *
  * It must see all rows of a group or none.  What is computed of a part of a
- * group may fail, and so may what is computed of another row of it than the
- * one that represents it, or of a group that EXCEPT would have removed.
+ * group may fail.
  */
 static bool
-pass_grouping(Search *search, Plan *plan, Keys *keys)
+pass_grouping(Search *search, const Agg *agg, Keys *keys)
 {
-	Agg		   *agg = (Agg *) plan;
-	Group	   *group = (Group *) plan;
-	Unique	   *unique = (Unique *) plan;
-	WindowAgg  *window = (WindowAgg *) plan;
-	SetOp	   *setop = (SetOp *) plan;
+	bool		hashed = agg->aggstrategy == AGG_HASHED;
 
-	if (!reads_all_first(plan) ||
-		(search->rescanned &&
-		 (IsA(plan, SetOp) ||
-		  (IsA(plan, Agg) && agg->aggstrategy == AGG_HASHED))) ||
-		(IsA(plan, Agg) && (agg->groupingSets != NIL || agg->chain != NIL)))
+	if (!(hashed || (agg->aggstrategy == AGG_SORTED &&
+					 IsA(outerPlan(agg), Sort))) ||
+		(search->rescanned && hashed) ||
+		agg->groupingSets != NIL || agg->chain != NIL)
 		return no_target(search, PGBLOOM_REASON_GROUPS);
 	keys->grouped = true;
 	keys->reduced = true;
 	keys->too_late |= keys->early;
-	if (IsA(plan, Agg))
-		keep_grouped(search, keys, agg->numCols, agg->grpColIdx,
-					 agg->grpOperators, agg->grpCollations);
-	else if (IsA(plan, Group))
-		keep_grouped(search, keys, group->numCols, group->grpColIdx,
-					 group->grpOperators, group->grpCollations);
-	else if (IsA(plan, Unique))
-		keep_grouped(search, keys, unique->numCols, unique->uniqColIdx,
-					 unique->uniqOperators, unique->uniqCollations);
-	else if (IsA(plan, WindowAgg))
-		keep_grouped(search, keys, window->partNumCols, window->partColIdx,
-					 window->partOperators, window->partCollations);
-	else
-		keep_grouped(search, keys, setop->numCols, setop->cmpColIdx,
-					 setop->cmpOperators, setop->cmpCollations);
+	keep_grouped(search, keys, agg);
 	return keys->n > 0 || no_target(search, PGBLOOM_REASON_GROUPS);
 }
 
@@ -406,12 +293,8 @@ pass_through(Search *search, Plan *plan, Keys keys)
 		case T_Result:
 			break;
 		case T_Agg:
-		case T_Group:
-		case T_Unique:
-		case T_WindowAgg:
-		case T_SetOp:
 			keys.rows = 0;
-			if (!pass_grouping(search, plan, &keys))
+			if (!pass_grouping(search, (Agg *) plan, &keys))
 				return false;
 			break;
 		case T_NestLoop:
@@ -422,18 +305,6 @@ pass_through(Search *search, Plan *plan, Keys keys)
 			return no_target(search, PGBLOOM_REASON_PATH);
 	}
 	return descend_children(search, pgbloom_plan_children(plan), keys);
-}
-
-/* The cost of a node without that of what is below. */
-static Cost
-own_cost(Plan *plan)
-{
-	Cost		cost = plan->total_cost;
-	ListCell   *lc;
-
-	foreach(lc, pgbloom_plan_children(plan))
-		cost -= ((Plan *) lfirst(lc))->total_cost;
-	return Max(cost, 0);
 }
 
 /*
@@ -470,38 +341,27 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 				SubqueryScan *scan = (SubqueryScan *) plan;
 				Keys		below = keys;
 
-				below.above += own_cost(plan);
 				below.reduced |= plan->qual != NIL;
-				below.fails_above |=
-					pgbloom_join_may_fail((Expr *) plan->targetlist);
 				return descend_to_scan(search, scan->subplan, below,
 									   (int) scan->scan.scanrelid) ||
 					add_target(search, plan, &keys);
 			}
 		default:
-			keys.above += own_cost(plan);
-			keys.fails_above |=
-				pgbloom_join_may_fail((Expr *) plan->targetlist);
 			return pass_through(search, plan, keys);
 	}
 }
 
-/*
- * Can a filter use this key of the join?  The join evaluates and hashes a key
- * only if those before it are not NULL, so after the first one, a key must not
- * be able to fail.
- */
+/* Can a filter use this key of the join, as it is on both sides? */
 static bool
 is_usable(HashJoin *join, int number)
 {
-	Node	   *key = list_nth(((Hash *) innerPlan(join))->hashkeys, number);
-	Oid			operator = list_nth_oid(join->hashoperators, number);
-	Oid			collation = list_nth_oid(join->hashcollations, number);
+	Expr	   *outer = list_nth(join->hashkeys, number);
+	Expr	   *inner = list_nth(((Hash *) innerPlan(join))->hashkeys, number);
 
-	return op_strict(operator) && !contain_subplans(key) &&
-		(number == 0 ||
-		 (!pgbloom_join_may_fail((Expr *) key) &&
-		  !pgbloom_join_hash_may_fail(operator, collation, exprType(key))));
+	return pgbloom_join_translate(outer, 0, NIL) != NULL &&
+		pgbloom_join_translate(inner, 0, NIL) != NULL &&
+		pgbloom_join_can_hash(list_nth_oid(join->hashoperators, number),
+							  list_nth_oid(join->hashcollations, number));
 }
 
 /*

@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.c
+ *	  Whether a partition can have rows with keys of a filter.
+ *
+ * The bounds of a partition by range or list are compared with the keys, at
+ * all levels up to the partitioned table.  Of several columns of a partition
+ * key, the first one counts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/htup_details.h"
+#include "access/nbtree.h"
+#include "access/relation.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+/* A smaller table is read at once. */
+#define MIN_BLOCKS			8
+
+/*
+ * Does the snapshot see the table as it is?  Rows that an older snapshot sees
+ * may be beyond the bounds of a partition that was attached later, also by this
+ * transaction, which checks only rows that it would see then.
+ */
+static bool
+snapshot_sees_table(Snapshot snapshot, Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	TransactionId xmin;
+	bool		sees;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+	sees = !TransactionIdIsCurrentTransactionId(xmin) &&
+		!XidInMVCCSnapshot(xmin, snapshot);
+	ReleaseSysCache(tuple);
+	return sees;
+}
+
+/* The number of a partition in the bounds of its parent, or -1. */
+static int
+find_partition(PartitionDesc parent, Oid partition)
+{
+	int			i;
+
+	for (i = 0; i < parent->nparts; i++)
+	{
+		if (parent->oids[i] == partition)
+			return i;
+	}
+	return -1;
+}
+
+/* The keys of the filter that are in this column, or NULL. */
+static const PgBloomJoinRange *
+find_range(const PgBloomJoinFilter *filter, List *keys, AttrNumber column)
+{
+	int			i;
+
+	for (i = 0; i < filter->nkeys; i++)
+	{
+		Expr	   *key = list_nth(keys, i);
+
+		if (key != NULL && column > 0 && pgbloom_join_column(key) == column)
+			return filter->ranges[i];
+	}
+	return NULL;
+}
+
+/* A bound of a partition by range, or NULL if there is none. */
+static const Datum *
+range_bound(PartitionBoundInfo bounds, int i)
+{
+	return bounds->kind[i][0] == PARTITION_RANGE_DATUM_VALUE ?
+		&bounds->datums[i][0] : NULL;
+}
+
+/* Can this partition have a key of the range? */
+static bool
+partition_meets(PartitionKey by, PartitionBoundInfo bounds, int partition,
+				const PgBloomJoinRange *range, FmgrInfo *compare)
+{
+	int			i;
+
+	for (i = 0; i < bounds->ndatums; i++)
+	{
+		if (bounds->indexes[i] != partition)
+			continue;
+		if (by->strategy == PARTITION_STRATEGY_RANGE)
+			return pgbloom_join_range_meets(range, compare,
+											range_bound(bounds, i - 1),
+											range_bound(bounds, i),
+											by->partnatts > 1);
+		if (pgbloom_join_range_meets(range, compare, &bounds->datums[i][0],
+									 &bounds->datums[i][0], true))
+			return true;
+	}
+
+	/* values of a list are none of the keys, and NULL has no match */
+	return by->strategy != PARTITION_STRATEGY_LIST;
+}
+
+/*
+ * Do the bounds of a partition of this parent contradict all keys?  The
+ * columns of the keys are those of the relation, which is the partition or below
+ * it.
+ */
+static bool
+is_refuted(Relation parent, int partition, Relation relation,
+		   const PgBloomJoinFilter *filter, List *keys)
+{
+	PartitionKey by = RelationGetPartitionKey(parent);
+	PartitionBoundInfo bounds = RelationGetPartitionDesc(parent, true)->boundinfo;
+	const PgBloomJoinRange *range;
+	Oid			function;
+	FmgrInfo	compare;
+
+	if (by->strategy == PARTITION_STRATEGY_HASH || by->partattrs[0] == 0 ||
+		bounds->default_index == partition)
+		return false;
+	range = find_range(filter, keys,
+					   get_attnum(RelationGetRelid(relation),
+								  get_attname(RelationGetRelid(parent),
+											  by->partattrs[0], false)));
+	if (range == NULL ||
+		!pgbloom_join_range_agrees(range, by->partopfamily[0],
+								   by->partcollation[0]))
+		return false;
+	function = get_opfamily_proc(by->partopfamily[0], by->partopcintype[0],
+								 pgbloom_join_range_type(range), BTORDER_PROC);
+	if (!OidIsValid(function))
+		return false;
+	fmgr_info(function, &compare);
+	return !partition_meets(by, bounds, partition, range, &compare);
+}
+
+/*
+ * Can no row of the relation have a key of the filter?  keys are those of the
+ * relation, or NULL for one that is not among its columns.  A small relation is
+ * read faster than it is proved to be empty.
+ *
+ * A query of a partition does not lock the tables above it, whose definition
+ * is read here.  So this does not wait for their locks, and keeps none.
+ */
+bool
+pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
+							   const PgBloomJoinFilter *filter, List *keys)
+{
+	Oid			partition = RelationGetRelid(relation);
+	bool		refuted = false;
+	List	   *ancestors;
+	int			i;
+
+	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
+		RelationGetNumberOfBlocks(relation) <
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS))
+		return false;
+	for (i = 0; i < filter->nkeys; i++)
+		refuted |= pgbloom_join_range_is_empty(filter->ranges[i]);
+	while (!refuted && get_rel_relispartition(partition) &&
+		   (ancestors = get_partition_ancestors(partition)) != NIL &&
+		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
+	{
+		Oid			above = linitial_oid(ancestors);
+		Relation	parent = try_relation_open(above, NoLock);
+		int			number = -1;
+
+		/* It may have been detached before the lock. */
+		if (parent != NULL && snapshot_sees_table(snapshot, partition))
+			number = find_partition(RelationGetPartitionDesc(parent, true),
+									partition);
+		if (number >= 0)
+			refuted = is_refuted(parent, number, relation, filter, keys);
+		if (parent != NULL)
+			relation_close(parent, NoLock);
+		UnlockRelationOid(above, AccessShareLock);
+		if (number < 0)
+			break;
+		partition = above;
+	}
+	return refuted;
+}
