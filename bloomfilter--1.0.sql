@@ -368,10 +368,15 @@ CREATE OPERATOR & (
 );
 COMMENT ON OPERATOR & (bloom, bloom) IS 'intersection of two filters';
 
-CREATE FUNCTION bloom_intersection_cardinality(a bloom, b bloom) RETURNS bigint
+CREATE FUNCTION bloom_intersection_cardinality(VARIADIC filters bloom[]) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION bloom_intersection_cardinality(bloom, bloom) IS
-	'estimated number of common keys; exact if both filters are sparse';
+COMMENT ON FUNCTION bloom_intersection_cardinality(bloom[]) IS
+	'estimated number of keys that up to 8 filters have in common; exact if all are sparse';
+
+CREATE FUNCTION bloom_difference_cardinality(a bloom, b bloom) RETURNS bigint
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION bloom_difference_cardinality(bloom, bloom) IS
+	'estimated number of keys of the first filter that the second does not have; exact if both are sparse';
 
 --
 -- Equality, order and hashing

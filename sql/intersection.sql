@@ -121,4 +121,54 @@ SELECT bloom_agg(i) & bloom_agg(i::text) FROM generate_series(1, 10) i;
 SELECT bloom_intersection_cardinality(bloom_agg(i), bloom_agg(i::text)) FROM generate_series(1, 10) i;
 SELECT bloom_agg(i, 0.01, NULL, 1) & bloom_agg(i, 0.01, NULL, 2) FROM generate_series(1, 10) i;
 
+-- The rate of an intersection is that of a key of one side: of bits, and of
+-- hashes that were looked up in bits, also after keys were added.
+CREATE TABLE sides AS
+SELECT bloom_agg(i, 0.01, 10000) FILTER (WHERE i <= 10000) AS a,
+	bloom_agg(i, 0.01, 10000) FILTER (WHERE i > 10000) AS b,
+	bloom_agg(i) FILTER (WHERE i BETWEEN 15001 AND 19000) AS c,
+	bloom_add_all(bloom_empty(), array_agg(i) FILTER (WHERE i > 15000)) AS list
+  FROM generate_series(1, 20000) i;
+SELECT form, round(bloom_fpp(f)::numeric, 4) AS told,
+	(SELECT count(*) FROM generate_series(1, 20000) i WHERE f @> i) / 10000.0 < 0.026 AS kept,
+	bloom_fpp(bloom_add_all(f, ARRAY(SELECT generate_series(100001, 101000)))) >= bloom_fpp(f) AS grows,
+	bloom_fpp(f | bloom_empty()) = bloom_fpp(f) AS neutral, bloom_fpp(f::text::bloom) = bloom_fpp(f) AS text,
+	bloom_fpp(bloom_compact(f)) <= 0.0201 AS compact, bloom_cardinality(f) < 4000 AS bound
+  FROM (SELECT 'bits' AS form, a & b AS f FROM sides
+		UNION ALL SELECT 'bits and hashes', a & list FROM sides
+		UNION ALL SELECT 'hashes and bits', list & a FROM sides
+		UNION ALL SELECT 'three', a & b & list FROM sides
+		UNION ALL SELECT 'hashes', list & bloom_agg(i) FROM sides, generate_series(1, 100) i GROUP BY list
+		UNION ALL SELECT 'with itself', a & a FROM sides) x ORDER BY form COLLATE "C";
+
+-- Common keys of several filters, of like and unlike sizes, and with hashes
+SELECT bloom_intersection_cardinality(a, b) < 200 AS none, bloom_intersection_cardinality(a) BETWEEN 9800 AND 10200 AS one,
+	bloom_intersection_cardinality(b, list) BETWEEN 4950 AND 5050 AS listed,
+	bloom_intersection_cardinality(b, c) BETWEEN 3900 AND 4100 AS unlike,
+	bloom_intersection_cardinality(b, c, list) BETWEEN 3950 AND 4050 AS three,
+	bloom_intersection_cardinality(a, b, c, list) < 40 AS four,
+	bloom_intersection_cardinality(a, bloom_empty(seed => 5)) AS empty,
+	bloom_intersection_cardinality(a, NULL) IS NULL AS null,
+	bloom_difference_cardinality(b, c) BETWEEN 5850 AND 6150 AS difference,
+	bloom_difference_cardinality(list, b) < 40 AS all_there,
+	bloom_difference_cardinality(list, a) BETWEEN 4960 AND 5000 AS none_there,
+	bloom_difference_cardinality(a, bloom_empty(0.1, seed => 5)) = bloom_cardinality(a) AS all,
+	bloom_difference_cardinality(bloom_empty(), a) AS nothing
+  FROM sides;
+WITH s AS MATERIALIZED (SELECT bloom_agg(i, 0.01, 100000) FILTER (WHERE i <= 100000) a,
+	bloom_agg(i, 0.01, 100000) FILTER (WHERE i BETWEEN 50001 AND 150000) b,
+	bloom_agg(i, 0.01, 100000) FILTER (WHERE i BETWEEN 80001 AND 180000) c,
+	bloom_agg(i, 0.01, 100000) FILTER (WHERE i BETWEEN 100001 AND 200000) d FROM generate_series(1, 200000) i)
+SELECT bloom_intersection_cardinality(a, b, c) BETWEEN 20000 - 5400 AND 20000 + 5400 AS "20000",
+	bloom_intersection_cardinality(a, b, d) < 2000 AS "0"
+  FROM s;
+SELECT bloom_intersection_cardinality(bloom_agg(u) FILTER (WHERE u <= 5000), bloom_agg(u)) BETWEEN 4900 AND 5000 AS "5000"
+  FROM generate_series(1, 5501) u;
+SELECT bloom_intersection_cardinality(a & b, c) FROM sides;
+SELECT bloom_difference_cardinality(a & list, c) FROM sides;
+SELECT bloom_intersection_cardinality(VARIADIC array_fill(a, ARRAY[9])) FROM sides;
+SELECT bloom_intersection_cardinality(VARIADIC '{}');
+SELECT bloom_intersection_cardinality(a, bloom_agg(i, 0.001, 10000)) FROM sides, generate_series(1, 10000) i GROUP BY a;
+DROP TABLE sides;
+
 DROP TABLE forms, parts, serial, parallel, spread, partitionwise;

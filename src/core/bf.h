@@ -47,6 +47,9 @@
 /* The lowest rate of one layer, because each successor halves the rate. */
 #define BF_LAYER_FPP_MIN		((double) 1e-18)
 
+/* The lowest list_fpp, 2^-126: it is kept in single precision. */
+#define BF_LIST_FPP_MIN			((double) 0x1p-126)
+
 /* All layers of a filter together: 512 MiB, so that its text fits in 1 GB. */
 #define BF_MAX_BITS				((uint64_t) 1 << 32)
 
@@ -77,6 +80,7 @@
 #define BF_MAX_GENERATION		23
 
 #define BF_MAX_HASHES			64	/* of k */
+#define BF_MAX_COMMON			8	/* filters whose common keys are counted */
 #define BF_MIN_BLOCK_LOG2		9	/* 512 bits, one cache line */
 #define BF_MAX_BLOCK_LOG2		14	/* 2 KiB, one TOAST chunk or two */
 #define BF_MAX_BLOCK_SIZE		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
@@ -121,7 +125,8 @@ typedef enum BfStatus
 	BF_UNKNOWN_VERSION,			/* an image of another format version */
 	BF_SEED_MISMATCH,
 	BF_KEY_TYPE_MISMATCH,
-	BF_GEOMETRY_MISMATCH		/* the bits of two filters do not correspond */
+	BF_GEOMETRY_MISMATCH,		/* the bits of two filters do not correspond */
+	BF_IS_INTERSECTION			/* its keys are known as a bound only */
 } BfStatus;
 
 /*
@@ -259,11 +264,20 @@ bf_block_number(const BfGeometry *geometry, uint64_t hash)
 	return (uint32_t) bf_scale(hash, geometry->nblocks);
 }
 
-/* A layer of an image in place, or of a filter under construction. */
+/*
+ * A layer of an image in place, or of a filter under construction.
+ *
+ * bits_cut tells what intersections did to the layer.  A key of one operand is
+ * a false positive of the result where it is one of the other, so the rate is
+ * that of the operands, not that of the few bits that are left.  With bits_cut
+ * more bits, the layer would have as many as the fullest operand, and all bits
+ * that were set since: it has at most the rate of so many.
+ */
 typedef struct BfLayer
 {
 	BfGeometry	geometry;
 	uint64_t	bits_set;
+	uint32_t	bits_cut;
 	uint8_t    *bits;			/* in a view read only, or NULL */
 	size_t		at;				/* view: offset of the bits in the image */
 	uint64_t	bits_full;		/* builder: takes no key that would set more */
@@ -281,6 +295,7 @@ typedef struct BfView
 	size_t		size;			/* of the whole image */
 	const char *reason;			/* why it was rejected; a static string */
 	BfParams	params;
+	double		list_fpp;		/* see BfBuilder */
 	uint32_t	nhashes;		/* of the sparse form */
 	size_t		list_at;		/* offset of the hashes */
 	const uint8_t *hashes;		/* little-endian, ascending */
@@ -326,6 +341,10 @@ typedef struct BfEnv
  * holds nsorted hashes that are ascending and distinct, followed by pending
  * ones in the order in which they came.  Between calls, a dense filter has no
  * hashes, unless a merge was not finished.
+ *
+ * list_fpp is above 0 if hashes are, or were, an intersection with a dense
+ * filter.  They include its false positives, so that keys of the list of which
+ * they were taken have at most this rate, besides that of the bits.
  */
 typedef struct BfBuilder
 {
@@ -336,6 +355,7 @@ typedef struct BfBuilder
 	bool		keeps_hashes;	/* see the functions of these names */
 	bool		expects_probes;
 	bool		incomplete;		/* a merge was not finished */
+	double		list_fpp;
 	uint32_t	max_hashes;		/* sparse up to this many distinct hashes */
 	uint32_t	nhashes;
 	uint32_t	nsorted;
@@ -386,6 +406,8 @@ extern double bf_cardinality(const BfView *view);
 extern double bf_count_distinct(const BfInterrupts *interrupts,
 								uint32_t nhashes, const BfLayer *layers,
 								int nlayers);
+extern bool bf_is_empty(const BfView *view);
+extern bool bf_is_intersection(const BfView *view);
 extern double bf_current_fpp(const BfView *view);
 extern double bf_largest_fpp(const BfView *view);
 
@@ -412,8 +434,8 @@ extern BfStatus bf_validate(const BfInterrupts *interrupts,
 extern size_t bf_peek_header(const uint8_t *image, size_t size, int *nlayers);
 extern size_t bf_header_size(const BfParams *params, int nlayers);
 extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
-								uint32_t nhashes, const BfLayer *layers,
-								int nlayers);
+								double list_fpp, uint32_t nhashes,
+								const BfLayer *layers, int nlayers);
 extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 							   BfReadSlice read, void *context);
@@ -437,15 +459,15 @@ extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);
 extern void bf_builder_write(const BfBuilder *b, uint8_t *image);
 extern uint8_t *bf_builder_write_in_place(BfBuilder *b, size_t before);
 
-/* set.c and compact.c: whole filters */
+/* set.c, common.c and compact.c: whole filters */
 extern BfStatus bf_builder_merge(BfBuilder *b, const BfView *view);
 extern BfStatus bf_union(BfBuilder *b, const BfEnv *env,
 						 const BfView *x, const BfView *y);
 extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
 								const BfView *x, const BfView *y);
-extern BfStatus bf_intersection_cardinality(const BfEnv *env,
-											const BfView *x, const BfView *y,
-											double *n);
+extern BfStatus bf_common_keys(const BfInterrupts *interrupts, int n,
+							   const BfView *const *filters, double *common,
+							   int pair[2]);
 extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
 								   bool *found);
 

@@ -532,8 +532,8 @@ bf_builder_plan(BfBuilder *b, size_t *size)
 void
 bf_builder_write(const BfBuilder *b, uint8_t *image)
 {
-	uint8_t    *content = bf_write_header(image, &b->params, b->nhashes,
-										  b->layers, b->nlayers);
+	uint8_t    *content = bf_write_header(image, &b->params, b->list_fpp,
+										  b->nhashes, b->layers, b->nlayers);
 	uint32_t	j;
 	int			i;
 
@@ -568,6 +568,7 @@ bf_builder_write_in_place(BfBuilder *b, size_t before)
 	if (b->nlayers != 1 ||
 		(size_t) (layer->bits - (uint8_t *) layer->memory) < before + size)
 		return NULL;
-	bf_write_header(layer->bits - size, &b->params, 0, b->layers, 1);
+	bf_write_header(layer->bits - size, &b->params, b->list_fpp, 0, b->layers,
+					1);
 	return layer->bits - size;
 }

@@ -63,4 +63,25 @@ bf_store_double(uint8_t *p, double value)
 	bf_store64(p, bits);
 }
 
+/* Single precision */
+static inline double
+bf_load_float(const uint8_t *p)
+{
+	uint32_t	bits = bf_load32(p);
+	float		value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+static inline void
+bf_store_float(uint8_t *p, double value)
+{
+	float		single = (float) value;
+	uint32_t	bits;
+
+	memcpy(&bits, &single, sizeof(bits));
+	bf_store32(p, bits);
+}
+
 #endif							/* BF_BYTES_H */

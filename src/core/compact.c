@@ -20,35 +20,36 @@ static BfStatus
 fold_layer(BfBuilder *to, const BfLayer *layer)
 {
 	const BfEnv *env = &to->env;
-	BfGeometry	geometry = layer->geometry;
-	const uint8_t *bits = layer->bits;
-	uint64_t	bits_set = layer->bits_set;
-	uint8_t    *folded = NULL;	/* what bits points to, if allocated here */
+	BfLayer		folded = *layer;
+	uint8_t    *bits = NULL;	/* of folded, if allocated here */
 	BfGeometry	smaller;
 	BfStatus	status;
 
 	bf_check_interrupts(&env->interrupts);
-	while (bf_geometry_fold(&geometry, bits_set, &smaller))
+	while (bf_geometry_fold(&folded.geometry, bf_layer_fullness(&folded),
+							&smaller))
 	{
 		size_t		size = bf_geometry_size(&smaller);
 
 		/* Later folds are done in place. */
-		if (folded == NULL)
-			folded = env->alloc(env->context, size);
-		if (folded == NULL)
+		if (bits == NULL)
+			bits = env->alloc(env->context, size);
+		if (bits == NULL)
 			return BF_NO_MEMORY;
-		bf_bitmap_fold(&env->interrupts, folded, bits, geometry.nblocks,
-					   geometry.nblocks / smaller.nblocks,
+		bf_bitmap_fold(&env->interrupts, bits, folded.bits,
+					   folded.geometry.nblocks,
+					   folded.geometry.nblocks / smaller.nblocks,
 					   bf_blocks_size(&smaller, 1));
-		bits = folded;
-		geometry = smaller;
-		bits_set = bf_bitmap_combine(&env->interrupts, false, NULL, bits, bits,
-									 size);
+		folded.bits = bits;
+		folded.geometry = smaller;
+		folded.bits_set = bf_bitmap_combine(&env->interrupts, false, NULL,
+											bits, bits, size);
+		bf_layer_set_cut(&folded, folded.bits_cut);
 	}
 
-	status = bf_builder_take_in_layer(to, &geometry, bits, bits_set);
-	if (folded != NULL)
-		env->free(env->context, folded);
+	status = bf_builder_take_in_layer(to, &folded);
+	if (bits != NULL)
+		env->free(env->context, bits);
 	return status;
 }
 
@@ -82,8 +83,8 @@ can_compact(const BfBuilder *b, BfGeometry *geometry)
 	for (i = 0; i < b->nlayers; i++)
 	{
 		bf_check_interrupts(&b->env.interrupts);
-		if (bf_geometry_fold(&b->layers[i].geometry, b->layers[i].bits_set,
-							 geometry))
+		if (bf_geometry_fold(&b->layers[i].geometry,
+							 bf_layer_fullness(&b->layers[i]), geometry))
 			return true;
 	}
 	return false;
@@ -113,6 +114,7 @@ bf_builder_compact(BfBuilder *b, BfBuilder *smaller, bool *found)
 		return BF_OK;
 
 	bf_builder_init(smaller, &b->env, &b->params);
+	smaller->list_fpp = b->list_fpp;
 	if (b->nlayers == 0)
 		status = pack_hashes(smaller, b, &geometry);
 	for (i = 0; status == BF_OK && i < b->nlayers; i++)

@@ -38,8 +38,10 @@
 #define NAMELEN_AT		9
 #define BYTE_ORDER_AT	10
 #define ENCODING_AT		11
-#define NHASHES_AT		12
-#define NLAYERS_AT		16
+#define NHASHES_AT		12		/* sparse form */
+#define DENSE_LIST_FPP_AT	12
+#define NLAYERS_AT		16		/* dense form */
+#define SPARSE_LIST_FPP_AT	16
 #define SEED_AT			20
 #define FPP_AT			28
 #define EXPECTED_AT		36
@@ -52,6 +54,7 @@
 #define GENERATION_AT	6
 #define L_RESERVED_AT	7
 #define CAPACITY_AT		8
+#define BITS_CUT_AT		12
 #define L_FPP_AT		16
 #define BITS_SET_AT		24
 #define ENTRY_SIZE		32
@@ -120,10 +123,11 @@ open_layer(const uint8_t *entry, uint64_t total, BfLayer *layer)
 	geometry->nblocks = bf_load32(entry + NBLOCKS_AT);
 	geometry->block_log2 = entry[BLOCK_LOG2_AT];
 	geometry->k = entry[K_AT];
-	geometry->capacity = bf_load64(entry + CAPACITY_AT);
+	geometry->capacity = bf_load32(entry + CAPACITY_AT);
 	geometry->fpp = bf_load_double(entry + L_FPP_AT);
 	geometry->generation = entry[GENERATION_AT];
 	layer->bits_set = bf_load64(entry + BITS_SET_AT);
+	layer->bits_cut = bf_load32(entry + BITS_CUT_AT);
 
 	if (geometry->block_log2 < BF_MIN_BLOCK_LOG2 ||
 		geometry->block_log2 > BF_MAX_BLOCK_LOG2)
@@ -144,6 +148,8 @@ open_layer(const uint8_t *entry, uint64_t total, BfLayer *layer)
 		return "The false-positive rate of a layer is out of range.";
 	if (layer->bits_set > bits)
 		return "The number of set bits of a layer is out of range.";
+	if (layer->bits_cut > bits - layer->bits_set)
+		return "The number of cut bits of a layer is out of range.";
 	return NULL;
 }
 
@@ -154,8 +160,6 @@ open_layers(const uint8_t *header, size_t at, uint32_t nlayers, BfView *view)
 	const uint8_t *entry = header + at;
 	uint64_t	total = 0;
 
-	if (view->nhashes != 0)
-		return "It has both hashes and layers.";
 	if (nlayers < 1 || nlayers > BF_MAX_LAYERS)
 		return "Its number of layers is out of range.";
 	if (view->size - at < (size_t) nlayers * ENTRY_SIZE)
@@ -182,8 +186,8 @@ static const char *
 open_content(const uint8_t *header, BfView *view)
 {
 	BfParams   *params = &view->params;
-	uint32_t	nlayers = bf_load32(header + NLAYERS_AT);
 	const char *reason;
+	bool		dense;
 	size_t		at;
 
 	if (header[FORM_AT] != FORM_SPARSE && header[FORM_AT] != FORM_DENSE)
@@ -203,12 +207,17 @@ open_content(const uint8_t *header, BfView *view)
 	if (reason != NULL)
 		return reason;
 
-	view->nhashes = bf_load32(header + NHASHES_AT);
+	dense = header[FORM_AT] == FORM_DENSE;
+	at = dense ? DENSE_LIST_FPP_AT : SPARSE_LIST_FPP_AT;
+	view->list_fpp = bf_load_float(header + at);
+	/* Written so that NaN and -0 fail. */
+	if (bf_load32(header + at) != 0 &&
+		!(view->list_fpp >= BF_LIST_FPP_MIN && view->list_fpp <= 1))
+		return "The false-positive rate of its list is out of range.";
 	at = header_size(params->key_type.namelen, 0);
-	if (header[FORM_AT] == FORM_DENSE)
-		return open_layers(header, at, nlayers, view);
-	if (nlayers != 0)
-		return "It has both layers and a list of hashes.";
+	if (dense)
+		return open_layers(header, at, bf_load32(header + NLAYERS_AT), view);
+	view->nhashes = bf_load32(header + NHASHES_AT);
 	if (view->nhashes > BF_MAX_LIST)
 		return "Its number of hashes is out of range.";
 	if ((view->size - at) % 8 != 0 || (view->size - at) / 8 != view->nhashes)
@@ -232,6 +241,7 @@ bf_open_header(const uint8_t *header, size_t size, BfView *view)
 	view->size = size;
 	view->reason = NULL;
 	view->hashes = NULL;
+	view->nhashes = 0;
 	view->list_at = 0;
 	view->nlayers = 0;
 
@@ -330,7 +340,8 @@ bf_validate(const BfInterrupts *interrupts, const uint8_t *image, size_t size,
 size_t
 bf_peek_header(const uint8_t *image, size_t size, int *nlayers)
 {
-	uint32_t	n = size < HEADER_SIZE ? 0 : bf_load32(image + NLAYERS_AT);
+	uint32_t	n = size < HEADER_SIZE || image[FORM_AT] != FORM_DENSE ? 0 :
+		bf_load32(image + NLAYERS_AT);
 
 	*nlayers = n > BF_MAX_LAYERS ? 0 : (int) n;
 	return header_size(size < HEADER_SIZE ? 0 : image[NAMELEN_AT], *nlayers);
@@ -349,8 +360,8 @@ bf_header_size(const BfParams *params, int nlayers)
  * hashes, or the blocks of the layers in the same order.
  */
 uint8_t *
-bf_write_header(uint8_t *image, const BfParams *params, uint32_t nhashes,
-				const BfLayer *layers, int nlayers)
+bf_write_header(uint8_t *image, const BfParams *params, double list_fpp,
+				uint32_t nhashes, const BfLayer *layers, int nlayers)
 {
 	const BfKeyType *key_type = &params->key_type;
 	uint8_t    *entry = image + header_size(key_type->namelen, 0);
@@ -365,8 +376,16 @@ bf_write_header(uint8_t *image, const BfParams *params, uint32_t nhashes,
 	image[NAMELEN_AT] = key_type->namelen;
 	image[BYTE_ORDER_AT] = key_type->byte_order;
 	image[ENCODING_AT] = key_type->encoding;
-	bf_store32(image + NHASHES_AT, nhashes);
-	bf_store32(image + NLAYERS_AT, (uint32_t) nlayers);
+	if (nlayers > 0)
+	{
+		bf_store_float(image + DENSE_LIST_FPP_AT, list_fpp);
+		bf_store32(image + NLAYERS_AT, (uint32_t) nlayers);
+	}
+	else
+	{
+		bf_store32(image + NHASHES_AT, nhashes);
+		bf_store_float(image + SPARSE_LIST_FPP_AT, nhashes > 0 ? list_fpp : 0);
+	}
 	bf_store64(image + SEED_AT, params->seed);
 	bf_store_double(image + FPP_AT, params->fpp);
 	bf_store64(image + EXPECTED_AT, params->expected);
@@ -375,13 +394,17 @@ bf_write_header(uint8_t *image, const BfParams *params, uint32_t nhashes,
 	for (i = 0; i < nlayers; i++, entry += ENTRY_SIZE)
 	{
 		const BfGeometry *geometry = &layers[i].geometry;
+		BfLayer		layer = layers[i];
 
+		/* Keys that were added may have set bits that had been cut. */
+		bf_layer_set_cut(&layer, layer.bits_cut);
 		bf_store32(entry + NBLOCKS_AT, geometry->nblocks);
 		entry[BLOCK_LOG2_AT] = geometry->block_log2;
 		entry[K_AT] = geometry->k;
 		entry[GENERATION_AT] = geometry->generation;
 		entry[L_RESERVED_AT] = 0;
-		bf_store64(entry + CAPACITY_AT, geometry->capacity);
+		bf_store32(entry + CAPACITY_AT, (uint32_t) geometry->capacity);
+		bf_store32(entry + BITS_CUT_AT, layer.bits_cut);
 		bf_store_double(entry + L_FPP_AT, geometry->fpp);
 		bf_store64(entry + BITS_SET_AT, layers[i].bits_set);
 	}

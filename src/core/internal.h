@@ -11,6 +11,13 @@
 
 #include "bits.h"
 
+/* Bits set in a layer, for its rate: with those that intersections cut. */
+static inline uint64_t
+bf_layer_fullness(const BfLayer *layer)
+{
+	return layer->bits_set + layer->bits_cut;
+}
+
 #pragma GCC visibility push(hidden)
 
 /* key_type.c */
@@ -48,10 +55,8 @@ extern BfStatus bf_builder_add_to_layers(BfBuilder *b, uint64_t hash,
 extern BfStatus bf_builder_add_all_to_layers(BfBuilder *b,
 											 const uint64_t *hashes,
 											 uint32_t n);
-extern BfStatus bf_builder_take_in_layer(BfBuilder *b,
-										 const BfGeometry *geometry,
-										 const uint8_t *bits,
-										 uint64_t bits_set);
+extern BfStatus bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from);
+extern void bf_layer_set_cut(BfLayer *layer, uint64_t bits_cut);
 extern void bf_builder_free_layers(BfBuilder *b);
 extern void bf_builder_sort_layers(BfBuilder *b);
 

@@ -109,6 +109,7 @@ bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
 	*layer = &b->layers[b->nlayers++];
 	(*layer)->geometry = *geometry;
 	(*layer)->bits_set = 0;
+	(*layer)->bits_cut = 0;
 	(*layer)->bits_full = bf_geometry_full(geometry);
 	(*layer)->memory = memory;
 	(*layer)->bits = (uint8_t *) (((uintptr_t) memory + front +
@@ -321,23 +322,40 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 	return best;
 }
 
+/* Set the bits that intersections cut, at most those that are not set. */
+void
+bf_layer_set_cut(BfLayer *layer, uint64_t bits_cut)
+{
+	uint64_t	unset = bf_geometry_bits(&layer->geometry) - layer->bits_set;
+
+	if (bits_cut > unset)
+		bits_cut = unset;
+	layer->bits_cut = bits_cut < UINT32_MAX ? (uint32_t) bits_cut : UINT32_MAX;
+}
+
 /*
- * Take in a layer of another filter, with this many bits set.  It is ORed
- * into a layer of equal geometry that has room, or else appended.
+ * Take in a layer of another filter.  It is ORed into a layer of equal geometry
+ * that has room, or else appended.
+ *
+ * What intersections cut adds up: with x inside X and y inside Y, the bits of
+ * X or Y that are in neither x nor y are at most those of X that are not in x,
+ * and those of Y that are not in y.
  */
 BfStatus
-bf_builder_take_in_layer(BfBuilder *b, const BfGeometry *geometry,
-						 const uint8_t *bits, uint64_t bits_set)
+bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
 {
-	BfLayer    *layer = find_room(b, geometry, bits, bits_set);
+	const BfGeometry *geometry = &from->geometry;
+	BfLayer    *layer = find_room(b, geometry, from->bits, from->bits_set);
 	BfStatus	status = layer != NULL ? BF_OK :
 		bf_builder_append_layer(b, geometry, &layer);
 
-	if (status == BF_OK)
-		layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
-											layer->bits, layer->bits, bits,
-											bf_geometry_size(geometry));
-	return status;
+	if (status != BF_OK)
+		return status;
+	layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
+										layer->bits, layer->bits, from->bits,
+										bf_geometry_size(geometry));
+	bf_layer_set_cut(layer, (uint64_t) layer->bits_cut + from->bits_cut);
+	return BF_OK;
 }
 
 /* The order of layers in an image: capacity, falling fpp, and all else. */
@@ -361,6 +379,8 @@ compare_layers(const BfLayer *x, const BfLayer *y)
 		return g->generation < h->generation ? -1 : 1;
 	if (x->bits_set != y->bits_set)
 		return x->bits_set < y->bits_set ? -1 : 1;
+	if (x->bits_cut != y->bits_cut)
+		return x->bits_cut < y->bits_cut ? -1 : 1;
 	return memcmp(x->bits, y->bits, bf_geometry_size(g));
 }
 

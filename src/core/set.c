@@ -78,10 +78,7 @@ merge_layers(BfBuilder *b, const BfView *view)
 
 	for (i = 0; i < view->nlayers; i++)
 	{
-		const BfLayer *layer = &view->layers[i];
-		BfStatus	status = bf_builder_take_in_layer(b, &layer->geometry,
-													  layer->bits,
-													  layer->bits_set);
+		BfStatus	status = bf_builder_take_in_layer(b, &view->layers[i]);
 
 		if (status != BF_OK)
 			return status;
@@ -89,6 +86,19 @@ merge_layers(BfBuilder *b, const BfView *view)
 	if (had_layers)
 		bf_builder_sort_layers(b);
 	return bf_builder_flush_hashes(b);
+}
+
+/* Set what is kept in single precision; rounded up, since it is a bound. */
+static void
+set_list_fpp(BfBuilder *b, double list_fpp)
+{
+	float		rounded = (float) list_fpp;
+
+	if (rounded < list_fpp)
+		rounded = nextafterf(rounded, 1);
+	if (list_fpp > 0 && rounded < BF_LIST_FPP_MIN)
+		rounded = (float) BF_LIST_FPP_MIN;
+	b->list_fpp = fminf(rounded, 1);
 }
 
 /*
@@ -128,6 +138,7 @@ bf_builder_merge(BfBuilder *b, const BfView *view)
 	else if (view->nhashes > 0)
 		status = bf_builder_add_list(b, view->hashes, view->nhashes);
 	b->incomplete = status != BF_OK;
+	set_list_fpp(b, b->list_fpp + (1 - b->list_fpp) * view->list_fpp);
 	if (b->expects_probes)
 		bf_builder_sort_for_probes(b);
 	return status;
@@ -163,20 +174,6 @@ bf_union(BfBuilder *b, const BfEnv *env, const BfView *x, const BfView *y)
 	if (status == BF_OK)
 		status = bf_builder_merge(b, first == x ? y : x);
 	return status;
-}
-
-/* Has this filter no key? */
-static bool
-is_empty(const BfView *view)
-{
-	int			i;
-
-	for (i = 0; i < view->nlayers; i++)
-	{
-		if (view->layers[i].bits_set > 0)
-			return false;
-	}
-	return view->nhashes == 0;
 }
 
 /*
@@ -225,29 +222,36 @@ order_to_intersect(const BfView **x, const BfView **y)
 }
 
 /*
- * Combine two layers that correspond, and count the bits that are set then.
- * Block i of y holds the keys of several neighbouring blocks of x, at the same
- * positions, so it is combined with each of them.
+ * The layer of an intersection: the bits that are set in both.  Block i of y
+ * holds the keys of several neighbouring blocks of x, at the same positions, so
+ * it is combined with each of them.
  */
-static uint64_t
-combine_layers(const BfInterrupts *interrupts, bool both, uint8_t *to,
-			   const BfLayer *x, const BfLayer *y)
+static BfStatus
+intersect_layers(BfBuilder *b, const BfLayer *x, const BfLayer *y)
 {
-	uint32_t	nblocks = x->geometry.nblocks;
-	uint32_t	factor = nblocks / y->geometry.nblocks;
+	const BfInterrupts *interrupts = &b->env.interrupts;
+	uint32_t	factor = x->geometry.nblocks / y->geometry.nblocks;
 	size_t		size = bf_blocks_size(&x->geometry, 1);
-	uint64_t	count = 0;
+	uint64_t	fullness = bf_layer_fullness(y) * factor;
+	BfLayer    *layer;
+	BfStatus	status = bf_builder_append_layer(b, &x->geometry, &layer);
 	uint32_t	i;
 
+	if (status != BF_OK)
+		return status;
 	if (factor == 1)
-		return bf_bitmap_combine(interrupts, both, to, x->bits, y->bits,
-								 bf_geometry_size(&x->geometry));
-	for (i = 0; i < nblocks; i++)
-		count += bf_bitmap_combine(interrupts, both,
-								   to == NULL ? NULL : to + i * size,
-								   x->bits + i * size,
-								   y->bits + i / factor * size, size);
-	return count;
+		layer->bits_set = bf_bitmap_combine(interrupts, true, layer->bits,
+											x->bits, y->bits,
+											bf_geometry_size(&x->geometry));
+	for (i = 0; factor > 1 && i < x->geometry.nblocks; i++)
+		layer->bits_set += bf_bitmap_combine(interrupts, true,
+											 layer->bits + i * size,
+											 x->bits + i * size,
+											 y->bits + i / factor * size, size);
+	if (fullness < bf_layer_fullness(x))
+		fullness = bf_layer_fullness(x);
+	bf_layer_set_cut(layer, fullness - layer->bits_set);
+	return BF_OK;
 }
 
 /*
@@ -268,12 +272,12 @@ begin_intersection(BfBuilder *b, const BfEnv *env, const BfView **x,
 	if (status == BF_OK)
 		status = order_to_intersect(x, y);
 	if ((status == BF_SEED_MISMATCH || status == BF_GEOMETRY_MISMATCH) &&
-		(is_empty(*x) || is_empty(*y)))
+		(bf_is_empty(*x) || bf_is_empty(*y)))
 		*empty = true;
 	if (*empty && status == BF_SEED_MISMATCH)
 	{
-		bool		from_x = is_empty(*x) == is_empty(*y) ?
-			comes_first(*x, *y) : is_empty(*y);
+		bool		from_x = bf_is_empty(*x) == bf_is_empty(*y) ?
+			comes_first(*x, *y) : bf_is_empty(*y);
 		const BfView *from = from_x ? *x : *y;
 
 		bf_builder_init(b, env, &from->params);
@@ -285,7 +289,8 @@ begin_intersection(BfBuilder *b, const BfEnv *env, const BfView **x,
 /*
  * Make b the intersection of two filters, which holds at least every common
  * key: the hashes of a sparse one that the other contains, or the bits that
- * are set in both.  It is to be freed whatever the status is.
+ * are set in both.  Its rate is the larger one of theirs: a key of one of them
+ * is found at the rate of the other.  It is to be freed whatever the status is.
  * BF_GEOMETRY_MISMATCH if both are dense and their bits do not correspond;
  * BF_NO_MEMORY and BF_TOO_LARGE as in bf_builder_add.  With a filter without
  * keys, it is empty, whatever the seeds and the sizes are.
@@ -296,20 +301,14 @@ bf_intersection(BfBuilder *b, const BfEnv *env,
 {
 	bool		empty;
 	BfStatus	status = begin_intersection(b, env, &x, &y, &empty);
-	BfLayer    *layer;
 	uint32_t	i;
 
 	if (status != BF_OK || empty)
 		return status;
+	set_list_fpp(b, fmax(x->list_fpp, x->nlayers == 0 && y->nlayers > 0 ?
+						 bf_current_fpp(y) : y->list_fpp));
 	if (x->nlayers > 0)
-	{
-		status = bf_builder_append_layer(b, &x->layers[0].geometry, &layer);
-		if (status == BF_OK)
-			layer->bits_set = combine_layers(&env->interrupts, true,
-											 layer->bits, &x->layers[0],
-											 &y->layers[0]);
-		return status;
-	}
+		return intersect_layers(b, &x->layers[0], &y->layers[0]);
 
 	/* All at once: the list is then converted, if at all, as a whole. */
 	status = bf_builder_reserve(b, x->nhashes);
@@ -322,59 +321,4 @@ bf_intersection(BfBuilder *b, const BfEnv *env,
 			status = bf_builder_add(b, hash);
 	}
 	return status;
-}
-
-/*
- * Estimate the number of common keys.  Status as that of bf_intersection;
- * nothing is allocated.
- *
- * The hashes of a sparse filter are counted in the other one, less the false
- * positives that are to be expected among them: of n hashes of which c are
- * common, c + (n - c) fpp are reported.  For two layers, inclusion and
- * exclusion is used: the bits set in both tell less, since many of them are
- * set by different keys.
- */
-BfStatus
-bf_intersection_cardinality(const BfEnv *env, const BfView *x,
-							const BfView *y, double *n)
-{
-	BfBuilder	joined;			/* stays without keys */
-	double		max;
-	bool		empty;
-	BfStatus	status = begin_intersection(&joined, env, &x, &y, &empty);
-
-	*n = 0;
-	if (status != BF_OK || empty)
-		return status;
-
-	max = bf_cardinality(x);
-	if (x->nlayers == 0)
-	{
-		double		fpp = y->nlayers > 0 ? bf_current_fpp(y) : 0;
-		double		hits = 0;
-		uint32_t	i;
-
-		for (i = 0; i < x->nhashes; i++)
-		{
-			bf_check_interrupts_at(&env->interrupts, i, y->nlayers);
-			hits += bf_contains(y, bf_load64(x->hashes + 8 * (size_t) i));
-		}
-		*n = fpp < 1 ? (hits - max * fpp) / (1 - fpp) : hits;
-	}
-	else
-	{
-		const BfGeometry *geometry = &x->layers[0].geometry;
-		uint64_t	factor = geometry->nblocks / y->layers[0].geometry.nblocks;
-		uint64_t	bits_set = combine_layers(&env->interrupts, false, NULL,
-											  &x->layers[0], &y->layers[0]);
-
-		/* As if each layer had the blocks of x. */
-		*n = max +
-			bf_geometry_cardinality(geometry,
-									factor * y->layers[0].bits_set) -
-			bf_geometry_cardinality(geometry, bits_set);
-		max = fmin(max, bf_cardinality(y));
-	}
-	*n = fmin(fmax(*n, 0), max);
-	return BF_OK;
 }

@@ -149,24 +149,54 @@ bf_count_distinct(const BfInterrupts *interrupts, uint32_t nhashes,
 	return keys;
 }
 
+/* Has a filter no key? */
+bool
+bf_is_empty(const BfView *view)
+{
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (view->layers[i].bits_set > 0)
+			return false;
+	}
+	return view->nhashes == 0;
+}
+
+/* Is it the result of an intersection, or were such results added to it? */
+bool
+bf_is_intersection(const BfView *view)
+{
+	int			i;
+
+	for (i = 0; i < view->nlayers; i++)
+	{
+		if (view->layers[i].bits_cut > 0)
+			return true;
+	}
+	return view->list_fpp > 0;
+}
+
 /*
  * The false-positive rate that a filter has now, from 0 to 1: in the sparse
  * form the chance to hit one of n hashes of 2^64, else the chance that at
- * least one of its layers reports an absent key as a member.
+ * least one of its layers reports an absent key as a member.  That of an
+ * intersection is an upper bound, for the keys of some of its operands.
  */
 double
 bf_current_fpp(const BfView *view)
 {
-	double		negative = 1;
-	double		sum = 0;
+	double		negative = 1 - view->list_fpp;
+	double		sum = view->list_fpp;
 	int			i;
 
 	if (view->nlayers == 0)
-		return view->nhashes / 18446744073709551616.0;
+		return fmin(sum + view->nhashes / 18446744073709551616.0, 1);
 	for (i = 0; i < view->nlayers; i++)
 	{
-		double		fpp = bf_geometry_fpp(&view->layers[i].geometry,
-										  view->layers[i].bits_set);
+		const BfLayer *layer = &view->layers[i];
+		double		fpp = layer->bits_set == 0 ? 0 :
+			bf_geometry_fpp(&layer->geometry, bf_layer_fullness(layer));
 
 		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
 		sum += negative * fpp;

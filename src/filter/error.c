@@ -181,8 +181,15 @@ pgbloom_check(BfStatus status, const BfParams *params, const BfParams *other)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("cannot intersect Bloom filters with different layer parameters"),
-					 errdetail("Bits correspond if both filters have one layer with the same block size and number of hash functions, and the number of blocks of one is a multiple of the other's."),
+					 errdetail("Bits correspond if both filters have one layer with the same block size and number of hash functions and, for &, the number of blocks of one is a multiple of the other's."),
 					 errhint("Build both filters with the same \"fpp\" and the same \"expected\", large enough for each of them, or look keys up in both: a @> key AND b @> key.")));
+			break;
+		case BF_IS_INTERSECTION:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot count the common keys of a Bloom filter that is an intersection"),
+					 errdetail("It has keys of some of its operands as false positives, so the count would be too high."),
+					 errhint("Pass the operands instead: bloom_intersection_cardinality(a, b, c) in place of bloom_intersection_cardinality(a & b, c).")));
 			break;
 		default:
 			elog(ERROR, "unexpected status %d of a Bloom filter", status);

@@ -32,7 +32,10 @@ set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
 	view->params.key_type = info->key_type;
 	view->nlayers = index->meta.nlayers;
 	for (i = 0; i < view->nlayers; i++)
+	{
+		memset(&view->layers[i], 0, sizeof(BfLayer));
 		view->layers[i].geometry = index->meta.layers[i].geometry;
+	}
 }
 
 /* The columns of bloom_index_info, in the order of its SQL definition. */
@@ -238,7 +241,7 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 													to);
 		to += bf_geometry_size(&view.layers[i].geometry);
 	}
-	bf_write_header(image, &view.params, 0, view.layers, view.nlayers);
+	bf_write_header(image, &view.params, 0, 0, view.layers, view.nlayers);
 	bfi_close(&index);
 	PG_RETURN_POINTER(result);
 }

@@ -9,16 +9,20 @@
 
 #include <math.h>
 
+#include "catalog/pg_type_d.h"
+#include "utils/array.h"
+
 PG_FUNCTION_INFO_V1(bloom_union);
 PG_FUNCTION_INFO_V1(bloom_intersection);
 PG_FUNCTION_INFO_V1(bloom_intersection_cardinality);
+PG_FUNCTION_INFO_V1(bloom_difference_cardinality);
 PG_FUNCTION_INFO_V1(bloom_compact);
 
-typedef BfStatus (*SetOperation) (BfBuilder *result, const BfEnv *env,
+typedef BfStatus (*FilterOperation) (BfBuilder *result, const BfEnv *env,
 								  const BfView *a, const BfView *b);
 
 static Datum
-combine_filters(FunctionCallInfo fcinfo, SetOperation operation)
+combine_filters(FunctionCallInfo fcinfo, FilterOperation operation)
 {
 	BfView		a;
 	BfView		b;
@@ -48,19 +52,65 @@ bloom_intersection(PG_FUNCTION_ARGS)
 	return combine_filters(fcinfo, bf_intersection);
 }
 
+/* The number of keys that n filters have in common. */
+static double
+count_common(int n, const BfView *const *filters)
+{
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+	double		common;
+	int			pair[2];
+	BfStatus	status = bf_common_keys(&env.interrupts, n, filters, &common,
+										pair);
+
+	pgbloom_check(status, &filters[pair[0]]->params,
+				  &filters[pair[1]]->params);
+	return common;
+}
+
+/* bloom_intersection_cardinality(VARIADIC filters bloom[]) */
 Datum
 bloom_intersection_cardinality(PG_FUNCTION_ARGS)
 {
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(0);
+	const BfView *views[BF_MAX_COMMON];
+	Datum	   *filters;
+	bool	   *nulls;
+	int			n;
+	int			i;
+
+	deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_DOUBLE,
+					  &filters, &nulls, &n);
+	if (n < 1 || n > BF_MAX_COMMON)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot count the common keys of %d Bloom filters", n),
+				 errdetail("The number of filters must be between 1 and %d.",
+						   BF_MAX_COMMON)));
+	for (i = 0; i < n; i++)
+	{
+		BfView	   *view = palloc(sizeof(BfView));
+
+		if (nulls[i])
+			PG_RETURN_NULL();
+		pgbloom_open(PG_DETOAST_DATUM_PACKED(filters[i]), view);
+		views[i] = view;
+	}
+	PG_RETURN_INT64((int64) rint(count_common(n, views)));
+}
+
+Datum
+bloom_difference_cardinality(PG_FUNCTION_ARGS)
+{
 	BfView		a;
 	BfView		b;
-	BfEnv		env = pgbloom_env(CurrentMemoryContext);
-	double		cardinality;
+	const BfView *views[] = {&a, &b};
+	double		common;
 
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &a);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &b);
-	pgbloom_check(bf_intersection_cardinality(&env, &a, &b, &cardinality),
-				  &a.params, &b.params);
-	PG_RETURN_INT64((int64) rint(cardinality));
+	common = count_common(2, views);
+	PG_RETURN_INT64(Max(0, pgbloom_count_distinct(PG_GETARG_DATUM(0), &a) -
+						(int64) rint(common)));
 }
 
 /*

@@ -173,7 +173,10 @@ combine(const BfView *x, const BfView *y)
 	BfStatus	status;
 	Image		image;
 	BfGeometry	geometry;
+	const BfView *views[3];
 	double		n;
+	int			pair[2];
+	int			count;
 
 	/* The larger number at the smaller rate, if there is such a filter. */
 	params.fpp = fmin(x->params.fpp, y->params.fpp);
@@ -210,10 +213,15 @@ combine(const BfView *x, const BfView *y)
 	DEMAND(env.largest_requested <= max);
 	finish(&b, &env);
 
-	env_init(&env, MEMORY);
-	status = bf_intersection_cardinality(&env.env, x, y, &n);
-	DEMAND(status != BF_OK || (n >= 0 && n <= 1e18));
-	DEMAND(env.allocations == 0);
+	views[0] = views[2] = x;
+	views[1] = y;
+	for (count = 1; count <= 3; count++)
+	{
+		status = bf_common_keys(&env.env.interrupts, count, views, &n, pair);
+		DEMAND(status != BF_OK || (n >= 0 && n <= 1e18));
+		DEMAND(pair[0] >= 0 && pair[0] < count);
+		DEMAND(pair[1] >= 0 && pair[1] < count);
+	}
 }
 
 /* Bytes of their own to look at, and to work on if they are an image. */

@@ -44,9 +44,11 @@ MAX_LAYERS = 1024
 MAX_GENERATION = 23
 MAX_HASHES = 2 ** 22                    # of a filter without expected
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
+MIN_LIST_FPP = 2.0 ** -126
 
 HEADER = struct.Struct('<4s8BIIQdQ')            # section 2
-ENTRY = struct.Struct('<IBBBBQdQ')              # section 3
+LIST_FPP = struct.Struct('<f')
+ENTRY = struct.Struct('<IBBBBIIdQ')             # section 3
 
 KEY_TYPES = {name: code for code, name in enumerate(
     'text bytea integer float numeric boolean char oid uuid date time timetz '
@@ -390,13 +392,14 @@ class Layer:
     """One layer: the fields of its directory entry, and its bits."""
 
     def __init__(self, nblocks, block_log2, k, capacity, fpp, generation=0,
-                 bits=None):
+                 bits=None, bits_cut=0):
         self.nblocks = nblocks
         self.block_log2 = block_log2
         self.k = k
         self.capacity = capacity
         self.fpp = fpp
         self.generation = generation
+        self.bits_cut = bits_cut
         self.size = nblocks << block_log2           # m of section 9
         self.bits = bytearray(self.size // 8 if bits is None else bits)
         self.bits_set = bin(int.from_bytes(self.bits, 'little')).count('1')
@@ -430,9 +433,9 @@ class Layer:
         room = 4 * _sigma(self.size, self.k, self.capacity)
         return min(self.size, math.floor(mean + room))
 
-    def keys(self):
+    def keys(self, bits_cut=0):
         """The estimated number of keys in the layer, not rounded."""
-        s = min(self.bits_set, self.size - 1)
+        s = min(self.bits_set + bits_cut, self.size - 1)
         return (math.log1p(-s / self.size)
                 / math.log1p(-self._one_key / self.nblocks))
 
@@ -448,7 +451,8 @@ class Layer:
         """The false-positive rate with the bits that are set."""
         if not self.bits_set:
             return 0.0
-        n, others = max(1, round(self.keys())), self.nblocks - 1
+        cut = min(self.bits_cut, self.size - self.bits_set)
+        n, others = max(1, round(self.keys(cut))), self.nblocks - 1
         value = _load_rate(1 << self.block_log2, self.k,
                            others / self.nblocks)
         if not others:
@@ -490,6 +494,7 @@ class Filter:
         self.fpp = fpp
         self.expected = expected or 0
         self.seed = seed & MASK
+        self.list_fpp = 0.0
         self.hashes = set()
         self.layers = []
 
@@ -532,17 +537,20 @@ class Filter:
             rule(6, False)
         rule(6, not any(c < ' ' or '\x7f' <= c < '\xa0' for c in name)
              and not any(image[44 + namelen:at]))
+        list_fpp, = LIST_FPP.unpack_from(image, 16 if form == SPARSE else 12)
+        rule(7, LIST_FPP.pack(list_fpp) == bytes(4)
+             or MIN_LIST_FPP <= list_fpp <= 1)
         if form == SPARSE:
-            rule(7, nlayers == 0 and nhashes <= MAX_LIST
-                 and len(image) == at + 8 * nhashes)
+            nlayers = 0
+            rule(7, nhashes <= MAX_LIST and len(image) == at + 8 * nhashes)
         else:
-            rule(8, nhashes == 0 and 1 <= nlayers <= MAX_LAYERS
+            rule(8, 1 <= nlayers <= MAX_LAYERS
                  and at + ENTRY.size * nlayers <= len(image))
         entries = []
         left = MAX_BITS
         for _ in range(nlayers):
             entry = ENTRY.unpack_from(image, at)
-            nblocks, log2, k, generation, flags, capacity, rate, \
+            nblocks, log2, k, generation, flags, capacity, cut, rate, \
                 bits_set = entry
             rule(9, 9 <= log2 <= 14 and 1 <= k <= 64 and nblocks >= 1)
             size = nblocks << log2
@@ -550,7 +558,7 @@ class Filter:
             rule(9, left >= 0 and generation <= MAX_GENERATION
                  and flags == 0 and 1 <= capacity <= size
                  and MIN_LAYER_FPP <= rate <= MAX_FPP
-                 and bits_set <= size)
+                 and bits_set <= size and cut <= size - bits_set)
             entries.append(entry)
             at += ENTRY.size
         if form == DENSE:
@@ -559,11 +567,13 @@ class Filter:
         f.key_type, f.name = KEY_TYPE_NAMES.get(code), name
         f.byte_order, f.encoding = byte_order, encoding
         f.expected = expected
+        f.list_fpp = list_fpp
         rule(13, expected <= layer_parameters(fpp).max_keys)
-        for nblocks, log2, k, generation, _, capacity, rate, _ in entries:
+        for entry in entries:
+            nblocks, log2, k, generation, _, capacity, cut, rate, _ = entry
             end = at + (nblocks << log2) // 8
             f.layers.append(Layer(nblocks, log2, k, capacity, rate,
-                                  generation, image[at:end]))
+                                  generation, image[at:end], cut))
             at = end
         if form == SPARSE:
             words = struct.unpack_from('<%dQ' % nhashes, image, at)
@@ -579,14 +589,18 @@ class Filter:
     def image(self):
         """The bytes of the filter."""
         name = self.name.encode()
+        list_fpp, = struct.unpack('<I', LIST_FPP.pack(self.list_fpp))
+        counts = ((list_fpp, len(self.layers)) if self.layers
+                  else (len(self.hashes), list_fpp))
         parts = [
             HEADER.pack(b'BLMF', 1, DENSE if self.layers else SPARSE, 1, 0,
                         KEY_TYPES.get(self.key_type, 0), len(name),
-                        self.byte_order, self.encoding, len(self.hashes),
-                        len(self.layers), self.seed, self.fpp, self.expected),
+                        self.byte_order, self.encoding, *counts,
+                        self.seed, self.fpp, self.expected),
             name, bytes(-len(name) % 8)]
         parts += [ENTRY.pack(layer.nblocks, layer.block_log2, layer.k,
                              layer.generation, 0, layer.capacity,
+                             min(layer.bits_cut, layer.size - layer.bits_set),
                              layer.fpp, layer.bits_set)
                   for layer in self.layers]
         parts += [layer.bits for layer in self.layers]
@@ -702,6 +716,7 @@ class Filter:
     def current_fpp(self):
         """The rate of false positives with the keys it has."""
         if not self.layers:
-            return len(self.hashes) / 2 ** 64
-        return -math.expm1(sum(math.log1p(-min(layer.rate(), 1 - 2 ** -53))
-                               for layer in self.layers))
+            return min(1.0, self.list_fpp + len(self.hashes) / 2 ** 64)
+        rates = [self.list_fpp] + [layer.rate() for layer in self.layers]
+        return -math.expm1(sum(math.log1p(-min(rate, 1 - 2 ** -53))
+                               for rate in rates))

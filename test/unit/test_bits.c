@@ -657,7 +657,7 @@ view_header(void)
 	CHECK(view->nlayers > 1, "%d layers", view->nlayers);
 	header = bf_header_size(&view->params, view->nlayers);
 	copy = calloc(1, header);
-	bf_write_header(copy, &view->params, 0, view->layers, view->nlayers);
+	bf_write_header(copy, &view->params, 0, 0, view->layers, view->nlayers);
 	CHECK(memcmp(copy, image.bytes, header) == 0, "%d layers", view->nlayers);
 	free(copy);
 	free(image.bytes);

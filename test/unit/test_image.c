@@ -90,6 +90,7 @@ static const uint8_t golden_named[] = {
 #define GENERATION_AT	(HEADER + 6)
 #define L_RESERVED_AT	(HEADER + 7)
 #define CAPACITY_AT		(HEADER + 8)
+#define BITS_CUT_AT		(HEADER + 12)
 #define L_FPP_AT		(HEADER + 16)
 #define BITS_SET_AT		(HEADER + 24)
 
@@ -396,14 +397,12 @@ test_header(void)
 			reject_edited(sparse, NLAYERS_AT, 1, i, BF_CORRUPT,
 						  "layers in the sparse form:");
 			for (at = NLAYERS_AT + 1; at < NLAYERS_AT + 4; at++)
-			{
-				reject_edited(sparse, at, 1, i, BF_CORRUPT,
-							  "layers in the sparse form:");
 				reject_edited(dense, at, 1, i, BF_CORRUPT, "layers:");
-			}
+			reject_edited(sparse, NLAYERS_AT + 1, 1, i, BF_CORRUPT,
+						  "layers in the sparse form:");
 			reject_edited(sparse, RESERVED_AT, 1, i, BF_CORRUPT, "flags:");
 			reject_edited(dense, RESERVED_AT, 1, i, BF_CORRUPT, "flags:");
-			for (at = NHASHES_AT; at < NHASHES_AT + 4; at++)
+			for (at = NHASHES_AT; at < NHASHES_AT + 2; at++)
 				reject_edited(dense, at, 1, i, BF_CORRUPT,
 							  "hashes in the dense form:");
 		}
@@ -430,6 +429,31 @@ test_header(void)
 	reject_edited(sparse, EXPECTED_AT, 8, UINT64_MAX, BF_CORRUPT, "expected");
 	accept_edited(sparse, SEED_AT, 8, UINT64_MAX, "seed");
 	accept_edited(dense, SEED_AT, 8, (uint64_t) 1 << 63, "seed");
+}
+
+/* The rate of a list, in single precision; where depends on the form. */
+static void
+test_list_rates(void)
+{
+	static const uint32_t good[] = {0, 0x00800000, 0x3C23D70A, 0x3F800000};
+	static const uint32_t bad[] = {
+		1, 0x007FFFFF, 0x3F800001, 0x7F800000, 0x7FC00000, 0x80000000,
+		0x80000001, 0xBC23D70A, UINT32_MAX
+	};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(good); i++)
+	{
+		accept_edited(SAMPLE(golden_sparse), NLAYERS_AT, 4, good[i], "list");
+		accept_edited(SAMPLE(golden_dense), NHASHES_AT, 4, good[i], "list");
+	}
+	for (i = 0; i < LENGTH(bad); i++)
+	{
+		reject_edited(SAMPLE(golden_sparse), NLAYERS_AT, 4, bad[i], BF_CORRUPT,
+					  "rate of the list");
+		reject_edited(SAMPLE(golden_dense), NHASHES_AT, 4, bad[i], BF_CORRUPT,
+					  "rate of the list");
+	}
 }
 
 static void
@@ -1530,6 +1554,7 @@ main(void)
 			test_header);
 	tap_run("rates: NaN, infinite, negative, denormal, out of range",
 			test_rates);
+	tap_run("rates of lists", test_list_rates);
 	tap_run("entry of the directory", test_layer);
 	tap_run("sizes that wrap around", test_wrapping);
 	tap_run("number of layers", test_number_of_layers);

@@ -278,10 +278,10 @@ test_validate_expected(void)
 	image_build(&image, 0.01, 1000, 0, 1000, 1, false);
 	view = image.view;
 	view.params.expected = max;
-	bf_write_header(image.bytes, &view.params, 0, view.layers, view.nlayers);
+	bf_write_header(image.bytes, &view.params, 0, 0, view.layers, view.nlayers);
 	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_OK, "the most");
 	view.params.expected = max + 1;
-	bf_write_header(image.bytes, &view.params, 0, view.layers, view.nlayers);
+	bf_write_header(image.bytes, &view.params, 0, 0, view.layers, view.nlayers);
 	CHECK(bf_validate(&no_interrupts, image.bytes, image.size, &view) == BF_CORRUPT,
 		  "one more");
 	image_free(&image);
