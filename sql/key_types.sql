@@ -278,7 +278,7 @@ INSERT INTO keys (type, value, equal, absent) VALUES
   ('tid', '(1,2)', '(01,02)', '(1,3)'), ('jsonb', '{"a": 1.0, "b": 2}', '{"b":2,"a":1.00}', '{"a": 1}'),
   ('jsonb', '1', ' 1.0', '2'),
   ('citext', 'abc', 'ABC', 'abcd'), ('mood', 'ok', 'ok', 'sad'), ('text', 'ok', 'ok', 'OK'),
-  ('varchar', '{a,b}', '{a,b}', 'a'), ('char(5)', 'ab', 'ab   ', 'ab x'), ('name', 'ab', 'ab', 'abc');
+  ('varchar', '{a,b}c', '{a,b}c', 'a'), ('char(5)', 'ab', 'ab   ', 'ab x'), ('name', 'ab', 'ab', 'abc');
 SELECT type, value,
   outcome(format('bloom_agg(%L::%s) @> %L', value, type, equal)) AS found,
   outcome(format('%3$L <@ bloom_agg(%1$L::%2$s)', value, type, equal)) AS commuted,
@@ -387,6 +387,27 @@ SELECT outcome($$bloom_agg(1.5) @> '{1,2}'$$);
 SELECT outcome($$bloom_agg('{1}'::int8[]) @> ARRAY[1,2]$$);
 SELECT outcome($$bloom_agg('{1}'::int8[]) @> 1$$);
 SELECT outcome($$bloom_agg('a'::text) @> '{1,2}'$$);
+-- To add text that may be an array, its type must be known.
+SELECT text, outcome(format('bloom_cardinality(bloom_add(bloom_agg(text %L), %L))', 'x', text))
+  FROM unnest(ARRAY['{a,b}', '{}', ' {"a","b c"} ', '{{a},{NULL}}', E'{a\\,b}', '{a}']) text;
+SELECT outcome($$bloom_cardinality(bloom_add(NULL, '{a,b}'))$$);
+SELECT outcome($$(SELECT filter FROM bloom_try_add(bloom_empty(), '{a,b}'))$$);
+SELECT outcome($$bloom_add(bloom_empty(key_type => 'bytea'), '{a,b}')$$);
+SELECT outcome($$bloom_add(bloom_empty(key_type => 'public.citext'), '{a,b}')$$);
+SELECT outcome($$bloom_add(bloom_agg('ok'::mood), '{ok}')$$);
+PREPARE add_key AS SELECT bloom_add(bloom_empty(), $1);
+EXECUTE add_key('{a,b}');
+DEALLOCATE add_key;
+SELECT outcome($$bloom_add(bloom_empty(), '{a,b}'::text) @> '{a,b}'$$) AS text, outcome($$bloom_add(bloom_empty(), 'a'::bytea) @> 'a'$$) AS bytea,
+  outcome($$bloom_add(bloom_empty(key_type => 'jsonb'), '{}') @> '{}'$$) AS jsonb,
+  outcome($$bloom_cardinality(bloom_add_all(bloom_empty(), '{a,b}'))$$) AS all;
+SELECT text, outcome(format('bloom_add(bloom_empty(), %1$L) @> text %1$L', text)) AS added
+  FROM unnest(ARRAY['{', '}', '{a', 'a}', 'a{b}', '{a}b', '{,}', '{"a"b}', '{"a": 1}', '{"a":{"b":[1,2]}}', '[1,2]', '"{a}"', '{a"b}',
+    E'{a}\\', '}{']) text;
+-- Casts between text and bytea are not the conversion that is meant.
+SELECT outcome($$bloom_agg('a'::text) @> 'a'::bytea$$) AS to_text, outcome($$bloom_agg('a'::bytea) @> 'a'::text$$) AS to_bytea;
+SELECT bloom_agg('ä'::text) @> convert_from(convert_to('ä', 'UTF8'), 'UTF8') AS to_text,
+  bloom_agg(convert_to('ä', 'UTF8')) @> convert_to('ä', 'UTF8') AS to_bytea;
 
 --
 -- Arrays as text

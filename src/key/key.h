@@ -130,6 +130,8 @@ extern PgBloomKeyInfo *pgbloom_resolve_untyped(PgBloomKeyInfo *untyped,
 extern Datum pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key);
 extern void pgbloom_set_input(PgBloomKeyInfo *info, Oid type);
 extern void pgbloom_add_hint(void *hint);
+extern void pgbloom_reject_array_text(const PgBloomKeyInfo *untyped,
+									  Datum key);
 
 /* key_info.c */
 extern PgBloomKeyInfo *pgbloom_make_key_info(Oid type, Oid collation,

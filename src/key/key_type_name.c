@@ -132,16 +132,25 @@ same_sql_type(const BfKeyType *a, const BfKeyType *b,
 		strcmp(a_name->type, b_name->type) == 0;
 }
 
-/* The SQL type to which a key is cast for lookups in a filter. */
+/*
+ * The expression by which a key $1 of another type becomes one of the filter's
+ * key type.  A cast between text and bytea is not the conversion that is meant.
+ */
 static char *
-type_to_cast(const BfKeyType *key_type, const KeyTypeName *name)
+cast_of_key(const BfKeyType *filter, const KeyTypeName *name,
+			const BfKeyType *key)
 {
-	Oid			type = pgbloom_widest_type(key_type);
+	Oid			type = pgbloom_widest_type(filter);
 	size_t		length = strlen(name->type) - (name->array ? 2 : 0);
 
+	if (filter->code == BF_KEY_TEXT && key->code == BF_KEY_BYTEA)
+		return "convert_from($1, 'UTF8')";
+	if (filter->code == BF_KEY_BYTEA && key->code == BF_KEY_TEXT)
+		return "convert_to($1, 'UTF8')";
 	if (OidIsValid(type))
-		return format_type_be(type);
-	return psprintf("%s%s", quote_identifier(pnstrdup(name->type, length)),
+		return psprintf("$1::%s", format_type_be(type));
+	return psprintf("$1::%s%s",
+					quote_identifier(pnstrdup(name->type, length)),
 					name->type + length);
 }
 
@@ -170,8 +179,8 @@ pgbloom_key_type_mismatch(const BfKeyType *a, const BfKeyType *b, bool filters)
 				 errhint("Build both filters from keys of one type.") :
 				 b_name.array && !a_name.array ?
 				 errhint("To look up the elements of an array, use bloom_contains_any or bloom_contains_all; to add them, bloom_add_all.") :
-				 errhint("Cast the key to the type of the filter's keys, as in $1::%s.",
-						 type_to_cast(a, &a_name))));
+				 errhint("Cast the key to the type of the filter's keys, as in %s.",
+						 cast_of_key(a, &a_name, b))));
 	platform = strcmp(a_name.locale, b_name.locale) == 0;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -239,3 +239,86 @@ pgbloom_read_untyped(PgBloomKeyInfo *type, Datum key)
 	pfree(string);
 	return result;
 }
+
+/* Is this text an array in the form of PostgreSQL's array types? */
+static bool
+is_array_text(const char *string)
+{
+	int			depth = 0;
+	bool		quoted = false;
+	bool		in_element = false; /* without quotes */
+	bool		complete = false;	/* after a quoted element or an array */
+
+	for (; *string != '\0'; string++)
+	{
+		if (*string == '\\' && string[1] != '\0')
+		{
+			in_element |= !quoted;
+			string++;
+		}
+		else if (quoted)
+		{
+			quoted = *string != '"';
+			complete = !quoted;
+		}
+		else if (*string == '"' || *string == '{')
+		{
+			if (complete || in_element)
+				return false;
+			quoted = *string == '"';
+			depth += *string == '{';
+		}
+		else if (*string == '}')
+		{
+			if (--depth == 0)
+				return string[1 + strspn(string + 1, " \t\n\r\v\f")] == '\0';
+			complete = true;
+			in_element = false;
+		}
+		else if (*string == ',')
+		{
+			if (!complete && !in_element)
+				return false;
+			complete = in_element = false;
+		}
+		else if (strchr(" \t\n\r\v\f", *string) == NULL)
+		{
+			if (complete || depth == 0)
+				return false;
+			in_element = true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Raise an error if an untyped key, which has just been hashed, is to be added
+ * and may have been meant as an array of keys: drivers send lists as text.  A
+ * type that is not a string rejects such text, or it is a value of it.
+ */
+void
+pgbloom_reject_array_text(const PgBloomKeyInfo *untyped, Datum key)
+{
+	const PgBloomKeyInfo *type = untyped->resolved;
+	Oid			oid = TEXTOID;
+	char	   *string;
+	char		category;
+	bool		preferred;
+
+	if (type->key_type.code == BF_KEY_ENUM)
+		return;
+	if (type->from_text)
+		oid = get_func_rettype(type->input.fn_oid);
+	get_type_category_preferred(oid, &category, &preferred);
+	if (oid != BYTEAOID && category != TYPCATEGORY_STRING)
+		return;
+	string = TextDatumGetCString(key);
+	if (is_array_text(string))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("could not determine whether \"%s\" is one key or an array of keys",
+						string),
+				 errhint("To add the elements of an array, use bloom_add_all; to add the text as one key, cast it, as in $1::%s.",
+						 format_type_be(oid))));
+	pfree(string);
+}

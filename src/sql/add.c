@@ -111,6 +111,20 @@ add_to_target(AddTarget *target, const BfKeyType *key_type,
 	return PointerGetDatum(pgbloom_finish(&builder));
 }
 
+/* Hash the second argument, a key to be added. */
+static uint64
+hash_new_key(FunctionCallInfo fcinfo, const AddTarget *target,
+			 const BfKeyType **key_type)
+{
+	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
+	uint64		hash = pgbloom_key_hash(key_info, PG_GETARG_DATUM(1),
+										target->params, key_type);
+
+	if (key_info->untyped)
+		pgbloom_reject_array_text(key_info, PG_GETARG_DATUM(1));
+	return hash;
+}
+
 Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
@@ -121,8 +135,7 @@ bloom_add(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
 	open_target(fcinfo, &target);
-	hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1), PG_GETARG_DATUM(1),
-							target.params, &key_type);
+	hash = hash_new_key(fcinfo, &target, &key_type);
 	return add_to_target(&target, key_type, &hash, 1);
 }
 
@@ -149,8 +162,7 @@ bloom_try_add(PG_FUNCTION_ARGS)
 	else
 	{
 		open_target_image(fcinfo, &target);
-		hash = pgbloom_key_hash(pgbloom_key_info(fcinfo, 1),
-								PG_GETARG_DATUM(1), target.params, &key_type);
+		hash = hash_new_key(fcinfo, &target, &key_type);
 		values[0] = add_to_target(&target, key_type, &hash, 1);
 		values[1] = BoolGetDatum(!bf_contains(&target.view, hash));
 	}

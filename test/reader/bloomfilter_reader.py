@@ -5,7 +5,7 @@ its rate and cardinality, and builds filters of hashes and of one layer with
 the bytes that the extension gives them.  Filters of several layers can be
 read, but not built.  The module is written from doc/FORMAT.md alone, whose
 sections the comments name, and shares no code with the extension.  It needs
-Python 3.8 or later and the module xxhash.
+Python 3.8 or later and the module xxhash (python3-xxhash in Debian).
 
 An application that fetches a filter once and probes keys on its own side:
 
@@ -22,6 +22,11 @@ An application that builds a filter for the server:
     f.size_to_keys()                # as bloom_agg without expected
     cursor.execute('INSERT INTO seen VALUES (%s::bloom)', [f.text()])
 
+An application that hashes keys itself, so that the server does not see them:
+
+    cursor.execute('SELECT bloom_contains_hash(f, %s) FROM weak',
+                   [key_hash('text', password, seed)])
+
 Keys are Python values: see key_bytes() for what a key type accepts.
 """
 
@@ -33,7 +38,12 @@ import ipaddress
 import math
 import struct
 
-import xxhash
+try:
+    import xxhash
+except ImportError as error:
+    raise ImportError('bloomfilter_reader needs the module xxhash: install '
+                      'python3-xxhash (Debian, Ubuntu), or xxhash by pip'
+                      ) from error
 
 MASK = 2 ** 64 - 1
 G = 0x9E3779B97F4A7C15
@@ -100,7 +110,24 @@ def key_bytes(key_type, key):
     microseconds).  inet: objects of ipaddress, or str.  float: the number (of
     real: widened).  opclass: array_number(), jsonb_number(), or what the type's
     extended hash function returns.  The others: int.
+
+    None is no key, as NULL is none: a TypeError, like any other value that is
+    not of the key type.
     """
+    try:
+        return _key_bytes(key_type, key)
+    except (TypeError, AttributeError) as error:
+        raise TypeError('not a key of type %s: %r, of type %s' % (
+            key_type, key, type(key).__name__)) from error
+
+
+def key_hash(key_type, key, seed=0):
+    """The hash of a key as a bigint, from -2**63 on, as bloom_hash has it."""
+    number = hash_bytes(key_bytes(key_type, key), seed)
+    return number - (number >> 63 << 64)
+
+
+def _key_bytes(key_type, key):
     if key_type in ('text', 'enum'):
         raw = key.encode() if isinstance(key, str) else _raw(key)
         return raw.rstrip(b' ')
@@ -149,7 +176,7 @@ def key_bytes(key_type, key):
         zone = datetime.timezone.utc if key_type == 'timestamptz' else None
         since = key - datetime.datetime(2000, 1, 1, tzinfo=zone)
         return i64(since // datetime.timedelta(microseconds=1))
-    raise TypeError('not a key of type %s: %r' % (key_type, key))
+    raise TypeError('no such form of a key')
 
 
 def list_number(numbers, seed):
@@ -502,11 +529,12 @@ class Filter:
 
     @classmethod
     def load(cls, image):
-        """The filter with this image: bytes, or text in base64."""
+        """The filter with this image: bytes, or text as the server reads."""
         if isinstance(image, str):
+            image = image.translate(WHITE_SPACE)
             try:
-                image = base64.b64decode(
-                    image.translate(WHITE_SPACE), validate=True)
+                image = (bytes.fromhex(image[2:]) if image.startswith('\\x')
+                         else base64.b64decode(image, validate=True))
             except ValueError as error:
                 raise FormatError('not base64') from error
         image = bytes(image)

@@ -15,6 +15,7 @@ import json
 import math
 import os
 import random
+import re
 import string
 import struct
 import sys
@@ -22,11 +23,12 @@ import uuid
 
 from bloomfilter_reader import (
     Filter, FormatError, MASK, TooLarge, array_number, hash_bytes, i64,
-    jsonb_number, key_bytes, shard)
+    jsonb_number, key_bytes, key_hash, shard)
 from harness import Tap, copy_data, rows
 
 VECTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        os.pardir, 'vectors')
+COOKBOOK = os.path.join(VECTORS, os.pardir, os.pardir, 'doc', 'COOKBOOK.md')
 # BF_QUICK=1 probes fewer keys, for an emulated machine.
 NPROBES = 1000 if os.environ.get('BF_QUICK') else 10000
 
@@ -747,8 +749,47 @@ def check_shards(tap):
            'bloom_shard of 1,000 keys: same numbers')
 
 
+def check_cookbook(tap):
+    """The expression by which the cookbook tells clients to hash a word."""
+    with open(COOKBOOK, encoding='utf-8') as page:
+        expression = re.search(r"`(key_hash\([^`]*password[^`]*\))`",
+                               page.read()).group(1)
+    passwords = ['', ' ', 'letmein', 'letmein ', '  letmein   ', 'a b ', 'tab\t',
+                 'line\n', '\u00a0', 'caf\u00e9', 'cafe\u0301', '\u00e9 ',
+                 '\U0001f511', '\U0001f511 \U00020000 ', 'x' * 1000 + ' ']
+    made = rows('CREATE TEMP TABLE passwords (n int, password text);\n' +
+                copy_data('passwords', enumerate(passwords)) +
+                'SELECT bloom_hash(password, 8123746519204) FROM passwords'
+                ' ORDER BY n;')
+    wrong = [repr(password) for password, (number,) in zip(passwords, made)
+             if int(number) != eval(expression, {
+                 'key_hash': key_hash, 'password': password,
+                 'seed': 8123746519204})]
+    tap.ok(not wrong and len(made) == len(passwords),
+           'the hash of the cookbook: %s' % expression, '\n'.join(wrong))
+
+
+def check_wrong_keys(tap):
+    """What is not a key is a TypeError that says so."""
+    for key_type, key in (('text', None), ('text', 5), ('integer', None),
+                          ('integer', 'five'), ('uuid', 'a'), ('float', None),
+                          ('bytea', 'a'), ('date', 'a'), ('interval', 5),
+                          ('timestamp', None), ('timetz', 5)):
+        f = Filter(key_type)
+        for use in (f.add, f.__contains__):
+            try:
+                use(key)
+                told = 'no error'
+            except TypeError as error:
+                told = str(error)
+            tap.ok(told.startswith('not a key of type %s: %r, of type ' %
+                                   (key_type, key)),
+                   '%r is no key of type %s' % (key, key_type), told)
+
+
 def main():
     tap = Tap()
+    check_wrong_keys(tap)
     check_vectors(tap)
     if '--vectors' not in sys.argv[1:]:
         tap.require_server()
@@ -761,6 +802,7 @@ def main():
                        error)
         check_opclass(tap)
         check_shards(tap)
+        check_cookbook(tap)
         check_canonical(tap)
         check_damage(tap, check_sets(tap))
     return tap.done()
