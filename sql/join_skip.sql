@@ -26,16 +26,6 @@ CREATE FUNCTION skips(query text) RETURNS boolean LANGUAGE sql AS $$
 		substring(line FROM 'Blocks Read: (\d+)')::int < substring(line FROM 'Blocks Read: \d+ of (\d+)')::int)
 $$;
 
--- How many rows of the table "log" are read, on average of its executions
-CREATE FUNCTION rows_read(query text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	plan jsonb;
-BEGIN
-	EXECUTE 'EXPLAIN (FORMAT JSON, ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query INTO plan;
-	RETURN sum((node -> 'Actual Rows')::numeric + (node -> 'Rows Removed by Filter')::numeric)
-		FROM jsonb_path_query(plan, 'strict $.** ? (@."Relation Name" == "log")') node;
-END $$;
-
 -- The rows of a query in order. As a subquery, it may have parallel workers; as
 -- it is, it is read through a cursor, without them.
 CREATE FUNCTION rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
@@ -62,7 +52,7 @@ BEGIN
 	SET LOCAL bloomfilter.join_filters = off;
 	expected := rows_of(query);
 	SET LOCAL bloomfilter.join_filters = force;
-	skipped := (SELECT string_agg(s, '; ') FROM skipped(query) s);
+	skipped := (SELECT string_agg(regexp_replace(s, '(Scans.*)  Blocks.*', '\1'), '; ') FROM skipped(query) s);
 	same := expected IS NOT DISTINCT FROM rows_of(query);
 END $$;
 
@@ -134,7 +124,7 @@ INSERT INTO days SELECT d, extract(month FROM d), extract(doy FROM d)
   FROM generate_series(date '2025-01-01', '2025-12-31', '1 day') d;
 ANALYZE days;
 
--- Ranges; the first partition is asked for a row before the filter is complete
+-- Ranges
 CREATE TABLE facts (day date, amount int) PARTITION BY RANGE (day);
 SELECT format('CREATE TABLE facts_%s PARTITION OF facts FOR VALUES FROM (%L) TO (%L)', m,
 	make_date(2025, m, 1), make_date(2025, m, 1) + interval '1 month') FROM generate_series(1, 12) m \gexec
@@ -143,48 +133,37 @@ ANALYZE facts;
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE n IN (5, 350)');
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 13');
--- the row that was read before does not come again, nor is it lost
+-- the first partition
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 1');
 -- a list of more keys than are remembered leaves only its ends
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE n <= 2 OR n >= 180 AND n < 300');
 -- a key of another type, and an expression that the partitions are not by
 SELECT * FROM report('SELECT * FROM facts JOIN (SELECT day::timestamp AS at, n FROM days WHERE month = 3) d ON day = at');
 SELECT * FROM report('SELECT * FROM facts f JOIN days d ON f.day + 1 = d.day WHERE month = 3');
--- index scans, index-only scans, bitmap scans
+-- index scans read what they would
 CREATE INDEX facts_amount ON facts (amount, day);
 VACUUM ANALYZE facts;
 SET enable_seqscan = off;
-SET enable_bitmapscan = off;
 SELECT * FROM report('SELECT facts.day FROM facts JOIN days ON facts.day = days.day WHERE month = 3 AND amount < 100');
-SET enable_indexscan = off;
-SET enable_indexonlyscan = off;
-SET enable_bitmapscan = on;
-SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3 AND amount < 100');
 RESET enable_seqscan;
-RESET enable_indexscan;
-RESET enable_indexonlyscan;
 DROP INDEX facts_amount;
 -- rows of a group pass together, so nothing is skipped below a grouping
 SELECT * FROM report('SELECT * FROM (SELECT day, sum(amount) FROM facts GROUP BY day) f JOIN days USING (day) WHERE month = 3');
--- in a repeated join
-SELECT * FROM report('SELECT (SELECT sum(amount) + x FROM facts JOIN days USING (day) WHERE month = 3) FROM generate_series(1, 3) x');
-SET enable_material = off;
-SET enable_nestloop = on;
-SELECT * FROM report('SELECT count(*) FROM (VALUES (1), (2)) v (x) LEFT JOIN
-	(SELECT day FROM facts JOIN days USING (day) WHERE month IN (3, 4)) f ON extract(month FROM day) > x');
-RESET enable_material;
-SET enable_nestloop = off;
--- with keys of another month each time: an inner side of several batches is read again
-SET work_mem = '64kB';
-SET hash_mem_multiplier = 1;
-SET join_skip.month = 2;
-CREATE TABLE wide_days AS SELECT day, month, repeat('x', 1900) AS pad FROM days, generate_series(1, 2);
-ANALYZE wide_days;
-SELECT * FROM report('SELECT set_config(''join_skip.month'', m::text, false), (SELECT count(pad) + 0 * m FROM facts
-	JOIN wide_days USING (day) WHERE month = current_setting(''join_skip.month'')::int) FROM generate_series(2, 4) m');
-RESET hash_mem_multiplier;
-RESET work_mem;
--- in a subplan that several expressions have
+-- a target below a grouping does not keep another one from skipping: 1 of 2 in both
+CREATE TABLE halves (k int, x int) PARTITION BY RANGE (k);
+CREATE TABLE half_1 PARTITION OF halves FOR VALUES FROM (0) TO (50000);
+CREATE TABLE half_2 PARTITION OF halves FOR VALUES FROM (50000) TO (100000);
+INSERT INTO halves SELECT 20 * i % 100000, i % 1000 FROM generate_series(1, 10000) i;
+CREATE TABLE grouped AS SELECT i % 1000 AS x FROM generate_series(1, 5000) i;
+CREATE TABLE few AS SELECT 20 * i AS k, i % 1000 AS x FROM generate_series(1, 200) i;
+ANALYZE halves, grouped, few;
+SET join_collapse_limit = 1;
+SET from_collapse_limit = 1;
+SELECT * FROM report('SELECT h.k FROM (halves h JOIN (SELECT x, count(*) FROM grouped GROUP BY x) g ON g.x = h.x) JOIN few ON few.k = h.k AND few.x = g.x');
+SELECT * FROM report('SELECT h.k FROM (halves h JOIN (SELECT x, count(*) FROM grouped GROUP BY x) g ON g.x = h.x) JOIN few ON few.k = h.k');
+RESET join_collapse_limit;
+RESET from_collapse_limit;
+-- in a subplan that is hashed, and so executed once
 SELECT * FROM report('SELECT amount FROM facts f WHERE day NOT IN (SELECT day FROM facts JOIN days USING (day) WHERE month = 3)');
 
 -- Lists with NULL and a default partition; several levels; several columns
@@ -332,23 +311,9 @@ INSERT INTO log SELECT i, date '2025-01-01' + i / 20, repeat('x', 55) FROM gener
 CREATE INDEX log_day ON log USING brin (day) WITH (pages_per_range = 4);
 ANALYZE log;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
--- the first blocks, of which a row was read before
+-- the first blocks, and none
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n < 10');
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 13');
--- also each time that a subplan is executed, with the same hash table
-SELECT rows_read('SELECT (SELECT count(*) FROM log JOIN days USING (day) WHERE month = 3 AND at > x) FROM generate_series(1, 3) x') < 1000 AS limited;
--- a row that was read early by an execution that ended is not left out of the next
-SET join_collapse_limit = 1;
-SET bloomfilter.join_filter_min_rows = 0;
-CREATE TABLE big AS SELECT i / 100 AS k, i % 100 AS g, repeat('x', 100) AS pad FROM generate_series(100, 40000) i;
-CREATE INDEX ON big USING brin (k) WITH (pages_per_range = 4);
-CREATE TABLE first AS SELECT generate_series(1, 2) AS k;
-CREATE TABLE second AS SELECT 2 AS x, generate_series(0, 9) AS g;
-ANALYZE big, first, second;
-SELECT regexp_replace(skipped, ' of .*', '') AS skipped, same FROM report('SELECT n, (SELECT count(*) FROM big JOIN second s ON big.g = s.g AND s.x = n
-	JOIN first USING (k)) FROM generate_series(1, 3) n');
-RESET bloomfilter.join_filter_min_rows;
-RESET join_collapse_limit;
 -- rows that came after, in ranges that are summarized, and that are not
 INSERT INTO log SELECT -i, date '2025-12-01', 'late' FROM generate_series(1, 50) i;
 UPDATE log SET day = '2025-12-02' WHERE at = 5;
@@ -379,7 +344,7 @@ CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
 INSERT INTO parted SELECT * FROM log;
 CREATE INDEX ON parted_rest USING brin (day) WITH (pages_per_range = 4);
 ANALYZE parted;
-SELECT skipped ~ 'Blocks Read' AS skipped, same FROM report('SELECT * FROM parted JOIN days USING (day) WHERE month = 3');
+SELECT skips('SELECT * FROM parted JOIN days USING (day) WHERE month = 3');
 ALTER TABLE log ENABLE ROW LEVEL SECURITY;
 ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
 CREATE POLICY even ON log USING (at % 2 = 0);
@@ -389,7 +354,7 @@ GRANT USAGE ON SCHEMA scans, join_skip TO regress_bloom_even;
 GRANT SELECT ON log, parted, days TO regress_bloom_even;
 SET ROLE regress_bloom_even;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
-SELECT skipped ~ 'Blocks Read' AS skipped, same FROM report('SELECT * FROM parted JOIN days USING (day) WHERE month = 3');
+SELECT skips('SELECT * FROM parted JOIN days USING (day) WHERE month = 3');
 RESET ROLE;
 DROP VIEW even;
 DROP TABLE log, parted;
@@ -403,89 +368,15 @@ INSERT INTO collated SELECT 'a' FROM generate_series(1, 10000);
 CREATE TABLE collated_otherwise (k text COLLATE "POSIX");
 SELECT * FROM report('SELECT * FROM collated a JOIN collated_otherwise b ON a.k = b.k');
 
--- Parallel plans: all processes skip
+-- Parallel plans: all processes skip, but not below a Parallel Hash, where each has only some of the keys
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT skipped ~ 'Scans Skipped: 1[12] of 12' AS skipped, same
+SELECT skipped ~ 'Scans Skipped: [1-9]' AS skipped, same
   FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');
--- memory of the ranges of other processes, in which keys of a Parallel Hash come that is repeated
-CREATE FUNCTION memory() RETURNS numeric STABLE PARALLEL RESTRICTED LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN (SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState');
-END $$;
-CREATE FUNCTION nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	plan jsonb;
-BEGIN
-	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-	RETURN (SELECT string_agg(CASE WHEN (node -> 'Parallel Aware')::boolean THEN 'Parallel ' ELSE '' END || (node ->> 'Node Type'), ', ')
-		FROM jsonb_path_query(plan, 'strict $.** ? (exists (@."Node Type"))') node);
-END $$;
-CREATE TABLE long_keys (k text COLLATE "C", n int) PARTITION BY RANGE (k);
-CREATE TABLE long_keys_1 PARTITION OF long_keys FOR VALUES FROM ('k1') TO ('k5');
-CREATE TABLE long_keys_2 PARTITION OF long_keys FOR VALUES FROM ('k5') TO ('k9');
-INSERT INTO long_keys SELECT 'k' || 1 + i % 8 || repeat('x', 1000), i FROM generate_series(1, 4000) i WHERE i % 8 <> 7;
-CREATE TABLE few_keys AS SELECT DISTINCT k FROM long_keys WHERE k < 'k5';
-ANALYZE long_keys, few_keys;
-SET enable_nestloop = on;
-SET enable_material = off;
-SET enable_memoize = off;
-SELECT 'SELECT min(m) + 100000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 40) x
-	LEFT JOIN (SELECT n FROM long_keys JOIN few_keys USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m' AS repeated \gset
-SELECT nodes(:'repeated') ~ 'Nested Loop, .*Gather, Parallel Hash Join, .*Parallel Hash, Parallel Custom Scan';
-:repeated;
--- and of decisions about blocks of which none is left, which are repeated
-CREATE TABLE blocks AS SELECT i AS k, i AS n FROM generate_series(1, 2000) i;
-CREATE INDEX ON blocks USING brin (k) WITH (pages_per_range = 1);
-CREATE INDEX ON blocks USING brin (k) WHERE n IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-CREATE TABLE no_blocks AS SELECT 10000 + i AS k FROM generate_series(1, 50) i;
-ANALYZE blocks, no_blocks;
-SET max_parallel_workers_per_gather = 0;
-SELECT 'SELECT min(m) + 50000 > max(m) AS bounded, count(*) FROM (SELECT memory() AS m FROM generate_series(1, 200) x
-	LEFT JOIN (SELECT n FROM blocks JOIN no_blocks USING (k) WHERE n < 100 OFFSET 0) s ON n > x) m' AS repeated \gset
-SELECT nodes(:'repeated') ~ 'Nested Loop, .*Hash, Custom Scan';
-:repeated;
-SET max_parallel_workers_per_gather = 2;
-RESET enable_memoize;
-RESET enable_material;
-SET enable_nestloop = off;
--- the leader limits blocks, which workers do not, by the keys of all processes of a Parallel Hash
-CREATE FUNCTION slowly(int) RETURNS boolean STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM pg_sleep(0.001);
-	RETURN true;
-END $$;
-CREATE TABLE branches (k int) WITH (parallel_workers = 0);
-SELECT format('CREATE TABLE branch_%s () INHERITS (branches) WITH (parallel_workers = 0)', i),
-	format('INSERT INTO branch_%s SELECT generate_series(1, 20000)', i),
-	format('CREATE INDEX ON branch_%s USING brin (k) WITH (pages_per_range = 1)', i),
-	format('ANALYZE branch_%s', i) FROM generate_series(1, 6) i \gexec
-CREATE TABLE wide_keys AS SELECT i * 200 AS k, repeat('x', 1500) AS wide FROM generate_series(1, 100) i;
-ANALYZE wide_keys;
-SET max_parallel_workers_per_gather = 1;
-SELECT count(*) FROM branches JOIN wide_keys USING (k) WHERE slowly(wide_keys.k);
--- Without workers, Parallel Hash starts after the first outer row, which no other scan returns again.
-CREATE TABLE few AS SELECT i AS k, repeat('x', 1500) AS wide FROM generate_series(1, 1000) i;
-ANALYZE few;
-SET enable_nestloop = on;
-SET enable_material = off;
-SET enable_memoize = off;
-SELECT 'SELECT count(s.k) FROM generate_series(1, 2) x LEFT JOIN
-  (SELECT branches.k FROM branches JOIN few USING (k) OFFSET 0) s ON s.k > x - 100 GROUP BY x ORDER BY x' AS repeated \gset
-SELECT nodes(:'repeated') ~ 'Nested Loop.*Gather.*Hash Join.*Append.*Seq Scan.*Parallel Hash' AS planned;
-CREATE FUNCTION row_by_row() RETURNS SETOF bigint LANGUAGE sql AS :'repeated';
-SELECT row_by_row();
-CREATE OR REPLACE FUNCTION row_by_row() RETURNS SETOF bigint LANGUAGE sql AS $$
-  SELECT (SELECT count(*) FROM branches JOIN few USING (k) WHERE branches.k % 3 = (SELECT x.i))
-  FROM (VALUES (0), (7), (1)) x(i)
-$$;
-SELECT row_by_row();
-SET max_parallel_workers_per_gather = 2;
-SET enable_nestloop = off;
 SET enable_parallel_hash = off;
-SELECT skipped ~ 'Scans Skipped: 1[12] of 12' AS skipped, same
+SELECT skipped ~ 'Scans Skipped: [1-9]' AS skipped, same
   FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 3');
 
 SET client_min_messages = warning;

@@ -163,12 +163,6 @@
 #define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
 #endif
 
-#if PG_VERSION_NUM >= 180000
-#define PGBLOOM_IS_RIGHT_SEMI(type)	((type) == JOIN_RIGHT_SEMI)
-#else
-#define PGBLOOM_IS_RIGHT_SEMI(type)	false
-#endif
-
 /* 17 brought expressions of JSON that have domains. */
 #if PG_VERSION_NUM >= 170000
 #define PGBLOOM_IS_JSON_EXPR(node)	IsA(node, JsonExpr)

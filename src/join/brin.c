@@ -257,12 +257,11 @@ put_back_blocks(Relation table, BlockNumber low, BlockNumber high,
 }
 
 /*
- * The same for the keys of a filter, in terms of the table, or NULL for one
- * that is not among its columns.  A scan of an index leaves some memory, and it
- * may be repeated many times in a query.
+ * The same for the keys of a filter, in terms of the table.  A scan of an index
+ * leaves some memory.
  */
 bool
-pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
+pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinRanges *filter,
 						 List *keys, BlockNumber *first, BlockNumber *last)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
@@ -278,8 +277,7 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinFilter *filter,
 
 	for (i = 0; i < filter->nkeys; i++)
 	{
-		Expr	   *key = list_nth(keys, i);
-		AttrNumber	column = key == NULL ? 0 : pgbloom_join_column(key);
+		AttrNumber	column = pgbloom_join_column(list_nth(keys, i));
 
 		if (column > 0)
 			found |= column_blocks(table, column, filter->ranges[i], snapshot,

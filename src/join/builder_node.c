@@ -5,8 +5,11 @@
  *
  * It is the child of the Hash node and passes the rows of its own child on.
  * When these have ended, its filters are complete.  That is before the join
- * reads its outer side, apart from the first outer row, which may come
- * earlier; until then filters let all rows pass.
+ * reads its outer side, see start.c.
+ *
+ * A filter is for the first execution of the join.  When the inner side is read
+ * again, its rows may be others, so filters are withdrawn.  A join that is
+ * executed again with the hash table that it has keeps its filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,38 +34,93 @@ init_key(PgBloomJoinBuild *build, int key, Expr *expr)
 		build->keys[key] = ExecInitExpr(expr, &build->css.ss.ps);
 }
 
+/* What the planner tells by this name. */
+static Node *
+find_property(List *properties, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, properties)
+	{
+		DefElem    *property = lfirst(lc);
+
+		if (strcmp(property->defname, name) == 0)
+			return property->arg;
+	}
+	elog(ERROR, "join filter has no property \"%s\"", name);
+	return NULL;
+}
+
+int
+pgbloom_join_filter_number(List *filter)
+{
+	return intVal(find_property(filter, "number"));
+}
+
+List *
+pgbloom_join_filter_keys(List *filter)
+{
+	return (List *) find_property(filter, "keys");
+}
+
+/* What EXPLAIN shows of filters: a list of their properties for each. */
+List *
+pgbloom_join_filters_of(CustomScan *scan)
+{
+	return (List *) find_property(scan->custom_private, "filters");
+}
+
 static void
-init_filter(PgBloomJoinBuild *build, PgBloomJoinFilter *filter,
-			List *description, EState *estate)
+init_filter(PgBloomJoinBuild *build, int which, List *properties,
+			EState *estate)
 {
 	CustomScan *scan = (CustomScan *) build->css.ss.ps.plan;
-	List	   *operators = linitial(scan->custom_private);
-	List	   *collations = lsecond(scan->custom_private);
+	List	   *operators = (List *) find_property(scan->custom_private,
+												   "operators");
+	List	   *collations = (List *) find_property(scan->custom_private,
+													"collations");
+	PgBloomJoinFilter *filter = &build->filters[which];
+	PgBloomJoinCollector *collector = &build->collectors[which];
+	PgBloomJoinRanges *ranges = &filter->ranges;
+	List	   *keys = pgbloom_join_filter_keys(properties);
 	int			i;
 
-	filter->number = linitial_int(description);
-	filter->function = linitial_oid(list_nth(scan->custom_private, 4));
-	filter->nkeys = list_length(description) - 1;
+	filter->nkeys = ranges->nkeys = list_length(keys);
 	for (i = 0; i < filter->nkeys; i++)
 	{
-		int			key = list_nth_int(description, i + 1);
+		int			key = list_nth_int(keys, i);
 
-		filter->key_at[i] = key;
 		init_key(build, key, list_nth(scan->custom_exprs, key));
-		pgbloom_join_key_init(&filter->outer[i], &filter->inner[i],
+		pgbloom_join_key_init(&filter->outer[i], &collector->inner[i],
 							  list_nth_oid(operators, key),
 							  list_nth_oid(collations, key));
-		filter->operators[i] = list_nth_oid(operators, key);
-		filter->types[i] = exprType(list_nth(scan->custom_exprs, key));
+		collector->key_at[i] = key;
+		ranges->operators[i] = list_nth_oid(operators, key);
+		ranges->collations[i] = list_nth_oid(collations, key);
+		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
 	}
-	filter->limit = pgbloom_join_filter_limit();
-	filter->query = estate->es_query_cxt;
-	filter->context = AllocSetContextCreate(estate->es_query_cxt,
-											"join filter",
-											ALLOCSET_DEFAULT_SIZES);
+	filter->skip = PG_INT64_MAX;
+	filter->most_passed = floatVal(find_property(properties, "most_passed"));
+	filter->function = intVal(find_property(scan->custom_private, "function"));
+	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
-	pgbloom_join_reset(filter);
-	pgbloom_join_register(filter);
+	pgbloom_join_count(filter);
+
+	/* Each process of a Parallel Hash sees only some of the keys. */
+	ranges->usable = !build->shared_hash &&
+		!boolVal(find_property(properties, "grouped"));
+	ranges->hides_rows = boolVal(find_property(scan->custom_private,
+											   "hides_rows"));
+
+	collector->filter = filter;
+	collector->collecting = true;
+	collector->limit = pgbloom_join_filter_limit();
+	collector->most_keys = floatVal(find_property(properties, "most_keys"));
+	collector->context = AllocSetContextCreate(estate->es_query_cxt,
+											   "join filter",
+											   ALLOCSET_DEFAULT_SIZES);
+	pgbloom_join_remember(estate->es_query_cxt, estate->es_query_cxt,
+						  pgbloom_join_filter_number(properties), filter);
 }
 
 static void
@@ -70,8 +128,8 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	List	   *flags = lthird(scan->custom_private);
-	List	   *descriptions = lfourth(scan->custom_private);
+	List	   *filters = pgbloom_join_filters_of(scan);
+	int			nkeys = list_length(scan->custom_exprs);
 	int			i;
 
 	outerPlanState(node) = ExecInitNode(outerPlan(scan), estate, eflags);
@@ -84,24 +142,23 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ps.outeropsset = true;
 	node->ss.ps.outeropsfixed = false;
 
-	build->shared_hash = linitial_int(flags) != 0;
-	build->never_fails = list_nth_int(flags, 4) != 0;
-	build->nfilters = list_length(descriptions);
-	build->filters = palloc0(sizeof(PgBloomJoinFilter) * build->nfilters);
+	/* A plan that is only explained is never executed. */
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
-	build->keys = palloc0(sizeof(ExprState *) * list_length(scan->custom_exprs));
-	build->columns = palloc0(sizeof(AttrNumber) *
-							 list_length(scan->custom_exprs));
+	build->shared_hash = boolVal(find_property(scan->custom_private,
+											   "shared_hash"));
+	build->nfilters = list_length(filters);
+	build->filters = palloc0(sizeof(PgBloomJoinFilter) * build->nfilters);
+	build->collectors = palloc0(sizeof(PgBloomJoinCollector) *
+								build->nfilters);
+	build->keys = palloc0(sizeof(ExprState *) * nkeys);
+	build->columns = palloc0(sizeof(AttrNumber) * nkeys);
 	for (i = 0; i < build->nfilters; i++)
-	{
-		init_filter(build, &build->filters[i], list_nth(descriptions, i),
-					estate);
-		build->filters[i].most_passed = lsecond_int(flags) / 100.0;
-		build->filters[i].most_keys = lthird_int(flags);
-		build->filters[i].grouped = lfourth_int(flags) != 0;
-		build->filters[i].hides_rows = list_nth_int(flags, 5) != 0;
-	}
+		init_filter(build, i, list_nth(filters, i), estate);
+
+	/* Number 0 is that there are filters. */
+	pgbloom_join_remember(estate->es_query_cxt, estate->es_query_cxt, 0,
+						  build);
 }
 
 /* The value of a key of the row in the slot. */
@@ -118,27 +175,27 @@ key_value(PgBloomJoinBuild *build, int i, TupleTableSlot *slot, bool *isnull)
 
 /* Rows with a NULL among their keys have no match. */
 static void
-collect_row(PgBloomJoinBuild *build, PgBloomJoinFilter *filter,
+collect_row(PgBloomJoinBuild *build, PgBloomJoinCollector *collector,
 			TupleTableSlot *slot)
 {
+	PgBloomJoinRanges *ranges = &collector->filter->ranges;
 	uint64		hash = 0;
 	int			i;
 
-	for (i = 0; i < filter->nkeys; i++)
+	for (i = 0; i < ranges->nkeys; i++)
 	{
 		bool		isnull;
-		Datum		key = key_value(build, filter->key_at[i], slot, &isnull);
+		Datum		key = key_value(build, collector->key_at[i], slot, &isnull);
 
 		if (isnull)
 			return;
-		hash = pgbloom_join_hash(&filter->inner[i], key, hash);
-		if (filter->ranges[i] != NULL)
-			pgbloom_join_add_to_range(filter->ranges[i], key,
-									  &filter->inner[i],
-									  filter->range_context);
+		hash = pgbloom_join_hash(&collector->inner[i], key, hash);
+		if (ranges->ranges[i] != NULL)
+			pgbloom_join_add_to_range(ranges->ranges[i], key,
+									  &collector->inner[i], ranges->context);
 	}
-	if (filter->collecting)
-		pgbloom_join_collect(filter, hash);
+	if (collector->collecting)
+		pgbloom_join_collect(collector, hash);
 }
 
 static TupleTableSlot *
@@ -146,14 +203,16 @@ exec_build(CustomScanState *node)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
+	TupleTableSlot *slot;
 	MemoryContext caller;
 	int			i;
 
+	build->started = true;
+	slot = ExecProcNode(outerPlanState(node));
 	if (TupIsNull(slot))
 	{
 		for (i = 0; i < build->nfilters; i++)
-			pgbloom_join_publish(&build->filters[i]);
+			pgbloom_join_publish(&build->collectors[i]);
 		return slot;
 	}
 
@@ -161,8 +220,11 @@ exec_build(CustomScanState *node)
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	for (i = 0; i < build->nfilters; i++)
 	{
-		if (build->filters[i].collecting || build->filters[i].ranges[0] != NULL)
-			collect_row(build, &build->filters[i], slot);
+		PgBloomJoinCollector *collector = &build->collectors[i];
+
+		if (collector->collecting ||
+			collector->filter->ranges.ranges[0] != NULL)
+			collect_row(build, collector, slot);
 	}
 	MemoryContextSwitchTo(caller);
 	return slot;
@@ -174,20 +236,15 @@ end_build(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* The child is going to return its rows again, so collect them again. */
+/* A subplan is told to start again before its first execution, too. */
 static void
 rescan_build(CustomScanState *node)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
-	for (i = 0; i < build->nfilters; i++)
-	{
-		pgbloom_join_reset(&build->filters[i]);
-		pgbloom_join_close_gates(&build->filters[i]);
-	}
-	if (build->inner_first != NULL)
-		build->inner_first->hj_OuterNotEmpty = true;
+	for (i = 0; i < build->nfilters && build->started; i++)
+		pgbloom_join_withdraw(&build->collectors[i]);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }

@@ -47,13 +47,11 @@ typedef enum Row
 typedef struct Probe
 {
 	PgBloomJoinFilter *filter;
-	List	   *between;		/* NIL if there are none */
 	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
 	int			nkeys;
 
 	/* the rows of a heap page that have been probed ahead */
 	BlockNumber block;
-	uint32		generation;		/* of the bits they were probed with */
 	uint8		rows[MaxHeapTuplesPerPage + 1]; /* by offset number */
 } Probe;
 
@@ -152,11 +150,10 @@ probe_ahead(Probe *probe, Probe *previous, ScanState *scan,
 	HeapScanDesc heap = (HeapScanDesc) scan->ss_currentScanDesc;
 	BlockNumber block = ItemPointerGetBlockNumber(&slot->tts_tid);
 
-	if (block != probe->block || probe->generation != probe->filter->generation)
+	if (block != probe->block)
 	{
 		memset(probe->rows, ROW_UNKNOWN, sizeof(probe->rows));
 		probe->block = block;
-		probe->generation = probe->filter->generation;
 		if ((heap->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 &&
 			heap->rs_cblock == block)
 			probe_page(probe, previous, heap);
@@ -190,9 +187,6 @@ probe_row(DirectQual *qual, TupleTableSlot *slot)
 		Row			row = ROW_UNKNOWN;
 		bool		found;
 
-		if (probe->between != NIL &&
-			!pgbloom_join_between_started(probe->between))
-			continue;
 		if (filter->skip > 0)
 		{
 			filter->skip--;
@@ -241,7 +235,6 @@ init_probe(Probe *probe, Node *qual, MemoryContext query)
 	probe->filter = pgbloom_join_find(query, qual);
 	if (!OidIsValid(probe->filter->function))
 		return false;
-	probe->between = pgbloom_join_find_between(probe->filter, qual);
 	for_each_from(lc, call->args, 1)
 	{
 		AttrNumber	column = pgbloom_join_column(lfirst(lc));
@@ -253,8 +246,9 @@ init_probe(Probe *probe, Node *qual, MemoryContext query)
 	return true;
 }
 
-static void
-replace_evaluation(PlanState *state)
+/* Replace the evaluation of a scan's qual if it has nothing but probes. */
+void
+pgbloom_join_evaluate_directly(PlanState *state)
 {
 	List	   *quals = state->plan->qual;
 	DirectQual *direct;
@@ -279,53 +273,4 @@ replace_evaluation(PlanState *state)
 	}
 	else
 		pfree(direct);
-}
-
-/* A node, and which nodes have been prepared, by plan_node_id. */
-typedef struct Preparation
-{
-	PgBloomJoinAncestor node;
-	Bitmapset **prepared;
-} Preparation;
-
-/*
- * Prepare the probes of a plan.  A subplan in the condition of a partitioned
- * table is reached from each of its partitions, but is one.  The number 0 is that
- * of the top, and of nodes that other extensions have added to the finished plan.
- */
-static bool
-prepare_probes(PlanState *state, void *context)
-{
-	const Preparation *above = context;
-	Preparation here = {{above->node.state != NULL ? &above->node : NULL, state},
-	above->prepared};
-	int			id = state->plan->plan_node_id;
-	ListCell   *lc;
-
-	if (id != 0 && bms_is_member(id, *here.prepared))
-		return false;
-	*here.prepared = bms_add_member(*here.prepared, id);
-	if (state->plan->qual != NIL && state->qual != NULL)
-	{
-		foreach(lc, state->plan->qual)
-			pgbloom_join_note_between(&here.node, lfirst(lc));
-		replace_evaluation(state);
-		pgbloom_join_gate_scan(&here.node);
-	}
-	return planstate_tree_walker(state, prepare_probes, &here);
-}
-
-void
-pgbloom_join_start(PlanState *plan)
-{
-	MemoryContext context = plan->state->es_query_cxt;
-	Bitmapset  *prepared = NULL;
-	Preparation top = {{NULL, NULL}, &prepared};
-
-	if (pgbloom_join_has_filters(context))
-	{
-		context = MemoryContextSwitchTo(context);
-		prepare_probes(plan, &top);
-		MemoryContextSwitchTo(context);
-	}
 }

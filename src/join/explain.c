@@ -28,7 +28,7 @@ static const char *const state_names[] = {
 
 /* The keys of a filter, as the columns or expressions of the child. */
 static char *
-keys_of(CustomScanState *node, List *description, List *ancestors,
+keys_of(CustomScanState *node, List *numbers, List *ancestors,
 		ExplainState *es)
 {
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
@@ -36,38 +36,40 @@ keys_of(CustomScanState *node, List *description, List *ancestors,
 												   ancestors);
 	bool		prefix = es->verbose || list_length(es->rtable) > 1;
 	StringInfoData keys;
-	int			i;
+	ListCell   *lc;
 
 	initStringInfo(&keys);
-	for (i = 1; i < list_length(description); i++)
+	foreach(lc, numbers)
 	{
-		Node	   *key = list_nth(scan->custom_exprs,
-								   list_nth_int(description, i));
+		Node	   *key = list_nth(scan->custom_exprs, lfirst_int(lc));
 
-		appendStringInfo(&keys, "%s%s", i > 1 ? ", " : "",
+		appendStringInfo(&keys, "%s%s", keys.len > 0 ? ", " : "",
 						 deparse_expression(key, context, prefix, false));
 	}
 	return keys.data;
 }
 
 /*
- * Numbers of keys and rows, and in a line of their own, those of scans that
- * were skipped and blocks that a BRIN index left.
+ * What was not read is in a line of its own.  There may be no more rows to
+ * probe then, so that only samples of them are, or none.
  */
 static void
-explain_counts(const PgBloomJoinFilter *filter, ExplainState *es)
+explain_counts(const PgBloomJoinCounts *counts, ExplainState *es)
 {
-	const PgBloomJoinCounts *counts = filter->counts;
 	uint64		kilobytes = (counts->size + 1023) / 1024;
+	const char *state = state_names[counts->state];
 
+	if (counts->state != PGBLOOM_JOIN_ACTIVE &&
+		(counts->skipped > 0 || counts->blocks_read < counts->blocks))
+		state = "skipping";
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		ExplainPropertyUInteger("Keys", NULL, counts->keys, es);
 		ExplainPropertyUInteger("Memory", "kB", kilobytes, es);
 		ExplainPropertyUInteger("Checked", NULL, counts->checked, es);
 		ExplainPropertyUInteger("Removed", NULL, counts->removed, es);
-		ExplainPropertyText("State", state_names[counts->state], es);
-		ExplainPropertyInteger("Scans", NULL, filter->nscans, es);
+		ExplainPropertyText("State", state, es);
+		ExplainPropertyUInteger("Scans", NULL, counts->scans, es);
 		ExplainPropertyUInteger("Scans Skipped", NULL, counts->skipped, es);
 		ExplainPropertyUInteger("Blocks", NULL, counts->blocks, es);
 		ExplainPropertyUInteger("Blocks Read", NULL, counts->blocks_read, es);
@@ -78,13 +80,13 @@ explain_counts(const PgBloomJoinFilter *filter, ExplainState *es)
 					 UINT64_FORMAT "kB  Checked: " UINT64_FORMAT
 					 "  Removed: " UINT64_FORMAT "  State: %s\n",
 					 counts->keys, kilobytes, counts->checked,
-					 counts->removed, state_names[counts->state]);
-	if (filter->nscans == 0 && counts->blocks == 0)
+					 counts->removed, state);
+	if (counts->scans == 0 && counts->blocks == 0)
 		return;
 	appendStringInfoSpaces(es->str, es->indent * 2);
-	if (filter->nscans > 0)
-		appendStringInfo(es->str, "  Scans Skipped: " UINT64_FORMAT " of %d",
-						 counts->skipped, filter->nscans);
+	if (counts->scans > 0)
+		appendStringInfo(es->str, "  Scans Skipped: " UINT64_FORMAT " of "
+						 UINT64_FORMAT, counts->skipped, counts->scans);
 	if (counts->blocks > 0)
 		appendStringInfo(es->str, "  Blocks Read: " UINT64_FORMAT " of "
 						 UINT64_FORMAT, counts->blocks_read, counts->blocks);
@@ -100,34 +102,32 @@ void
 pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
-	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	List	   *descriptions = lfourth(scan->custom_private);
+	List	   *filters = pgbloom_join_filters_of((CustomScan *) node->ss.ps.plan);
 	int			i;
 
 	ExplainOpenGroup("Bloom Filters", "Bloom Filters", false, es);
-	for (i = 0; i < build->nfilters; i++)
+	for (i = 0; i < list_length(filters); i++)
 	{
-		List	   *description = list_nth(descriptions, i);
-		char	   *keys = keys_of(node, description, ancestors, es);
+		List	   *filter = list_nth(filters, i);
+		int			number = pgbloom_join_filter_number(filter);
+		char	   *keys = keys_of(node, pgbloom_join_filter_keys(filter),
+								   ancestors, es);
 
 		ExplainOpenGroup("Bloom Filter", NULL, true, es);
 		if (es->format == EXPLAIN_FORMAT_TEXT)
 		{
 			appendStringInfoSpaces(es->str, es->indent * 2);
-			appendStringInfo(es->str, "Bloom Filter %d: %s\n",
-							 linitial_int(description), keys);
+			appendStringInfo(es->str, "Bloom Filter %d: %s\n", number, keys);
 		}
 		else
 		{
-			ExplainPropertyInteger("Number", NULL, linitial_int(description),
-								   es);
+			ExplainPropertyInteger("Number", NULL, number, es);
 			ExplainPropertyText("Keys of Rows", keys, es);
 		}
-		if (es->analyze && build->columns != NULL)
+		if (es->analyze && build->nfilters > 0)
 		{
 			pgbloom_join_count(&build->filters[i]);
-			pgbloom_join_count_skipped(&build->filters[i]);
-			explain_counts(&build->filters[i], es);
+			explain_counts(build->filters[i].counts, es);
 		}
 		ExplainCloseGroup("Bloom Filter", NULL, true, es);
 	}

@@ -14,7 +14,6 @@
 
 #include "access/htup_details.h"
 #include "fmgr.h"
-#include "lib/ilist.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
@@ -31,9 +30,6 @@
 
 /* A filter of more key columns than this takes the first ones. */
 #define PGBLOOM_MAX_JOIN_KEYS	8
-
-/* Memory for the range of one key that a process shares with others. */
-#define PGBLOOM_SHARED_RANGE_SIZE	8192
 
 /* Values of bloomfilter.join_filters. */
 typedef enum PgBloomJoinMode
@@ -83,20 +79,35 @@ typedef struct PgBloomJoinCounts
 	uint64		size;			/* of the bits, in bytes */
 	uint64		checked;		/* outer rows probed */
 	uint64		removed;		/* of them, not in the filter */
-	uint64		skipped;		/* scans that were not started */
-	uint64		blocks;			/* of tables with a BRIN index on the key */
-	uint64		blocks_read;	/* of them, left by the index */
+	uint64		scans;			/* that the filter could rule out */
+	uint64		skipped;		/* of them, not started */
+	uint64		blocks;			/* of these scans' tables */
+	uint64		blocks_read;	/* of them, not ruled out */
 	PgBloomJoinState state;
 } PgBloomJoinCounts;
 
+/* The keys of one column in their order. */
 typedef struct PgBloomJoinRange PgBloomJoinRange;
 
-/* A filter at run time.  The first members are those that each probe uses. */
+/* What is known of the keys of a filter, for scans that may be skipped. */
+typedef struct PgBloomJoinRanges
+{
+	bool		usable;			/* by any scan */
+	bool		hides_rows;		/* the statement, from the user */
+	bool		complete;		/* the inner side has been read */
+	int			nkeys;
+	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
+	Oid			collations[PGBLOOM_MAX_JOIN_KEYS];
+	Oid			types[PGBLOOM_MAX_JOIN_KEYS];	/* of the inner keys */
+	PgBloomJoinRange *ranges[PGBLOOM_MAX_JOIN_KEYS];
+	MemoryContext context;		/* NULL until a scan wants the ranges */
+} PgBloomJoinRanges;
+
+/* A filter that is probed. */
 typedef struct PgBloomJoinFilter
 {
 	int64		skip;			/* let so many rows pass unprobed */
 	const uint8 *bits;			/* once the filter is complete, or shared */
-	uint32		generation;		/* of the bits, as addresses come again */
 	BfGeometry	geometry;
 	int			nkeys;
 	PgBloomJoinKey outer[PGBLOOM_MAX_JOIN_KEYS];
@@ -107,11 +118,17 @@ typedef struct PgBloomJoinFilter
 	uint64		last_hash;		/* of the row before */
 	bool		sampling;
 	double		most_passed;	/* if a larger share passes: sample */
-	bool		grouped;		/* probed below a grouping */
-	bool		hides_rows;		/* the statement, from the user */
 	PgBloomJoinCounts *counts;	/* of this process */
+	PgBloomJoinCounts local_counts;
+	Oid			function;		/* that probes it */
+	PlanState  *builder;		/* the node that builds it */
+	PgBloomJoinRanges ranges;
+} PgBloomJoinFilter;
 
-	/* while the inner side is read */
+/* A filter that is being built, while the inner side is read. */
+typedef struct PgBloomJoinCollector
+{
+	PgBloomJoinFilter *filter;
 	PgBloomJoinKey inner[PGBLOOM_MAX_JOIN_KEYS];
 	int			key_at[PGBLOOM_MAX_JOIN_KEYS];	/* among the join's keys */
 	bool		collecting;
@@ -121,55 +138,22 @@ typedef struct PgBloomJoinFilter
 	uint8	   *new_bits;		/* NULL until the list is full */
 	uint64		bits_set;
 	Size		limit;			/* of memory, in bytes */
-	uint64		most_keys;		/* with more it is of no use */
+	double		most_keys;		/* with more it is of no use */
 	MemoryContext context;		/* of hashes and bits */
-
-	/* of a Parallel Hash: bits that all processes fill */
-	uint8	   *shared_bits;
-
-	/* for scans that may be skipped, see skip.c */
-	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
-	Oid			types[PGBLOOM_MAX_JOIN_KEYS];	/* of the inner keys */
-	PgBloomJoinRange *ranges[PGBLOOM_MAX_JOIN_KEYS];	/* NULL unless wanted */
-	MemoryContext range_context;
-	bool		complete;		/* the inner side has been read */
-	char	   *shared_ranges;	/* of all processes, in a Parallel Hash */
-	uint32		merged;			/* the generation that has them all */
-	int			nprocesses;
-	int			process;
-	int			nscans;			/* that may be skipped */
-	bool	   *skipped;		/* for each of them */
-	List	   *gates;
-
-	/* the registry */
-	dlist_node	node;
-	MemoryContext query;
-	int			number;
-	Oid			function;		/* that probes it */
-	PgBloomJoinCounts local_counts;
-	List	   *between;		/* of its probes: lists of a call and joins */
-	int			between_found;	/* the one that was asked for last */
-} PgBloomJoinFilter;
-
-/* A node of a plan that is executed, and the nodes above it. */
-typedef struct PgBloomJoinAncestor
-{
-	const struct PgBloomJoinAncestor *parent;	/* NULL at the top */
-	PlanState  *state;
-} PgBloomJoinAncestor;
+	uint8	   *shared_bits;	/* that all processes of a Parallel Hash fill */
+} PgBloomJoinCollector;
 
 /* The node that builds filters, below the Hash node of a join. */
 typedef struct PgBloomJoinBuild
 {
 	CustomScanState css;
 	ExprState **keys;			/* NULL for a column of the child */
-	AttrNumber *columns;		/* of the child; 0 for an expression; NULL if
-								 * the plan is only explained */
-	int			nfilters;
+	AttrNumber *columns;		/* of the child; 0 for an expression */
+	int			nfilters;		/* 0 if the plan is only explained */
 	PgBloomJoinFilter *filters;
+	PgBloomJoinCollector *collectors;	/* for each of the filters */
 	bool		shared_hash;	/* below a Parallel Hash */
-	bool		never_fails;	/* nor calls a volatile function */
-	HashJoinState *inner_first; /* the join, if it is to read this side first */
+	bool		started;		/* the inner side is or has been read */
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
 
@@ -224,7 +208,6 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_KEYS,
 	PGBLOOM_REASON_COLUMNS,
 	PGBLOOM_REASON_PATH,
-	PGBLOOM_REASON_TOO_LATE,
 	PGBLOOM_REASON_GROUPS,
 	PGBLOOM_REASON_BARRIER,
 	PGBLOOM_REASON_FEW_ROWS,
@@ -253,7 +236,6 @@ typedef struct PgBloomJoinNodes
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
-extern bool pgbloom_plan_may_fail(Plan *plan);
 
 /* volatile.c */
 extern bool pgbloom_join_is_volatile(const Query *query);
@@ -276,9 +258,6 @@ extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
 										  JoinType type,
 										  JoinPathExtraData *extra);
 
-/* expression.c */
-extern bool pgbloom_join_may_fail(Expr *key);
-
 /* target.c */
 typedef struct PgBloomJoinTarget
 {
@@ -296,8 +275,7 @@ typedef struct PgBloomJoinTarget
 } PgBloomJoinTarget;
 
 extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
-										  HashJoin *join, bool rescanned,
-										  List **targets);
+										  HashJoin *join, List **targets);
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
@@ -314,31 +292,23 @@ extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 
 /* builder_node.c */
 extern const CustomScanMethods pgbloom_join_scan_methods;
+extern List *pgbloom_join_filters_of(CustomScan *scan);
+extern int	pgbloom_join_filter_number(List *filter);
+extern List *pgbloom_join_filter_keys(List *filter);
 
-/* between.c */
-extern void pgbloom_join_note_between(const PgBloomJoinAncestor *scan,
-									  Node *qual);
-extern List *pgbloom_join_find_between(PgBloomJoinFilter *filter,
-									   const Node *call);
-extern bool pgbloom_join_between_started(const List *between);
-extern void pgbloom_join_read_inner_sides_first(const PgBloomJoinAncestor *scan,
-												const PgBloomJoinFilter *filter);
-
-/* filter.c */
-extern void pgbloom_join_register(PgBloomJoinFilter *filter);
-extern bool pgbloom_join_has_filters(MemoryContext query);
+/* start.c */
+extern void pgbloom_join_remember(MemoryContext query, void *owner, int number,
+								  void *thing);
+extern void *pgbloom_join_recall(void *owner, int number);
 extern PgBloomJoinFilter *pgbloom_join_find(MemoryContext query,
 											const Node *call);
+extern void pgbloom_join_start(PlanState *plan);
+
+/* collect.c */
 extern void pgbloom_join_shared_geometry(double keys, BfGeometry *geometry);
-extern void pgbloom_join_reset(PgBloomJoinFilter *filter);
-extern void pgbloom_join_want_ranges(PgBloomJoinFilter *filter);
-extern bool pgbloom_join_is_complete(PgBloomJoinFilter *filter);
-extern void pgbloom_join_count_scan(PgBloomJoinFilter *filter, int scan,
-									bool skipped);
-extern void pgbloom_join_count_skipped(PgBloomJoinFilter *filter);
-extern void pgbloom_join_collect(PgBloomJoinFilter *filter, uint64 hash);
-extern void pgbloom_join_publish(PgBloomJoinFilter *filter);
-extern void pgbloom_join_withdraw(PgBloomJoinFilter *filter);
+extern void pgbloom_join_collect(PgBloomJoinCollector *collector, uint64 hash);
+extern void pgbloom_join_publish(PgBloomJoinCollector *collector);
+extern void pgbloom_join_withdraw(PgBloomJoinCollector *collector);
 
 /* sample.c */
 extern void pgbloom_join_count(PgBloomJoinFilter *filter);
@@ -350,9 +320,7 @@ extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
 /* range.c */
-extern PgBloomJoinRange *pgbloom_join_make_range(Oid equality, Oid collation,
-												 Oid type);
-extern void pgbloom_join_clear_range(PgBloomJoinRange *range);
+extern void pgbloom_join_want_ranges(PgBloomJoinRanges *ranges);
 extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
 									  PgBloomJoinKey *hash_by,
 									  MemoryContext context);
@@ -366,31 +334,26 @@ extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
 										 AttrNumber column,
 										 struct ScanKeyData *keys);
-extern void pgbloom_join_write_range(const PgBloomJoinRange *range,
-									 void *place);
-extern void pgbloom_join_read_range(PgBloomJoinRange *range, void *place,
-									MemoryContext context);
 
 /* partition.c */
 extern bool pgbloom_join_partition_refuted(Relation relation,
 										   Snapshot snapshot,
-										   const PgBloomJoinFilter *filter,
+										   const PgBloomJoinRanges *filter,
 										   List *keys);
 
 /* skip.c */
-extern void pgbloom_join_gate_scan(const PgBloomJoinAncestor *node);
-extern void pgbloom_join_close_gates(PgBloomJoinFilter *filter);
+extern void pgbloom_join_gate_scan(ScanState *scan);
 
 /* brin.c */
 extern Bitmapset *pgbloom_join_brin_columns(Relation table);
 extern Bitmapset *pgbloom_join_limiting_columns(ScanState *scan);
 extern bool pgbloom_join_brin_blocks(ScanState *scan,
-									 const PgBloomJoinFilter *filter,
+									 const PgBloomJoinRanges *filter,
 									 List *keys, BlockNumber *first,
 									 BlockNumber *last);
 
 /* direct.c */
-extern void pgbloom_join_start(PlanState *plan);
+extern void pgbloom_join_evaluate_directly(PlanState *state);
 
 /* shared.c */
 extern Size pgbloom_join_estimate_dsm(CustomScanState *node,

@@ -63,48 +63,6 @@ pgbloom_plan_children(Plan *plan)
 	return result;
 }
 
-/*
- * Could an error come from the rows of this plan?  Not from scans of tables
- * whose expressions cannot fail; other nodes are not looked at.  What an index
- * scan orders its rows by is in its target list.
- */
-bool
-pgbloom_plan_may_fail(Plan *plan)
-{
-	List	   *expressions = list_make2(plan->targetlist, plan->qual);
-	ListCell   *lc;
-
-	switch (nodeTag(plan))
-	{
-		case T_IndexScan:
-			expressions = lappend(expressions, ((IndexScan *) plan)->indexqual);
-			break;
-		case T_IndexOnlyScan:
-			expressions = lappend(expressions,
-								  ((IndexOnlyScan *) plan)->indexqual);
-			break;
-		case T_BitmapIndexScan:
-			expressions = ((BitmapIndexScan *) plan)->indexqual;
-			break;
-		case T_SeqScan:
-		case T_BitmapHeapScan:
-		case T_BitmapAnd:
-		case T_BitmapOr:
-		case T_Append:
-			break;
-		default:
-			return true;
-	}
-	if (pgbloom_join_may_fail((Expr *) expressions))
-		return true;
-	foreach(lc, pgbloom_plan_children(plan))
-	{
-		if (pgbloom_plan_may_fail(lfirst(lc)))
-			return true;
-	}
-	return false;
-}
-
 /* Enter the nodes of a plan. */
 static void
 examine_plan(PgBloomJoinNodes *nodes, Plan *plan)

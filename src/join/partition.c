@@ -67,7 +67,7 @@ find_partition(PartitionDesc parent, Oid partition)
 
 /* The keys of the filter that are in this column, or NULL. */
 static const PgBloomJoinRange *
-find_range(const PgBloomJoinFilter *filter, List *keys, AttrNumber column)
+find_range(const PgBloomJoinRanges *filter, List *keys, AttrNumber column)
 {
 	int			i;
 
@@ -121,7 +121,7 @@ partition_meets(PartitionKey by, PartitionBoundInfo bounds, int partition,
  */
 static bool
 is_refuted(Relation parent, int partition, Relation relation,
-		   const PgBloomJoinFilter *filter, List *keys)
+		   const PgBloomJoinRanges *filter, List *keys)
 {
 	PartitionKey by = RelationGetPartitionKey(parent);
 	PartitionBoundInfo bounds = RelationGetPartitionDesc(parent, true)->boundinfo;
@@ -158,7 +158,7 @@ is_refuted(Relation parent, int partition, Relation relation,
  */
 bool
 pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
-							   const PgBloomJoinFilter *filter, List *keys)
+							   const PgBloomJoinRanges *filter, List *keys)
 {
 	Oid			partition = RelationGetRelid(relation);
 	bool		refuted = false;

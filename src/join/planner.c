@@ -12,7 +12,7 @@
  */
 #include "join/join.h"
 
-#include <limits.h>
+#include <float.h>
 
 #include "catalog/pg_type_d.h"
 #include "miscadmin.h"
@@ -30,7 +30,6 @@ typedef struct Surroundings
 {
 	bool		rescanned;		/* may be executed more than once */
 	bool		parallel;		/* below Gather */
-	Bitmapset  *gathers;		/* parameters that make Gather start again */
 } Surroundings;
 
 typedef struct Planning
@@ -43,7 +42,6 @@ typedef struct Planning
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomJoinNodes *nodes;	/* NULL until a join is worth looking at them */
-	Bitmapset  *once;			/* subplans that are executed once, from 1 on */
 } Planning;
 
 /*
@@ -80,23 +78,78 @@ drops_outer_rows(JoinType type)
 		PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type);
 }
 
-/*
- * The filter of these keys among those that the join has so far, or a new
- * one.  A filter is a list of its number and its keys.
- */
-static List *
-find_filter(Planning *planning, List **filters, List *keys)
+/* A filter that is being planned. */
+typedef struct Planned
 {
+	int			number;
+	List	   *keys;			/* which of the join's, from 0 on */
+	bool		grouped;		/* probed below a grouping */
+	double		most_passed;	/* if a larger share passes: sample */
+	double		most_keys;		/* of more inner rows it is of no use */
+} Planned;
+
+/* The filter for this target among those that the join has, or a new one. */
+static Planned *
+find_filter(Planning *planning, List **filters, PgBloomJoinTarget *target)
+{
+	Planned    *filter;
 	ListCell   *lc;
 
 	foreach(lc, *filters)
 	{
-		if (equal(list_copy_tail(lfirst(lc), 1), keys))
-			return lfirst(lc);
+		filter = lfirst(lc);
+		if (filter->grouped == target->grouped &&
+			equal(filter->keys, target->key_numbers))
+			return filter;
 	}
-	*filters = lappend(*filters,
-					   lcons_int(++planning->last_number, list_copy(keys)));
-	return llast(*filters);
+	filter = palloc(sizeof(Planned));
+	filter->number = ++planning->last_number;
+	filter->keys = target->key_numbers;
+	filter->grouped = target->grouped;
+	filter->most_passed = 0;
+	filter->most_keys = DBL_MAX;
+	*filters = lappend(*filters, filter);
+	return filter;
+}
+
+/* What the executor is told has a name. */
+static List *
+add_property(List *properties, const char *name, void *value)
+{
+	return lappend(properties, makeDefElem(pstrdup(name), value, -1));
+}
+
+/* With an exponent, lest a worker read it as an Integer. */
+static Float *
+make_double(double value)
+{
+	return makeFloat(psprintf("%.17e", value));
+}
+
+static List *
+describe_filters(List *filters)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, filters)
+	{
+		Planned    *filter = lfirst(lc);
+		List	   *properties = NIL;
+
+		properties = add_property(properties, "number",
+								  makeInteger(filter->number));
+		properties = add_property(properties, "keys",
+								  list_copy(filter->keys));
+		properties = add_property(properties, "grouped",
+								  makeBoolean(filter->grouped));
+		properties = add_property(properties, "most_passed",
+								  make_double(filter->most_passed));
+		properties = add_property(properties, "most_keys",
+								  make_double(filter->most_keys));
+		result = lappend(result, properties);
+	}
+	return result;
 }
 
 /* The condition that probes a filter. */
@@ -136,29 +189,6 @@ pass_on(Plan *plan, int varno)
 }
 
 /*
- * Can the inner side be read where the join, without an outer row, would not
- * read it?  It must not be noticed by an error.
- */
-static bool
-is_inner_side_harmless(HashJoin *join)
-{
-	Hash	   *hash = (Hash *) innerPlan(join);
-	ListCell   *key,
-			   *operator,
-			   *collation;
-
-	forthree(key, hash->hashkeys, operator, join->hashoperators,
-			 collation, join->hashcollations)
-	{
-		if (pgbloom_join_may_fail(lfirst(key)) ||
-			!pgbloom_join_can_hash(lfirst_oid(operator),
-								   lfirst_oid(collation)))
-			return false;
-	}
-	return !pgbloom_plan_may_fail(outerPlan(hash));
-}
-
-/*
  * Put the node that builds filters for these targets between Hash and its
  * child, and remember the targets.  Everything that other parts of PostgreSQL
  * want to know of it, such as costs and parameters, is as of the child.  Below
@@ -172,22 +202,17 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
 	List	   *filters = NIL;
-	List	   *properties;
-	double		most_passed = 0;
-	double		most_keys = INT_MAX;
-	bool		grouped = false;
+	List	   *properties = NIL;
 	ListCell   *lc;
 
 	foreach(lc, targets)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
-		List	   *filter = find_filter(planning, &filters,
-										 target->key_numbers);
+		Planned    *filter = find_filter(planning, &filters, target);
 
-		target->qual = make_probe(planning, linitial_int(filter), target->keys);
-		most_passed = Max(most_passed, target->most_passed);
-		most_keys = Min(most_keys, target->most_keys);
-		grouped |= target->grouped;
+		target->qual = make_probe(planning, filter->number, target->keys);
+		filter->most_passed = Max(filter->most_passed, target->most_passed);
+		filter->most_keys = Min(filter->most_keys, target->most_keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
 	pgbloom_join_note_filters(planning->stmt, planning->nodes, join, targets);
@@ -204,27 +229,23 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	plan->initPlan = NIL;
 	scan->custom_scan_tlist = pass_on(child, OUTER_VAR);
 	scan->custom_exprs = copyObject(hash->hashkeys);
-	properties = list_make5_int(hash->plan.parallel_aware,
-								(int) (most_passed * 100), (int) most_keys,
-								grouped,
-								is_inner_side_harmless(join));
-	properties = lappend_int(properties, planning->nodes->hides_rows);
-	scan->custom_private = list_make5(list_copy(join->hashoperators),
-									  list_copy(join->hashcollations),
-									  properties, filters,
-									  list_make1_oid(planning->function));
+	properties = add_property(properties, "operators",
+							  list_copy(join->hashoperators));
+	properties = add_property(properties, "collations",
+							  list_copy(join->hashcollations));
+	properties = add_property(properties, "function",
+							  makeInteger((int) planning->function));
+	properties = add_property(properties, "shared_hash",
+							  makeBoolean(hash->plan.parallel_aware));
+	properties = add_property(properties, "hides_rows",
+							  makeBoolean(planning->nodes->hides_rows));
+	scan->custom_private = add_property(properties, "filters",
+										describe_filters(filters));
 	scan->methods = &pgbloom_join_scan_methods;
 	outerPlan(hash) = plan;
 }
 
-/*
- * Find the targets of the filters of a join, or return why it has none.
- *
- * A join that is executed repeatedly may read an outer row before its inner
- * side starts again for new values of parameters, or below a Gather without
- * workers, and would probe the filter of the time before.  So the inner side
- * must return the same rows.
- */
+/* Find the targets of the filters of a join, or return why it has none. */
 static PgBloomReason
 find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 			 List **targets)
@@ -235,8 +256,7 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		reason = PGBLOOM_REASON_JOIN_TYPE;
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_never_worthwhile(join);
-	if (reason == PGBLOOM_NO_REASON && above->rescanned &&
-		!bms_is_subset(innerPlan(join)->extParam, above->gathers))
+	if (reason == PGBLOOM_NO_REASON && above->rescanned)
 		reason = PGBLOOM_REASON_REPEATED;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
@@ -244,8 +264,7 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 		planning->nodes = pgbloom_examine_nodes(planning->stmt);
 	if (planning->nodes->filtered && !planning->only_reasons)
 		return PGBLOOM_REASON_EARLIER_PLAN;
-	reason = pgbloom_join_targets(planning->nodes, join, above->rescanned,
-								  targets);
+	reason = pgbloom_join_targets(planning->nodes, join, targets);
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_worthwhile(join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
@@ -285,41 +304,12 @@ static Surroundings
 above_child(Plan *plan, Plan *child, const Surroundings *above)
 {
 	Surroundings result = *above;
-	int			gather = -1;
 
 	result.rescanned |= IsA(plan, CustomScan) ||
 		((IsA(plan, NestLoop) || IsA(plan, RecursiveUnion)) &&
 		 child == innerPlan(plan));
-	if (IsA(plan, Gather))
-		gather = ((Gather *) plan)->rescan_param;
-	else if (IsA(plan, GatherMerge))
-		gather = ((GatherMerge *) plan)->rescan_param;
-	else
-		return result;
-	result.parallel = true;
-	if (gather >= 0)
-		result.gathers = bms_add_member(bms_copy(above->gathers), gather);
+	result.parallel |= IsA(plan, Gather) || IsA(plan, GatherMerge);
 	return result;
-}
-
-/*
- * Note which subplans are executed once: CTEs and others whose results are
- * parameters of this node and what is below it, if they have no parameters
- * from outside.
- */
-static void
-note_init_plans(Planning *planning, Plan *plan)
-{
-	ListCell   *lc;
-
-	foreach(lc, plan->initPlan)
-	{
-		int			id = ((SubPlan *) lfirst(lc))->plan_id;
-		Plan	   *subplan = list_nth(planning->stmt->subplans, id - 1);
-
-		if (bms_is_empty(subplan->extParam))
-			planning->once = bms_add_member(planning->once, id);
-	}
 }
 
 /*
@@ -333,7 +323,6 @@ visit_plan(Planning *planning, Plan *plan, const Surroundings *above)
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	note_init_plans(planning, plan);
 	if (IsA(plan, HashJoin))
 		consider_join(planning, (HashJoin *) plan, above);
 	foreach(lc, pgbloom_plan_children(plan))
@@ -386,14 +375,19 @@ visit_statement(Planning *planning)
 
 	visit_plan(planning, stmt->planTree, &top);
 
-	/* A subplan comes after those that it uses. */
+	/*
+	 * A subplan comes after those that it uses.  It is executed once if it
+	 * has no parameters and its rows are not asked for again.
+	 */
 	for (id = list_length(stmt->subplans); id > 0; id--)
 	{
 		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
 
-		top.rescanned = !bms_is_member(id, planning->once);
-		if (subplan != NULL)
-			visit_plan(planning, subplan, &top);
+		if (subplan == NULL)
+			continue;
+		top.rescanned = !bms_is_empty(subplan->extParam) ||
+			bms_is_member(id, stmt->rewindPlanIDs);
+		visit_plan(planning, subplan, &top);
 	}
 }
 

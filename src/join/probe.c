@@ -43,24 +43,6 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
 	return pgbloom_join_count_row(filter, found);
 }
 
-/* What a call remembers. */
-typedef struct ProbeCall
-{
-	PgBloomJoinFilter *filter;
-	List	   *between;		/* NIL if there are none */
-} ProbeCall;
-
-static ProbeCall *
-init_call(FmgrInfo *flinfo)
-{
-	ProbeCall  *call = MemoryContextAlloc(flinfo->fn_mcxt, sizeof(ProbeCall));
-
-	call->filter = pgbloom_join_find(flinfo->fn_mcxt, flinfo->fn_expr);
-	call->between = pgbloom_join_find_between(call->filter, flinfo->fn_expr);
-	flinfo->fn_extra = call;
-	return call;
-}
-
 /*
  * bloom_join_probe(filter integer, VARIADIC keys "any") returns boolean
  *
@@ -74,14 +56,12 @@ init_call(FmgrInfo *flinfo)
 Datum
 bloom_join_probe(PG_FUNCTION_ARGS)
 {
-	ProbeCall  *call = fcinfo->flinfo->fn_extra;
-	PgBloomJoinFilter *filter;
+	FmgrInfo   *flinfo = fcinfo->flinfo;
+	PgBloomJoinFilter *filter = flinfo->fn_extra;
 
-	if (call == NULL)
-		call = init_call(fcinfo->flinfo);
-	filter = call->filter;
-	if (call->between != NIL && !pgbloom_join_between_started(call->between))
-		PG_RETURN_BOOL(true);
+	if (filter == NULL)
+		flinfo->fn_extra = filter =
+			pgbloom_join_find(flinfo->fn_mcxt, flinfo->fn_expr);
 	if (filter->skip > 0)
 	{
 		filter->skip--;

@@ -84,8 +84,8 @@ find_order(Range *range)
 }
 
 /* A range of keys of this type, which the join compares by this operator. */
-Range *
-pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
+static Range *
+make_range(Oid equality, Oid collation, Oid type)
 {
 	Range	   *range = palloc0(sizeof(Range));
 
@@ -96,16 +96,28 @@ pgbloom_join_make_range(Oid equality, Oid collation, Oid type)
 	range->type = type;
 	get_typlenbyval(type, &range->len, &range->byval);
 	find_order(range);
-	pgbloom_join_clear_range(range);
+	range->unknown = !OidIsValid(range->less);
 	return range;
 }
 
-/* Forget all keys, whose memory has been released. */
+/* Collect the keys in their order, too, in the memory of the execution. */
 void
-pgbloom_join_clear_range(Range *range)
+pgbloom_join_want_ranges(PgBloomJoinRanges *ranges)
 {
-	range->unknown = !OidIsValid(range->less);
-	range->nlisted = 0;
+	MemoryContext caller;
+	int			i;
+
+	if (ranges->context != NULL)
+		return;
+	ranges->context = AllocSetContextCreate(CurrentMemoryContext,
+											"join filter ranges",
+											ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(ranges->context);
+	for (i = 0; i < ranges->nkeys; i++)
+		ranges->ranges[i] = make_range(ranges->operators[i],
+									   ranges->collations[i],
+									   ranges->types[i]);
+	MemoryContextSwitchTo(caller);
 }
 
 static int
@@ -338,62 +350,4 @@ pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
 						   range->right, range->order.ssup_collation,
 						   get_opcode(range->bounds[1]), last_key(range));
 	return true;
-}
-
-/* A range in shared memory, followed by its keys. */
-typedef struct SharedRange
-{
-	bool		unknown;
-	int			nlisted;
-} SharedRange;
-
-/* Write a range for other processes, without the list if that is too long. */
-void
-pgbloom_join_write_range(const Range *range, void *place)
-{
-	SharedRange *shared = place;
-	char	   *to = (char *) (shared + 1);
-	int			n = range->nlisted == ONLY_ENDS ? 2 : range->nlisted;
-	Size		size = sizeof(SharedRange);
-	int			i;
-
-	shared->unknown = range->unknown;
-	shared->nlisted = range->nlisted;
-	if (range->unknown)
-		return;
-	for (i = 0; i < n; i++)
-		size += datumEstimateSpace(range->keys[i], false, range->byval,
-								   range->len);
-	if (size > PGBLOOM_SHARED_RANGE_SIZE)
-		shared->nlisted = ONLY_ENDS;
-	for (i = 0; i < n; i++)
-	{
-		if (size <= PGBLOOM_SHARED_RANGE_SIZE || i == 0 || i == n - 1)
-			datumSerialize(range->keys[i], false, range->byval, range->len,
-						   &to);
-	}
-}
-
-/* Add the keys that another process has written. */
-void
-pgbloom_join_read_range(Range *range, void *place, MemoryContext context)
-{
-	SharedRange *shared = place;
-	char	   *from = (char *) (shared + 1);
-	int			n = shared->nlisted == ONLY_ENDS ? 2 : shared->nlisted;
-	int			i;
-
-	range->unknown |= shared->unknown;
-	if (range->unknown)
-		return;
-	for (i = 0; i < n; i++)
-	{
-		bool		isnull;
-		Datum		key = datumRestore(&from, &isnull);
-
-		pgbloom_join_add_to_range(range, key, NULL, context);
-		release_key(range, key);
-	}
-	if (shared->nlisted == ONLY_ENDS && range->nlisted > 0)
-		drop_list(range);
 }

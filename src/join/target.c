@@ -30,15 +30,12 @@ typedef struct Keys
 	bool		reduced;		/* a node above drops rows or reads ahead */
 	double		rows;			/* of the Append above, or 0 */
 	bool		grouped;		/* below a grouping */
-	bool		early;			/* a join above fetches a row early */
-	bool		too_late;		/* and a node below it reads all rows then */
 } Keys;
 
 typedef struct Search
 {
 	const PgBloomJoinNodes *nodes;
 	HashJoin   *join;
-	bool		rescanned;		/* the join may be executed more than once */
 	List	   *targets;
 	PgBloomReason reason;		/* why there are no more of them */
 } Search;
@@ -85,9 +82,6 @@ translate_keys(Keys *keys, int varno, List *targetlist)
  *
  * Where there is a security barrier, the join itself must see the rows: what
  * is counted and evaluated must not be of rows that a node in between hides.
- *
- * A filter that is completed after all rows have been read is of no use.  But
- * before a foreign scan that may be skipped, joins do not fetch early.
  */
 static bool
 add_target(Search *search, Plan *scan, Keys *keys)
@@ -97,9 +91,6 @@ add_target(Search *search, Plan *scan, Keys *keys)
 
 	if (keys->reduced && search->nodes->barrier)
 		return no_target(search, PGBLOOM_REASON_BARRIER);
-	if (keys->too_late && (keys->grouped || !IsA(scan, ForeignScan)) &&
-		pgbloom_join_filters != PGBLOOM_JOIN_FORCE)
-		return no_target(search, PGBLOOM_REASON_TOO_LATE);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
@@ -151,20 +142,6 @@ keep_grouped(Search *search, Keys *keys, const Agg *agg)
 }
 
 /*
- * May this join fetch a row of its outer side before it reads its inner side,
- * and end if that is empty?  Until then, probes let all rows of the outer side
- * pass, see between.c.  The condition on costs is that of ExecHashJoinImpl().
- */
-static bool
-may_end_early(Join *join)
-{
-	return IsA(join, HashJoin) && !join->plan.parallel_aware &&
-		(join->jointype == JOIN_INNER || join->jointype == JOIN_SEMI ||
-		 PGBLOOM_IS_RIGHT_SEMI(join->jointype)) &&
-		outerPlan(join)->startup_cost < innerPlan(join)->total_cost;
-}
-
-/*
  * Grouping that reads all of its input before it returns a row; returns false
  * if the search ends here.
  *
@@ -174,30 +151,14 @@ may_end_early(Join *join)
 static bool
 pass_grouping(Search *search, const Agg *agg, Keys *keys)
 {
-	bool		hashed = agg->aggstrategy == AGG_HASHED;
-
-	if (!(hashed || (agg->aggstrategy == AGG_SORTED &&
-					 IsA(outerPlan(agg), Sort))) ||
-		(search->rescanned && hashed) ||
+	if (!(agg->aggstrategy == AGG_HASHED ||
+		  (agg->aggstrategy == AGG_SORTED && IsA(outerPlan(agg), Sort))) ||
 		agg->groupingSets != NIL || agg->chain != NIL)
 		return no_target(search, PGBLOOM_REASON_GROUPS);
 	keys->grouped = true;
 	keys->reduced = true;
-	keys->too_late |= keys->early;
 	keep_grouped(search, keys, agg);
 	return keys->n > 0 || no_target(search, PGBLOOM_REASON_GROUPS);
-}
-
-/*
- * Does the side of a merge join read all of its input?  The join stops when
- * the other side ends; a scan that drops all rows would go on.
- */
-static bool
-is_read_whole(Join *join, Plan *side)
-{
-	if (IsA(side, Material))
-		side = outerPlan(side);
-	return !IsA(join, MergeJoin) || IsA(side, Sort);
 }
 
 /*
@@ -213,18 +174,14 @@ descend_join(Search *search, Join *join, Keys keys)
 	bool		inner = !IsA(join, NestLoop) &&
 		(type == JOIN_INNER || type == JOIN_RIGHT ||
 		 PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type));
-	Plan	   *outer_plan = outerPlan(join);
-	Plan	   *inner_plan = innerPlan(join);
-	bool		early = may_end_early(join);
 	bool		found = false;
 
 	keys.reduced = true;
 	keys.rows = 0;
-	if (inner && is_read_whole(join, inner_plan))
-		found |= descend_to_scan(search, inner_plan, keys, INNER_VAR);
-	keys.early |= early;
-	if (outer && is_read_whole(join, outer_plan) && !(keys.grouped && early))
-		found |= descend_to_scan(search, outer_plan, keys, OUTER_VAR);
+	if (inner)
+		found |= descend_to_scan(search, innerPlan(join), keys, INNER_VAR);
+	if (outer)
+		found |= descend_to_scan(search, outerPlan(join), keys, OUTER_VAR);
 	return found || no_target(search, PGBLOOM_REASON_PATH);
 }
 
@@ -267,8 +224,8 @@ descend_children(Search *search, List *children, Keys keys)
 
 /*
  * Nodes between the join and a scan; keys are in terms of their children.
- * MergeAppend and IncrementalSort are not among them: they may not have to read
- * all of their input, and a scan that drops all rows would.
+ * MergeJoin, MergeAppend and IncrementalSort are not among them: they may not
+ * have to read all of their input, and a scan that drops all rows would.
  */
 static bool
 pass_through(Search *search, Plan *plan, Keys keys)
@@ -277,14 +234,9 @@ pass_through(Search *search, Plan *plan, Keys keys)
 		keys.reduced = true;
 	switch (nodeTag(plan))
 	{
-		case T_Material:
 		case T_Sort:
 		case T_Hash:
-			/* These keep rows that an earlier filter has reduced. */
-			if (search->rescanned)
-				return no_target(search, PGBLOOM_REASON_PATH);
 			keys.reduced = true;
-			keys.too_late |= keys.early && !IsA(plan, Material);
 			break;
 		case T_Append:
 			if (keys.rows == 0)
@@ -298,7 +250,6 @@ pass_through(Search *search, Plan *plan, Keys keys)
 				return false;
 			break;
 		case T_NestLoop:
-		case T_MergeJoin:
 		case T_HashJoin:
 			return descend_join(search, (Join *) plan, keys);
 		default:
@@ -370,7 +321,7 @@ is_usable(HashJoin *join, int number)
  */
 PgBloomReason
 pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
-					 bool rescanned, List **targets)
+					 List **targets)
 {
 	Search		search = {0};
 	Keys		keys = {0};
@@ -378,7 +329,6 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 
 	search.nodes = nodes;
 	search.join = join;
-	search.rescanned = rescanned;
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
 	{
@@ -389,7 +339,6 @@ pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
 	}
 	if (keys.n == 0)
 		return PGBLOOM_REASON_KEYS;
-	keys.early = may_end_early(&join->join);
 	descend_to_scan(&search, outerPlan(join), keys, OUTER_VAR);
 	*targets = search.targets;
 	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;
