@@ -21,6 +21,15 @@ FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md', 'doc/COOKBOOK.md',
          'doc/DRIVERS.md', 'doc/JOIN_FILTERS.md', 'doc/INDEX.md']
 DATABASE = 'bloomfilter_examples'
 CREATE = 'CREATE EXTENSION bloomfilter;'
+# All pages create their objects in one schema; a reader pastes one example.
+SCHEMA = 'NOTICE:  schema "examples" already exists, skipping\n'
+FOREIGN = """SELECT oid::regclass FROM pg_class
+  WHERE oid >= 16384 AND relkind IN ('r', 'p', 'v', 'm', 'f', 'i') AND
+    relnamespace::regnamespace::text NOT IN ('examples', 'pg_toast');
+SELECT oid::regprocedure FROM pg_proc p
+  WHERE oid >= 16384 AND pronamespace <> 'examples'::regnamespace AND
+    NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
+"""
 BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',
                    re.DOTALL | re.MULTILINE)
 
@@ -38,7 +47,7 @@ def run(blocks):
     output = psql('\\set QUIET 1\n' + script.replace(CREATE, ''), '-q',
                   database=DATABASE,
                   settings=SETTINGS.replace(' error', ' notice'))
-    return output.split(mark + '\n')[:-1]
+    return output.replace(SCHEMA, '').split(mark + '\n')[:-1]
 
 
 def line_of(text, at):
@@ -93,6 +102,11 @@ def main():
             check_file(tap, name, update)
         except ServerError as error:
             tap.ok(False, name, error)
+    try:
+        foreign = psql(FOREIGN, '-qAt', database=DATABASE).strip()
+        tap.ok(not foreign, 'all is created in the schema examples', foreign)
+    except ServerError as error:
+        tap.ok(False, 'the schema examples', error)
     psql(drop, '-q')
     return tap.done()
 
