@@ -32,6 +32,16 @@ SELECT g, params(bloom_agg(n, fpp::float8, size * 2, seed) FILTER (WHERE g = 2))
 RESET enable_hashagg;
 SELECT g, params(bloom_agg(n, 0.1, 5, 6)) FROM groups GROUP BY g HAVING bloom_agg(n, 0.1, 5, 6) FILTER (WHERE n < 0) @> 5;
 
+SELECT params(bloom_agg(n, 0.1, 5, seed * 10 + 1) FILTER (WHERE false)) FROM groups GROUP BY seed * 10 ORDER BY 1;
+-- Groups that are spilled to disk
+SET work_mem = '64kB';
+SET enable_sort = off;
+SELECT count(*) AS groups, bool_and(params(f) = 'integer 0.1 5 ' || s || ' 0') AS known
+  FROM (SELECT s, bloom_agg(i, 0.1, 5, s) FILTER (WHERE i < 0) AS f
+		  FROM (SELECT i, i % 10000 + 0::bigint AS s FROM generate_series(1, 20000) i) x GROUP BY s) y;
+RESET work_mem;
+RESET enable_sort;
+
 -- Grouping sets: a column is known in those that have it
 SELECT params(bloom_agg(n, 0.1, 5, 6)) FROM words GROUP BY ROLLUP (word);
 SELECT seed, params(bloom_agg(n, 0.1, 5, seed) FILTER (WHERE false)) FROM groups GROUP BY ROLLUP (seed) ORDER BY seed;
@@ -56,6 +66,19 @@ RESET plan_cache_mode;
 SELECT params(bloom_agg(word, 0.1, (SELECT count(*) + 1 FROM words), (SELECT max(seed) FROM groups))) AS subqueries FROM words;
 SELECT s, f FROM generate_series(1, 2) s, LATERAL (SELECT params(bloom_agg(word, 0.1, s, s)) AS f FROM words WHERE n = s) x;
 SELECT params(bloom_agg(word, 0.1, length(current_setting('server_encoding')), 5)) AS stable FROM words;
+
+SELECT g, (SELECT params(bloom_agg(word, 0.1, groups.g * 10, groups.seed)) FROM words WHERE n = g) FROM groups WHERE n = 1 ORDER BY g;
+CREATE FUNCTION inlined(rate float8, s bigint) RETURNS text LANGUAGE sql STABLE AS
+'SELECT params(bloom_agg(word, rate, 5, s)) FROM words';
+CREATE FUNCTION not_inlined(rate float8, s bigint) RETURNS text LANGUAGE sql STABLE SET work_mem = '4MB' AS
+'SELECT params(bloom_agg(word, rate, 5, s)) FROM words';
+SELECT inlined(0.2, 7), not_inlined(0.3, 8), inlined(fpp, seed) = not_inlined(fpp, seed) AS same FROM groups WHERE n = 1 AND g = 2;
+SELECT params(bloom_agg(word, 0.1, 5, 6 ORDER BY n, seed)) AS ordered, params(bloom_agg(DISTINCT word, 0.1, 5, 6)) AS distinct FROM words;
+CREATE DOMAIN whole AS int;
+CREATE TYPE mood AS ENUM ('ok');
+SELECT params(bloom_agg(n::whole)) AS domain, params(bloom_agg(word::mood)) AS enum FROM words;
+DROP DOMAIN whole;
+DROP TYPE mood;
 
 -- What may differ between rows is not known: default parameters, and a warning
 SELECT params(bloom_agg(word, fpp, 5, 6)) FROM words;
@@ -129,5 +152,5 @@ CREATE AGGREGATE weighted(text, float8) (SFUNC = transition, STYPE = bloom, FINA
 SELECT weighted(word, 2) = bloom_empty() AS neutral FROM words;
 
 DROP AGGREGATE weighted(text, float8);
-DROP FUNCTION params, is_partial, transition;
+DROP FUNCTION params, is_partial, transition, inlined, not_inlined;
 DROP TABLE words, weak, groups, spread;
