@@ -62,7 +62,7 @@ statement_reason(PlannedStmt *stmt, bool is_volatile)
 		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
 		return PGBLOOM_REASON_STATEMENT;
 	if (is_volatile)
-		return PGBLOOM_REASON_VOLATILE;
+		return PGBLOOM_REASON_STATEMENT;
 	builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
 	if (builtin != NULL && strcmp(builtin, "on") == 0 &&
 		GetConfigOption("bloom_filter_pushdown_threshold", true, false) != NULL)

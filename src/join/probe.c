@@ -123,7 +123,7 @@ pgbloom_join_find_probe_function(Oid *function)
 			continue;
 		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
 		reason = is_public(tuple) ? PGBLOOM_NO_REASON :
-			PGBLOOM_REASON_PRIVILEGE;
+			PGBLOOM_REASON_EXTENSION;
 	}
 	ReleaseSysCacheList(candidates);
 	return reason;

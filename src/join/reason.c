@@ -12,22 +12,16 @@
 
 static const char *const reason_texts[] = {
 	[PGBLOOM_REASON_OFF] = "bloomfilter.join_filters is off",
-	[PGBLOOM_REASON_EXTENSION] = "extension \"bloomfilter\" is not in this database",
-	[PGBLOOM_REASON_PRIVILEGE] = "not every role may execute bloom_join_probe()",
-	[PGBLOOM_REASON_STATEMENT] = "the statement locks, changes or deletes rows",
-	[PGBLOOM_REASON_VOLATILE] = "the statement calls a volatile function outside of its select list",
+	[PGBLOOM_REASON_EXTENSION] = "extension \"bloomfilter\" is not in this database, or not every role may execute bloom_join_probe()",
+	[PGBLOOM_REASON_STATEMENT] = "the statement locks, changes or deletes rows, or calls a volatile function outside of its select list",
 	[PGBLOOM_REASON_CORE_FILTERS] = "PostgreSQL pushes filters of its own down to scans",
 	[PGBLOOM_REASON_JOIN_TYPE] = "it keeps outer rows without a match",
-	[PGBLOOM_REASON_MEMORY] = "the filter would exceed bloomfilter.join_filter_memory",
 	[PGBLOOM_REASON_MATCHING] = "nearly all outer rows are expected to match",
 	[PGBLOOM_REASON_REPEATED] = "it may be executed more than once",
-	[PGBLOOM_REASON_KEYS] = "its keys are neither columns nor simple casts of columns, or are compared by an operator that is not PostgreSQL's own",
-	[PGBLOOM_REASON_COLUMNS] = "its keys are not columns of a scan",
-	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows",
-	[PGBLOOM_REASON_GROUPS] = "a grouping below is not by its keys, or its input is neither sorted for it nor hashed",
-	[PGBLOOM_REASON_BARRIER] = "a view with a security barrier may hide rows",
+	[PGBLOOM_REASON_KEYS] = "its keys are not columns of a scan, or simple casts of columns, compared by an operator of PostgreSQL's own",
+	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows, or a security barrier may hide some",
 	[PGBLOOM_REASON_FEW_ROWS] = "the scan has fewer rows than bloomfilter.join_filter_min_rows",
-	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than twice the rows of the scan",
+	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than twice the rows of the scan, or its filter would exceed bloomfilter.join_filter_memory",
 	[PGBLOOM_REASON_EARLIER_PLAN] = "the statement calls a volatile function, or the plan was made with other settings or changed afterwards"
 };
 

@@ -90,7 +90,7 @@ add_target(Search *search, Plan *scan, Keys *keys)
 	int			i;
 
 	if (keys->reduced && search->nodes->barrier)
-		return no_target(search, PGBLOOM_REASON_BARRIER);
+		return no_target(search, PGBLOOM_REASON_PATH);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
@@ -154,11 +154,11 @@ pass_grouping(Search *search, const Agg *agg, Keys *keys)
 	if (!(agg->aggstrategy == AGG_HASHED ||
 		  (agg->aggstrategy == AGG_SORTED && IsA(outerPlan(agg), Sort))) ||
 		agg->groupingSets != NIL || agg->chain != NIL)
-		return no_target(search, PGBLOOM_REASON_GROUPS);
+		return no_target(search, PGBLOOM_REASON_PATH);
 	keys->grouped = true;
 	keys->reduced = true;
 	keep_grouped(search, keys, agg);
-	return keys->n > 0 || no_target(search, PGBLOOM_REASON_GROUPS);
+	return keys->n > 0 || no_target(search, PGBLOOM_REASON_PATH);
 }
 
 /*
@@ -200,7 +200,7 @@ descend_children(Search *search, List *children, Keys keys)
 	ListCell   *lc;
 
 	if (children == NIL)
-		return no_target(search, PGBLOOM_REASON_COLUMNS);
+		return no_target(search, PGBLOOM_REASON_KEYS);
 	foreach(lc, children)
 	{
 		bool		found_here = descend_to_scan(search, lfirst(lc), keys, OUTER_VAR);
@@ -219,7 +219,7 @@ descend_children(Search *search, List *children, Keys keys)
 	}
 	if (!all)
 		search->targets = list_truncate(search->targets, before);
-	return all || no_target(search, PGBLOOM_REASON_GROUPS);
+	return all || no_target(search, PGBLOOM_REASON_PATH);
 }
 
 /*
@@ -269,7 +269,7 @@ descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
 	CHECK_FOR_INTERRUPTS();
 	translate_keys(&keys, varno, plan->targetlist);
 	if (keys.n == 0)
-		return no_target(search, PGBLOOM_REASON_COLUMNS);
+		return no_target(search, PGBLOOM_REASON_KEYS);
 	switch (nodeTag(plan))
 	{
 		case T_SeqScan:

@@ -69,7 +69,7 @@ pgbloom_join_never_worthwhile(HashJoin *join)
 		return PGBLOOM_NO_REASON;
 	if (innerPlan(join)->plan_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 >
 		pgbloom_join_filter_limit() / 4.0 * 3)
-		return PGBLOOM_REASON_MEMORY;
+		return PGBLOOM_REASON_LARGE_INNER;
 	return share_matching(join) > MAX_MATCHING ?
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }
