@@ -54,6 +54,11 @@
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* The attribute was renamed; newer minor releases know both names. */
+#ifndef pg_always_inline
+#define pg_always_inline pg_attribute_always_inline
+#endif
+
 /* Name and version in the magic block came with 18. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_MODULE_MAGIC \

@@ -235,7 +235,7 @@ writable_state(Datum filter)
  * The state to which a row is added, and its datum.  A row with a NULL key has
  * parameters as well, so it makes the state and is checked.
  */
-static pg_attribute_always_inline PgBloomExpanded *
+static pg_always_inline PgBloomExpanded *
 get_row_state(FunctionCallInfo fcinfo, Datum *state)
 {
 	PgBloomExpanded *expanded;
