@@ -21,6 +21,10 @@ of the files "back.text" as 'text' and "back.binary" as 'binary'.  The reader
 of doc/FORMAT.md probes what the program fetched, and writes what it sends.
 Drivers that do not know the binary format of a type use the casts between
 bloom and bytea.
+
+psql has literals, psycopg 3 is libpq and sends types of its own and binary
+values, JDBC sends a type for each method, node-postgres none: other drivers
+do what one of these does.
 """
 import base64
 import os
@@ -86,34 +90,6 @@ def python_with(module):
         except OSError:
             pass
     raise Missing('no Python module ' + module)
-
-
-def libpq(build):
-    pg_config = os.environ.get('PG_CONFIG', 'pg_config')
-    flags = []
-    try:
-        for option, flag in (('--includedir', '-I'), ('--libdir', '-L')):
-            flags.append(flag + subprocess.check_output(
-                [pg_config, option], text=True).strip())
-    except (OSError, subprocess.CalledProcessError):
-        pass
-    program = os.path.join(build, 'libpq')
-    try:
-        compiled = run(['cc', '-std=c11', '-Wall', '-Wextra', '-Werror',
-                        *flags, '-o', program,
-                        os.path.join(HERE, 'libpq_driver.c'), '-lpq'])
-    except OSError:
-        raise Missing('no C compiler')
-    if compiled.returncode != 0:
-        message = compiled.stdout.decode()
-        if 'libpq-fe.h' in message or 'find -lpq' in message:
-            raise Missing('no libpq to compile with')
-        raise RuntimeError(message)
-    return [program]
-
-
-def psycopg2(build):
-    return [python_with('psycopg2'), PYTHON_DRIVERS, 'psycopg2']
 
 
 def psycopg3(build):
@@ -254,8 +230,8 @@ def main():
     check_page(tap)
     build = tempfile.mkdtemp()
     for name, driver in (
-            ('psql', psql_driver), ('libpq', libpq), ('psycopg2', psycopg2),
-            ('psycopg 3', psycopg3), ('JDBC', jdbc), ('node-postgres', node)):
+            ('psql', psql_driver), ('psycopg 3', psycopg3), ('JDBC', jdbc),
+            ('node-postgres', node)):
         try:
             check(tap, name, driver(build), image)
         except Missing as error:

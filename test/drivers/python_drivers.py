@@ -1,4 +1,4 @@
-"""The drivers psycopg 3, psycopg2 and psql: see check_drivers.py.
+"""The drivers psycopg 3 and psql: see check_drivers.py.
 
     python_drivers.py DRIVER CASES
 """
@@ -90,43 +90,6 @@ def psycopg3():
             copy.write_row(('binary', read('back.binary')))
 
 
-def psycopg2():
-    """Parameters are pasted into the query as literals, which have no type."""
-    import psycopg2
-    import psycopg2.extras
-
-    casts = {'none': '%s', 'list': '%s', 'text': '%s::text',
-             'bigint': '%s::bigint'}
-    psycopg2.extras.register_uuid()
-    connection = psycopg2.connect('')
-    connection.autocommit = True
-    connection.set_client_encoding('UTF8')
-    cursor = connection.cursor()
-
-    def execute(query, type_name, value):
-        if type_name == 'bigint':
-            value = int(value)
-        cursor.execute(query.replace('$1', casts[type_name]), (value,))
-        return cursor.fetchone()[0]
-
-    def sent_type(value):
-        sent = execute('SELECT pg_typeof($1)::text', 'none', value)
-        return 'none' if sent == 'unknown' else sent
-
-    run_cases(execute, True)
-    print_sent(sent_type)
-
-    cursor.execute('SELECT f, f::bytea FROM driver_text')
-    text, binary = cursor.fetchone()
-    write('text', text.encode())
-    write('binary', binary)
-
-    cursor.execute("INSERT INTO driver_back VALUES ('text', %s)",
-                   (read('back.text').decode(),))
-    cursor.execute("INSERT INTO driver_back VALUES ('binary', %s::bloom)",
-                   (psycopg2.Binary(read('back.binary')),))
-
-
 def psql():
     names = {'none': '', 'list': '', 'text': '(text)', 'bigint': '(bigint)'}
 
@@ -160,4 +123,4 @@ def psql():
 
 
 sys.stdout.reconfigure(encoding='utf-8')
-{'psycopg3': psycopg3, 'psycopg2': psycopg2, 'psql': psql}[sys.argv[1]]()
+{'psycopg3': psycopg3, 'psql': psql}[sys.argv[1]]()
