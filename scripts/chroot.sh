@@ -21,11 +21,11 @@ inside() {   # CHROOT COMMAND...
 		mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 		mount --bind "$work" "$root/mnt"
 		exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive BF_QUICK=1 BF_QUERIES="$BF_QUERIES" BF_SEED="$BF_SEED" \
+			DEBIAN_FRONTEND=noninteractive BF_LONG="$BF_LONG" BF_QUERIES="$BF_QUERIES" BF_SEED="$BF_SEED" \
 			PROVE_TESTS="$PROVE_TESTS" "$@"
 	' sh "$1" "$work" "${@:2}"
 }
-export BF_QUERIES=${BF_QUERIES-} BF_SEED=${BF_SEED-} PROVE_TESTS=${PROVE_TESTS-}
+export BF_LONG BF_QUERIES=${BF_QUERIES-} BF_SEED=${BF_SEED-} PROVE_TESTS=${PROVE_TESTS-}
 
 install_in() {   # CHROOT PACKAGE...
 	inside "$1" apt-get -qq -y --no-install-recommends install "${@:2}"

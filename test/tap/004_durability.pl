@@ -279,9 +279,13 @@ $expected = $node->safe_psql('postgres', $fingerprint);
 my ($nkeys) = split /\|/, $node->safe_psql('postgres', $lost);
 my $kills = 0;
 
+# Each fault meets two of the statements and each statement two of the faults;
+# with BF_LONG, all of them.
+my @meeting = sort keys %statements;
 foreach my $fault (sort keys %faults)
 {
-	foreach my $statement (sort keys %statements)
+	push @meeting, shift @meeting;
+	foreach my $statement ($ENV{BF_LONG} ? @meeting : @meeting[ 0, 1 ])
 	{
 		my ($act, $state) = @{ $faults{$fault} };
 		my ($middle, $query) = @{ $statements{$statement} };

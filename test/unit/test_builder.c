@@ -467,7 +467,7 @@ test_unsized_beyond(void)
 	shuffle(hashes, n, &state);
 	for (i = 0; i < LENGTH(bounds); i++)
 	{
-		for (j = 0; j < (quick() ? 1 : LENGTH(orders)); j++)
+		for (j = 0; j < (is_long() ? LENGTH(orders) : 1); j++)
 		{
 			bool		compactly = (i + j) % 2 == 1;
 
@@ -502,7 +502,7 @@ test_compact_at_end(void)
 	size_t		i;
 
 	bf_geometry_to_fold(0.01, &whole);
-	for (i = 0; i < LENGTH(bounds) * 2 - 1; i++)
+	for (i = 0; i < (is_long() ? LENGTH(bounds) * 2 - 1 : 2); i++)
 	{
 		size_t		bound = bounds[(i + 1) / 2];
 		TestEnv		env[3];
@@ -842,7 +842,7 @@ test_compact_millions(void)
 	int			i;
 
 	start(&b, &env, 0.01, 0);
-	for (s = 0; s < (quick() ? 1 : LENGTH(stops)); s++)
+	for (s = 0; s < (is_long() ? LENGTH(stops) : 1); s++)
 	{
 		Image		plain,
 					image;

@@ -477,14 +477,14 @@ test_told_by_growth(void)
 				uint64_t	n = (expected[e] < 1000 ? 500 : expected[e]) *
 					(uint64_t) times[t];
 				int			nfilters = n > 100000 ? 2 : n > 20000 ? 10 :
-					quick() ? 30 : 100;
+					is_long() ? 100 : 30;
 				uint64_t	probes = n > 20000 ? 100000 : 20000;
 				double		told = 0;
 				double		keys = 0;
 				uint64_t	hits = 0;
 				int			i;
 
-				if (quick() && n > 20000)
+				if (!is_long() && n > 20000)
 					continue;
 				for (i = 0; i < nfilters; i++)
 				{
