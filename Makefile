@@ -66,10 +66,6 @@ $(error $(PG_CONFIG) names no PostgreSQL for which extensions can be built. \
 endif
 include $(PGXS)
 
-ifdef FAIL_ALLOC
-all: test/fault/before_commit$(DLSUFFIX)
-endif
-
 ifeq ($(filter %clean %check list-regress,$(MAKECMDGOALS)),)
 hash := \#
 ifneq ($(shell echo '$(hash)include <xxhash.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && echo found),found)

@@ -85,7 +85,7 @@ SELECT bloom_index_contains('parted_1_id_idx', 150), bloom_index_contains('parte
 SELECT bloom_index_partitions('parted_id', 150), bloom_index_partitions('parted_id', '1500') AS untyped;
 SELECT count(*) FROM bloom_index_partitions('parted_id', 1000000);
 SELECT bloom_index_partitions('parted_2_id_idx', 1500), bloom_index_partitions('parted_1_id_idx', 50);
--- Before workers start, keys are written, and then stay after a rollback.
+-- The key of a row that is rolled back stays.
 BEGIN;
 SET LOCAL max_parallel_workers_per_gather = 0;
 INSERT INTO parted VALUES (1000000, 1);

@@ -207,6 +207,15 @@
 #define PGBLOOM_HOT_CHANGES_BRIN	false
 #endif
 
+/* From 17 on, an index learns when a statement has inserted all of its rows. */
+#if PG_VERSION_NUM >= 170000
+#define PGBLOOM_AM_INSERT_CLEANUP(function) .aminsertcleanup = (function),
+#define PGBLOOM_HAS_INSERT_CLEANUP	true
+#else
+#define PGBLOOM_AM_INSERT_CLEANUP(function)
+#define PGBLOOM_HAS_INSERT_CLEANUP	false
+#endif
+
 /* Until 18, callers of a handler may free its result. */
 #if PG_VERSION_NUM >= 190000
 #define PGBLOOM_RETURN_AM_ROUTINE(routine) PG_RETURN_POINTER(&(routine))
@@ -219,18 +228,9 @@
 	} while (0)
 #endif
 
-/* 16 renamed what tells which file a relation has. */
+/* 16 renamed what tells that a relation has a new file. */
 #if PG_VERSION_NUM < 160000
-#define PGBLOOM_RELFILENUMBER_HEADER "utils/relfilenodemap.h"
-#define RelFileLocator			RelFileNode
-#define RelFileLocatorEquals	RelFileNodeEquals
-#define RelidByRelfilenumber	RelidByRelfilenode
-#define rd_locator				rd_node
 #define rd_newRelfilelocatorSubid	rd_newRelfilenodeSubid
-#define spcOid					spcNode
-#define relNumber				relNode
-#else
-#define PGBLOOM_RELFILENUMBER_HEADER "utils/relfilenumbermap.h"
 #endif
 
 /*

@@ -125,25 +125,18 @@ run_executor(PGBLOOM_RUN_PARAMETERS)
 	 standard_ExecutorRun) (PGBLOOM_RUN_ARGUMENTS);
 }
 
+/* Such a statement may build an index by workers.  COPY inserts rows. */
 static void
 process_utility(PlannedStmt *statement, const char *query,
 				bool read_only_tree, ProcessUtilityContext context,
 				ParamListInfo params, QueryEnvironment *environment,
 				DestReceiver *receiver, QueryCompletion *completion)
 {
-	bool		changes = bfi_begin_utility(statement->utilityStmt);
-
-	PG_TRY();
-	{
-		(previous_utility != NULL ? previous_utility :
-		 standard_ProcessUtility) (statement, query, read_only_tree, context,
-								   params, environment, receiver, completion);
-	}
-	PG_FINALLY();
-	{
-		bfi_end_utility(changes);
-	}
-	PG_END_TRY();
+	bfi_flush();
+	(previous_utility != NULL ? previous_utility : standard_ProcessUtility)
+		(statement, query, read_only_tree, context, params, environment,
+		 receiver, completion);
+	bfi_flush();
 }
 
 void

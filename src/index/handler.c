@@ -24,8 +24,40 @@ typedef struct InsertState
 	PgBloomKeyInfo *key_info;
 	uint64		seed;
 	MemoryContext key_context;	/* for one key */
-	BfiPending	pending;
+	MemoryContextCallback end;	/* of the statement */
 } InsertState;
+
+static void
+end_statement(void *arg)
+{
+	(void) arg;
+	bfi_flush();
+}
+
+/*
+ * Begin to insert.  Before PostgreSQL 17, nobody tells an index when a statement
+ * ends, so that is when the memory goes away.
+ */
+static InsertState *
+begin_inserting(Relation index, IndexInfo *info)
+{
+	InsertState *state = MemoryContextAllocZero(info->ii_Context,
+												sizeof(*state));
+	BfiMeta		meta;
+
+	bfi_read_meta(index, &meta);
+	state->key_info = bfi_key_info(index, info->ii_Context);
+	state->seed = meta.seed;
+	bfi_check_key_type(index, &meta, state->key_info);
+	state->key_context = AllocSetContextCreate(info->ii_Context,
+											   "key of a Bloom filter index",
+											   ALLOCSET_SMALL_SIZES);
+	state->end.func = end_statement;
+	if (!PGBLOOM_HAS_INSERT_CLEANUP)
+		MemoryContextRegisterResetCallback(info->ii_Context, &state->end);
+	info->ii_AmCache = state;
+	return state;
+}
 
 static bool
 bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
@@ -37,30 +69,22 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	uint64		hash;
 
 	(void) tid;
-	(void) heap;
 	(void) check_unique;
 	(void) index_unchanged;
 	if (isnull[0])
 		return false;
 	if (state == NULL)
-	{
-		BfiMeta		meta;
-
-		bfi_read_meta(index, &meta);
-		state = MemoryContextAllocZero(info->ii_Context, sizeof(*state));
-		state->key_info = bfi_key_info(index, info->ii_Context);
-		state->seed = meta.seed;
-		bfi_check_key_type(index, &meta, state->key_info);
-		state->key_context = AllocSetContextCreate(info->ii_Context,
-												   "key of a Bloom filter index",
-												   ALLOCSET_SMALL_SIZES);
-		info->ii_AmCache = state;
-	}
+		state = begin_inserting(index, info);
 	old_context = MemoryContextSwitchTo(state->key_context);
 	hash = pgbloom_hash_value(state->key_info, values[0], state->seed);
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(state->key_context);
-	bfi_pend(index, hash, &state->pending);
+
+	/* A table that takes the place of another one loses its files before. */
+	if (OidIsValid(heap->rd_rel->relrewrite))
+		bfi_write(index, &hash, 1);
+	else
+		bfi_pend(index, hash);
 	return false;
 }
 
@@ -142,6 +166,7 @@ static const IndexAmRoutine bloomfilter_routine = {
 	.ambuild = bfi_build,
 	.ambuildempty = bfi_build_empty,
 	.aminsert = bloomfilter_insert,
+	PGBLOOM_AM_INSERT_CLEANUP(bfi_insert_cleanup)
 	.ambulkdelete = bloomfilter_bulk_delete,
 	.amvacuumcleanup = bloomfilter_vacuum_cleanup,
 	.amcostestimate = bloomfilter_cost_estimate,

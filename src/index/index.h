@@ -98,13 +98,6 @@ bfi_block_on_page(const BfiPage *page, uint64 hash)
 		page->blocks + bf_blocks_size(geometry, block) : NULL;
 }
 
-/* What an inserting statement remembers of its index; zeros at first. */
-typedef struct BfiPending
-{
-	struct BfiPendingIndex *pending;
-	uint64		removals;		/* of such entries until then */
-} BfiPending;
-
 /* Pages that one record of WAL can change. */
 #define BFI_MAX_CHANGES		MAX_GENERIC_XLOG_PAGES
 
@@ -201,12 +194,13 @@ extern uint64 bfi_extra_bits(Relation index, const BfiMeta *meta);
 extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
 
 /* pending.c */
-extern void bfi_pend(Relation index, uint64 hash, BfiPending *known);
+struct IndexInfo;
+extern void bfi_write(Relation index, uint64 *hashes, int n);
+extern void bfi_pend(Relation index, uint64 hash);
 extern void bfi_find_pending(Relation index, const uint64 *hashes, int n,
 							 bool *found);
 extern void bfi_flush(void);
-extern bool bfi_begin_utility(Node *statement);
-extern void bfi_end_utility(bool changes);
+extern void bfi_insert_cleanup(Relation index, struct IndexInfo *info);
 extern void bfi_init(void);
 
 /* handler.c */
@@ -218,7 +212,6 @@ extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 							bool *found);
 
 /* versions.c */
-struct IndexInfo;
 typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
 								bool *isnull, bool is_live, void *state);
 extern double bfi_scan_versions(Relation heap, Relation index,

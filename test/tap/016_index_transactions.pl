@@ -1,5 +1,5 @@
-# Keys of indexes that wait for the commit: random transactions, and another
-# extension's callback before the commit.
+# Keys of indexes in random transactions, and in sessions that load the library
+# in the middle of a statement.
 
 use strict;
 use warnings;
@@ -7,7 +7,6 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use File::Basename;
 
 use FindBin;
 use lib $FindBin::RealBin;
@@ -81,7 +80,6 @@ sub statement
 		sub { 'ALTER INDEX t_id SET TABLESPACE ' . (int rand 2 ? 'elsewhere' : 'pg_default') },
 		sub { 'ALTER TABLE t SET ' . (int rand 2 ? 'LOGGED' : 'UNLOGGED') },
 		sub { 'CLUSTER t USING t_order' },
-		sub { q{SELECT bloom_index_check('u_id')} },     # writes the keys
 		sub { 'SET LOCAL work_mem = ' . (64, 4096)[ int rand 2 ] },
 		sub { q{SELECT look_up('within')} });
 
@@ -156,13 +154,17 @@ is( $wire->execute_backwards(
 	'parallel plan of before an INSERT');
 $wire->quit;
 
-
-# The library is loaded within the statement, by an event trigger that adds a
-# key, before parallel workers look it up.
+# The library is loaded by the statement that inserts a key, or by one within
+# it, before parallel workers look the key up.
 $node->safe_psql(
-	'postgres', q{
+	'postgres', qq{
+ALTER DATABASE postgres RESET $parallel;
 CREATE TABLE seen (id int);
 CREATE INDEX seen_id ON seen USING bloomfilter (id);
+CREATE TABLE seen_parts (id int, part int) PARTITION BY LIST (part);
+CREATE TABLE seen_part PARTITION OF seen_parts FOR VALUES IN (1);
+CREATE INDEX seen_parts_id ON seen_parts USING bloomfilter (id);
+} . q{
 CREATE TABLE built WITH (parallel_workers = 2) AS
 	SELECT 42 AS x, repeat('x', 1000) AS pad FROM generate_series(1, 200);
 CREATE FUNCTION was_seen(int) RETURNS boolean IMMUTABLE PARALLEL SAFE
@@ -171,177 +173,75 @@ BEGIN
 	IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
 		PERFORM pg_sleep(0.01);
 	END IF;
-	RETURN bloom_index_contains('seen_id', $1);
+	RETURN bloom_index_contains('seen_id', $1) OR bloom_index_contains('seen_parts_id', $1);
 END $$;
 CREATE FUNCTION see() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
-BEGIN
-	INSERT INTO seen VALUES (42);
-END $$;
-TRUNCATE seen;
-CREATE FUNCTION see_by_cursor() RETURNS event_trigger LANGUAGE plpgsql SET search_path = public AS $$
 DECLARE
 	r record;
 BEGIN
-	FOR r IN INSERT INTO seen VALUES (42) RETURNING id LOOP
-	END LOOP;
+	IF NOT EXISTS (SELECT id FROM seen UNION ALL SELECT id FROM seen_part) THEN
+		FOR r IN INSERT INTO seen VALUES (42) RETURNING id LOOP
+		END LOOP;
+	END IF;
 END $$;
 CREATE FUNCTION build() RETURNS void LANGUAGE sql AS 'CREATE INDEX built_x ON built (was_seen(x))';
-CREATE PROCEDURE roll_back_and_build() LANGUAGE plpgsql AS $$
-BEGIN
-	ROLLBACK;
-	CREATE INDEX built_x ON built (was_seen(x));
-END $$;
 CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION see();
 });
-$node->safe_psql('postgres', "ALTER DATABASE postgres RESET $parallel");
-my $dir = PostgreSQL::Test::Utils::tempdir();
-PostgreSQL::Test::Utils::append_to_file("$dir/call", "CALL roll_back_and_build();\n");
-foreach my $function ('see', 'see_by_cursor')
+foreach my $statement (
+	'SELECT build()',
+	'COPY (SELECT build()) TO STDOUT',
+	'BEGIN; INSERT INTO seen VALUES (42); SELECT build(); COMMIT',
+	'BEGIN; INSERT INTO seen_parts VALUES (42, 1); SELECT build(); COMMIT',
+	"BEGIN; COPY seen FROM stdin;\n42\n\\.\nSELECT build(); COMMIT",
+	q{DO $$ BEGIN COPY seen FROM PROGRAM 'echo 42'; PERFORM build(); END $$},
+	q{DO $$ BEGIN COPY seen_parts FROM PROGRAM 'printf "42\\t1\\n"'; PERFORM build(); END $$},
+	q{DO $$ BEGIN INSERT INTO seen VALUES (42); COMMIT; PERFORM build(); END $$})
 {
-	$node->safe_psql(
-		'postgres', qq{
-DROP EVENT TRIGGER see;
-CREATE EVENT TRIGGER see ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION $function()});
-	foreach my $statement (
-		'CREATE INDEX built_x ON built (was_seen(x))',
-		q{DO 'BEGIN CREATE INDEX built_x ON built (was_seen(x)); END'},
-		'SELECT build()',
-		'COPY (SELECT build()) TO STDOUT',
-		'CALL by the extended protocol')
-	{
-		local $ENV{PGOPTIONS} =
-		  '-c min_parallel_table_scan_size=0 -c parallel_setup_cost=0 -c parallel_tuple_cost=0 -c client_min_messages=error';
+	local $ENV{PGOPTIONS} =
+	  '-c min_parallel_table_scan_size=0 -c parallel_setup_cost=0 -c parallel_tuple_cost=0 -c client_min_messages=error';
 
-		$node->safe_psql('postgres', 'DROP INDEX IF EXISTS built_x; TRUNCATE seen');
-		if ($statement =~ /^CALL/)
-		{
-			PostgreSQL::Test::Utils::system_or_bail('pgbench', '-n', '-M', 'extended', '-t', 1,
-				'-f', "$dir/call", $node->connstr('postgres'));
-		}
-		else
-		{
-			$node->safe_psql('postgres', $statement);
-		}
-		is( $node->safe_psql(
-				'postgres', q{
+	$node->safe_psql('postgres',
+		'DROP INDEX IF EXISTS built_x; TRUNCATE seen, seen_parts');
+	$node->safe_psql('postgres', $statement);
+	is( $node->safe_psql(
+			'postgres', q{
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET max_parallel_workers_per_gather = 0;
-SELECT (SELECT count(*) FROM seen), count(*) FROM built WHERE NOT was_seen(x)}),
-			'1|0',
-			"a key that comes in the statement that loads the library: $function, $statement");
-	}
+SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM seen_parts), count(*) FROM built WHERE NOT was_seen(x)}),
+		'1|0',
+		"a key that comes in the statement that loads the library: $statement");
 }
 
-is(find_crashes($node), '', 'nothing crashed');
-$node->stop;
-
-#
-# Another extension's callback executes an INSERT just before the commit, which
-# may be what loads this extension: its key is found.
-#
+# REPACK CONCURRENTLY inserts rows into a copy of the table, and then exchanges
+# the files of its indexes before it says that it is done.
 SKIP:
 {
-	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 34
-	  unless $ENV{BLOOM_FAIL_ALLOC_LIBRARY};
-
-	# See test/fault/before_commit.c
-	my $library =
-	  dirname($ENV{BLOOM_FAIL_ALLOC_LIBRARY}) . '/test/fault/before_commit';
-
-	$node = new_node('callback');
-	$node->start;
+	skip 'no REPACK', 1
+	  if $node->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 	$node->safe_psql(
-		'postgres', qq{
-CREATE EXTENSION bloomfilter;
-CREATE FUNCTION execute_before_commit(text) RETURNS void AS '$library' LANGUAGE C;
-CREATE TABLE t (id int);
-CREATE INDEX t_id ON t USING bloomfilter (id);
-CREATE PROCEDURE call_to_add(INOUT key int) LANGUAGE plpgsql AS 'BEGIN INSERT INTO t VALUES (key); END';
-CREATE FUNCTION add_key(int) RETURNS void LANGUAGE sql AS 'INSERT INTO t VALUES (\$1)';
-});
-
-	$key = 0;
-	my %scripts = (
-		'implicit commit' => 'SELECT execute_before_commit($$INSERT$$)',
-		'COMMIT' => 'BEGIN; SELECT execute_before_commit($$INSERT$$); COMMIT',
-		'COMMIT of a DO block' =>
-		  'DO $do$ BEGIN PERFORM execute_before_commit($$INSERT$$); COMMIT; END $do$',
-		'second COMMIT of a DO block' =>
-		  'DO $do$ BEGIN COMMIT; PERFORM execute_before_commit($$INSERT$$); COMMIT; END $do$',
-		'by a cursor' =>
-		  'SELECT execute_before_commit($$DO $d$ DECLARE r record; BEGIN FOR r IN INSERT RETURNING id LOOP END LOOP; END $d$ $$)',
-		'by a cursor of CALL' =>
-		  'SELECT execute_before_commit($$DO $d$ DECLARE r record; BEGIN PERFORM bloom_empty() @> 1; FOR r IN CALL call_to_add(KEY) LOOP END LOOP; END $d$ $$)',
-		'VACUUM, which commits' =>
-		  'SELECT execute_before_commit($$SELECT execute_before_commit($a$INSERT$a$)$$); VACUUM');
-
-	foreach my $load ('', q{LOAD 'bloomfilter';}, 'TABLE t;')
-	{
-		foreach my $name (sort keys %scripts)
-		{
-			my $script = $scripts{$name};
-
-			$key++;
-			$script =~ s/INSERT/INSERT INTO t VALUES ($key)/;
-			$script =~ s/KEY/$key/;
-			$node->safe_psql('postgres', "$load\n$script;");
-			is( $node->safe_psql(
-					'postgres',
-					"SELECT bloom_index_contains('t_id', id) FROM t WHERE id = $key"),
-				't',
-				"$load $name");
-		}
-	}
-
-	# The keys of statements that load the extension wait, and those that come
-	# after them in the transaction.
-	my %statements = (
-		'INSERT' => 'INSERT INTO t VALUES (1000)',
-		'COPY' => "COPY t FROM stdin;\n1000\n\\.\n",
-		'UPDATE' => 'UPDATE t SET id = 1000 WHERE id = 1',
-		'a function' => 'SELECT add_key(1000)',
-		'DO' => 'DO $$ BEGIN PERFORM add_key(1000); END $$',
-		'a lookup, then INSERT' => 'SELECT bloom_empty() @> 1; INSERT INTO t VALUES (1000)',
-		'a cursor, then INSERT' =>
-		  'DECLARE c CURSOR FOR SELECT bloom_empty() @> i FROM generate_series(1, 2) i; FETCH c; INSERT INTO t VALUES (1000)');
-	my @names = sort keys %statements;
-	foreach my $trigger ('', 'CREATE EVENT TRIGGER idle ON sql_drop EXECUTE FUNCTION idle()')
-	{
-		$node->safe_psql(
-			'postgres', qq{
-CREATE OR REPLACE FUNCTION idle() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';
-$trigger});
-		foreach my $name ($trigger eq '' ? @names : ('INSERT', 'COPY'))
-		{
-			$node->safe_psql('postgres', "BEGIN; $statements{$name};\nROLLBACK");
-			is( $node->safe_psql('postgres', q{SELECT bloom_index_contains('t_id', 1000)}),
-				'f',
-				"$name: rolled back in the first transaction of a session $trigger");
-		}
-	}
-
-	# A procedure that ends transactions, called by the extended protocol: after a
-	# rollback, its portal has no statements.
-	$node->safe_psql('postgres', q{
-CREATE PROCEDURE roll_back_and_add() LANGUAGE plpgsql AS
-$$ BEGIN ROLLBACK; INSERT INTO t VALUES (2000); END $$;
-CREATE PROCEDURE add_and_commit() LANGUAGE plpgsql AS
-$$ BEGIN ROLLBACK; PERFORM execute_before_commit('INSERT INTO t VALUES (3000)'); COMMIT; END $$});
-	PostgreSQL::Test::Utils::append_to_file("$dir/$_", "CALL $_();\n")
-	  for 'roll_back_and_add', 'add_and_commit';
-	command_ok(
-		[
-			'pgbench', '-n', '-M', 'extended', '-t', 1, '-f', "$dir/$_",
-			$node->connstr('postgres')
-		],
-		"extended protocol: $_") for 'roll_back_and_add', 'add_and_commit';
+		'postgres', q{
+ALTER SYSTEM SET wal_level = 'logical';
+CREATE TABLE repacked (id int PRIMARY KEY);
+CREATE INDEX repacked_id ON repacked USING bloomfilter (id);
+INSERT INTO repacked SELECT generate_series(1, 1000)});
+	$node->restart;
+	my $writer = BloomTest::Session->new($node, 'postgres');
+	my $repacker = BloomTest::Session->new($node, 'postgres');
+	$writer->query('BEGIN; LOCK TABLE repacked IN ROW EXCLUSIVE MODE');
+	$repacker->send('REPACK (CONCURRENTLY) repacked');
+	$node->poll_query_until('postgres',
+		q{SELECT count(*) > 0 FROM pg_locks WHERE relation = 'repacked'::regclass AND NOT granted});
+	$writer->query(
+		'INSERT INTO repacked SELECT generate_series(2001, 3000); COMMIT');
+	$repacker->finish;
 	is( $node->safe_psql(
-			'postgres',
-			q{SELECT id, bloom_index_contains('t_id', id) FROM t WHERE id >= 2000 ORDER BY id}),
-		"2000|t\n3000|t",
-		'extended protocol: keys are found');
-	is(find_crashes($node), '', 'nothing crashed');
+			'postgres', q{SELECT count(*), bloom_index_check('repacked_id') FROM repacked}),
+		'2000|',
+		'rows that come during REPACK CONCURRENTLY are found');
+	$_->quit foreach $writer, $repacker;
 }
+is(find_crashes($node), '', 'nothing crashed');
+$node->stop;
 
 done_testing();
