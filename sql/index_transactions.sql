@@ -3,6 +3,8 @@
 -- Keys of an index are written by the end of the statement that inserts their rows, and found before.
 --
 
+SET jit = off;
+
 CREATE TABLE visits (url text, n int);
 CREATE INDEX visited ON visits USING bloomfilter (url);
 
