@@ -410,7 +410,7 @@ DECLARE c CURSOR FOR SELECT add_events(i, 2) FROM generate_series(140, 148, 2) i
 FETCH 3 FROM c;
 SELECT missing_events();
 COMMIT;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) INSERT INTO events VALUES (150, 'explained');
+DO $$ BEGIN EXECUTE 'EXPLAIN ANALYZE INSERT INTO events VALUES (150, ''explained'')'; END $$;
 PREPARE add_event AS INSERT INTO events VALUES ($1, 'prepared');
 EXECUTE add_event(151);
 UPDATE events SET id = -id WHERE id = 1;

@@ -210,7 +210,8 @@ SET enable_bitmapscan = off;
 SET max_parallel_workers_per_gather = 0;
 SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM seen_parts), count(*) FROM built WHERE NOT was_seen(x)}),
 		'1|0',
-		"a key that comes in the statement that loads the library: $statement");
+		"a key that comes in the statement that loads the library: "
+		  . $statement =~ s/\n/ /gr);
 }
 
 # REPACK CONCURRENTLY inserts rows into a copy of the table, and then exchanges
