@@ -993,6 +993,8 @@ my @operations = (
 		'0A000|22023|42804|54000'
 	],
 	[ q{bloom_intersection_cardinality(f, g) >= 0}, '0A000|22023|42804' ],
+	[ q{bloom_cardinality(bloom_empty_like(f)::bytea::bloom) = 0}, '' ],
+	[ q{(f < g) = (g > f) AND (f <= g) = (g >= f)}, '' ],
 	[ q{bloom_cardinality(f) >= 0}, '' ],
 	[ q{bloom_fpp(f) BETWEEN 0 AND 1}, '' ],
 	[ q{bloom_info(f)::text IS NOT NULL}, '' ],
