@@ -441,3 +441,57 @@ DROP FUNCTION memory;
 
 DROP FUNCTION images, plan_has;
 DROP TABLE items, few, grouped, parted;
+
+-- Small sets are exact, and what they take; bloom_compact, or expected, makes
+-- them small.
+SELECT n, i.form, i.cardinality, i.bytes, c.form AS compact_form, c.bytes AS compact_bytes
+  FROM (SELECT n, bloom_agg(i) AS f FROM unnest(ARRAY[1, 20, 100, 127, 128, 129, 200]) n, generate_series(1, n) i GROUP BY n) x,
+	bloom_info(f) i, bloom_info(bloom_compact(f)) c ORDER BY n;
+SELECT bloom_agg(i) = bloom_add_all(bloom_empty(), array_agg(i)) AS hashes FROM generate_series(1, 128) i;
+SELECT count(*) AS groups, count(*) FILTER (WHERE n <> c) AS wrong
+  FROM (SELECT g % 128 + 1 AS n, bloom_cardinality(bloom_agg(g * 1000 + i)) AS c
+		  FROM generate_series(1, 1000) g, generate_series(1, g % 128 + 1) i GROUP BY g) x;
+SELECT (bloom_info(bloom_agg(i, 0.01, 100))).form FROM generate_series(1, 100) i;
+
+-- The rate of one small filter scatters around what it tells.
+SELECT blocks, avg(rate / told) BETWEEN 0.9 AND 1.1 AS mean, stddev(rate / told) BETWEEN low AND high AS deviation
+  FROM (SELECT i.bits / i.block_bits AS blocks, low, high, i.current_fpp AS told,
+			(SELECT avg(found::int) FROM unnest(bloom_contains_each(f, ARRAY(SELECT generate_series(-20000, -1)))) found) AS rate
+		  FROM (SELECT g, low, high, bloom_agg(g * 10000 + i, 0.01, n) AS f
+				  FROM (VALUES (200, 0.12, 0.22), (5000, 0.02, 0.12)) v(n, low, high), generate_series(1, 60) g,
+					generate_series(1, n) i GROUP BY g, n, low, high) x, bloom_info(f) i) y
+ GROUP BY blocks, low, high ORDER BY blocks;
+
+-- A frame that grows has the filter of its keys in each row, duplicates or not,
+-- in time that is not quadratic.
+SELECT count(*) AS rows, count(*) FILTER (WHERE f = g) AS same
+  FROM (SELECT bloom_agg(u % 700) OVER (ORDER BY u) AS f, (SELECT bloom_agg(v % 700) FROM generate_series(1, u) v) AS g
+		  FROM generate_series(1, 1000) u) x;
+SELECT count(*) AS rows, count(*) FILTER (WHERE f = g) AS same
+  FROM (SELECT bloom_agg(k, 1e-6) OVER (ORDER BY u) AS f,
+			(SELECT bloom_agg(NULLIF((v * 7919) % 900, 5)::text, 1e-6) FROM generate_series(1, u) v) AS g
+		  FROM generate_series(1, 800) u, LATERAL (SELECT NULLIF((u * 7919) % 900, 5)::text) k(k)) x;
+SELECT count(*) AS rows, count(*) FILTER (WHERE f = g) AS same
+  FROM (SELECT bloom_agg_hash(bloom_hash(u)) OVER (PARTITION BY u % 3 ORDER BY u) AS f,
+			(SELECT bloom_agg_hash(bloom_hash(v)) FROM generate_series(1, u) v WHERE v % 3 = u % 3) AS g
+		  FROM generate_series(1, 900) u) x;
+SELECT count(*) AS rows, count(*) FILTER (WHERE f = g) AS same
+  FROM (SELECT bloom_agg(u) OVER (ORDER BY u ROWS BETWEEN 200 PRECEDING AND CURRENT ROW) AS f,
+			(SELECT bloom_agg(v) FROM generate_series(greatest(1, u - 200), u) v) AS g
+		  FROM generate_series(1, 600) u) x;
+DO $$
+DECLARE
+  start timestamptz;
+  sized interval;
+  unsized interval;
+BEGIN
+  start := clock_timestamp();
+  PERFORM max(c) FROM (SELECT bloom_cardinality(bloom_agg(u, 0.01, 40000) OVER (ORDER BY u)) FROM generate_series(1, 20000) u) x(c);
+  sized := clock_timestamp() - start;
+  start := clock_timestamp();
+  PERFORM max(c) FROM (SELECT bloom_cardinality(bloom_agg(u) OVER (ORDER BY u)) FROM generate_series(1, 20000) u) x(c);
+  unsized := clock_timestamp() - start;
+  -- about 1; quadratic it was 50
+  RAISE INFO 'time in proportion to the rows: %', unsized < 10 * sized;
+END
+$$;

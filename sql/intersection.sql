@@ -138,7 +138,7 @@ SELECT form, round(bloom_fpp(f)::numeric, 4) AS told,
 		UNION ALL SELECT 'bits and hashes', a & list FROM sides
 		UNION ALL SELECT 'hashes and bits', list & a FROM sides
 		UNION ALL SELECT 'three', a & b & list FROM sides
-		UNION ALL SELECT 'hashes', list & bloom_agg(i) FROM sides, generate_series(1, 100) i GROUP BY list
+		UNION ALL SELECT 'hashes', list & bloom_agg(i) FROM sides, generate_series(1, 200) i GROUP BY list
 		UNION ALL SELECT 'with itself', a & a FROM sides) x ORDER BY form COLLATE "C";
 
 -- Common keys of several filters, of like and unlike sizes, and with hashes

@@ -20,7 +20,7 @@ INSERT INTO filters
   SELECT 'dense, self-sized', bloom_agg('k' || i) FROM generate_series(1, 1000) i UNION ALL
   SELECT 'numbers', bloom_agg(i, 0.01, 20) FROM generate_series(1, 20) i UNION ALL
   SELECT 'opclass keys', bloom_agg(ARRAY[i]) FROM generate_series(1, 3) i UNION ALL
-  SELECT 'opclass keys, dense', bloom_agg(ARRAY[i]) FROM generate_series(1, 100) i;
+  SELECT 'opclass keys, dense', bloom_compact(bloom_agg(ARRAY[i])) FROM generate_series(1, 100) i;
 -- More keys than expected: several layers.
 SET client_min_messages = error;
 INSERT INTO filters SELECT 'layers', bloom_agg('k' || i, 0.01, 20) FROM generate_series(1, 500) i;

@@ -62,7 +62,7 @@ SELECT count(*) AS unions,
   bool_and(i.key_type IS NOT DISTINCT FROM COALESCE(a.key_type, b.key_type)) AS type,
   bool_and(i.cardinality <= 1.05 * (a.cardinality + b.cardinality) + 2) AS at_most_both,
   bool_and(i.cardinality >= 0.95 * GREATEST(a.cardinality, b.cardinality) - 2) AS at_least_either,
-  -- hashes can take a layer in addition to full ones
+  -- hashes can take a layer in addition to full ones, and two where few keys are expected
   max(i.layers - a.layers - b.layers) AS more_layers
 FROM unions, bloom_info(u) i, bloom_info(unions.a) a, bloom_info(unions.b) b;
 -- the rate is the sum of both, or within the requested one
@@ -247,3 +247,13 @@ DROP TABLE others;
 
 DROP TABLE filters, unions, many;
 DROP FUNCTION keep, keep_hashes, lost;
+
+-- Keys that are added to a union of many layers may be false positives of it:
+-- what is told, divided by 1 - rate, is a bound.
+SELECT bloom_cardinality(f) < 64000 AS too_low, bloom_cardinality(f) / (1 - bloom_fpp(f)) >= 64000 AS bound
+  FROM (SELECT bloom_add_all(bloom_union_agg(f), ARRAY(SELECT generate_series(32001, 64000))) AS f
+		  FROM (SELECT bloom_agg(i, 0.1, 1000) f FROM generate_series(1, 32000) i GROUP BY i % 32) x) y;
+SELECT bloom_cardinality(bloom_union_agg(f)) > 1100 AS sized_for_each,
+	bloom_cardinality(bloom_union_agg(g)) BETWEEN 1050 AND 1150 AS sized_for_all
+  FROM (SELECT bloom_agg(u) AS f, bloom_agg(u, 0.01, 2000) AS g
+		  FROM generate_series(1, 30) d, generate_series(1, 800 + d * 10) u GROUP BY d) x;

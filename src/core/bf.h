@@ -85,6 +85,9 @@
 #define BF_MAX_BLOCK_LOG2		14	/* 2 KiB, one TOAST chunk or two */
 #define BF_MAX_BLOCK_SIZE		((size_t) 1 << (BF_MAX_BLOCK_LOG2 - 3))
 
+/* An aggregate without expected keys is exact up to this many of them. */
+#define BF_MAX_EXACT			128
+
 /* A filter without expected keys stays sparse up to this many hashes. */
 #define BF_MAX_UNSIZED_HASHES	((uint32_t) 1 << 22)
 
@@ -468,6 +471,9 @@ extern BfStatus bf_intersection(BfBuilder *b, const BfEnv *env,
 extern BfStatus bf_common_keys(const BfInterrupts *interrupts, int n,
 							   const BfView *const *filters, double *common,
 							   int pair[2]);
+extern BfStatus bf_builder_pack(const BfBuilder *b, BfBuilder *packed,
+								bool *dense);
+extern void bf_builder_pack_hash(BfBuilder *packed, uint64_t hash);
 extern BfStatus bf_builder_compact(BfBuilder *b, BfBuilder *smaller,
 								   bool *found);
 

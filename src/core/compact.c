@@ -67,6 +67,39 @@ pack_hashes(BfBuilder *to, const BfBuilder *b, const BfGeometry *geometry)
 }
 
 /*
+ * Make packed, which has the parameters of a sparse filter, a layer for just
+ * its keys, all of which are distinct; *dense tells whether there are too many
+ * for a list.  A layer that it has already, with these keys, serves if the
+ * size is right.
+ */
+BfStatus
+bf_builder_pack(const BfBuilder *b, BfBuilder *packed, bool *dense)
+{
+	BfGeometry	geometry;
+
+	*dense = b->nhashes > BF_MAX_EXACT &&
+		bf_geometry_for(b->params.fpp, false, b->nhashes,
+						&geometry) == BF_OK &&
+		b->nhashes > BF_LIST_OF_BITS(bf_geometry_bits(&geometry));
+	packed->params = b->params;
+	if (!*dense || (packed->nlayers == 1 &&
+					bf_geometry_equal(&packed->layers[0].geometry, &geometry)))
+		return BF_OK;
+	bf_builder_free_layers(packed);
+	return pack_hashes(packed, b, &geometry);
+}
+
+/* Add a new key to its layer, if it has one. */
+void
+bf_builder_pack_hash(BfBuilder *packed, uint64_t hash)
+{
+	BfLayer    *layer = packed->layers;
+
+	if (packed->nlayers == 1)
+		layer->bits_set += bf_bits_add(&layer->geometry, layer->bits, hash);
+}
+
+/*
  * Is there a smaller filter?  If this one is sparse, *geometry is then the
  * layer for its hashes.
  */

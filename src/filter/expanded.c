@@ -80,6 +80,12 @@ pgbloom_expanded_add_slowly(PgBloomExpanded *expanded, uint64 hash)
 {
 	BfBuilder  *builder = &expanded->builder;
 
+	if (expanded->packed != NULL && builder->nlayers == 0)
+	{
+		if (bf_builder_contains(builder, hash))
+			return;
+		bf_builder_pack_hash(expanded->packed, hash);
+	}
 	if (builder->nlayers == 0 ||
 		bf_geometry_bits(&builder->layers[builder->nlayers - 1].geometry) <
 		LARGE_LAYER)

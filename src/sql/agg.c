@@ -24,6 +24,7 @@
  * [, seed]]]).  A transition function serves all variants of an aggregate: it
  * checks the number of its arguments.  All rows must have the same parameters.
  * Without rows, they are read from the expression of the call (agg_call.c).
+ * Final functions are in agg_final.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,11 +40,8 @@ PG_FUNCTION_INFO_V1(bloom_agg_hash_transfn);
 PG_FUNCTION_INFO_V1(bloom_agg_combinefn);
 PG_FUNCTION_INFO_V1(bloom_agg_serialfn);
 PG_FUNCTION_INFO_V1(bloom_agg_deserialfn);
-PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
 PG_FUNCTION_INFO_V1(bloom_union_agg_transfn);
-PG_FUNCTION_INFO_V1(bloom_union_agg_finalfn);
 PG_FUNCTION_INFO_V1(bloom_intersection_agg_transfn);
-PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
 
 /* Combines the builder of a state with a filter. */
 typedef void (*StateOperation) (BfBuilder *builder, const BfView *view);
@@ -105,8 +103,8 @@ reject_arguments(FunctionCallInfo fcinfo, const BfParams *params)
  * inverse transition function for a filter.  What another one returns may be
  * the state itself, in a context that PostgreSQL resets.
  */
-static MemoryContext
-get_agg_context(FunctionCallInfo fcinfo)
+MemoryContext
+pgbloom_agg_context(FunctionCallInfo fcinfo)
 {
 	WindowAggState *window = (WindowAggState *) fcinfo->context;
 	MemoryContext context;
@@ -146,7 +144,7 @@ static Datum
 make_agg_state(FunctionCallInfo fcinfo, const BfParams *params,
 			   bool compact_at_end)
 {
-	Datum		state = pgbloom_make_state(get_agg_context(fcinfo), params);
+	Datum		state = pgbloom_make_state(pgbloom_agg_context(fcinfo), params);
 	BfBuilder  *builder = pgbloom_expanded(state);
 
 	builder->compact_at_end = compact_at_end;
@@ -242,7 +240,7 @@ get_row_state(FunctionCallInfo fcinfo, Datum *state)
 
 	/* The usual caller is checked without a call. */
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, AggState))
-		(void) get_agg_context(fcinfo);
+		(void) pgbloom_agg_context(fcinfo);
 	*state = PG_ARGISNULL(0) ? make_row_state(fcinfo) :
 		PG_GETARG_DATUM(0);
 	expanded = writable_state(*state);
@@ -316,7 +314,7 @@ combine_state(FunctionCallInfo fcinfo, StateOperation operation,
 	Datum		state;
 	BfView		view;
 
-	(void) get_agg_context(fcinfo);
+	(void) pgbloom_agg_context(fcinfo);
 	if (PG_ARGISNULL(1))
 		return pgbloom_unchanged(fcinfo);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &view);
@@ -382,8 +380,8 @@ bloom_intersection_agg_transfn(PG_FUNCTION_ARGS)
  * repeatedly: by aggregates that share it, or when a plan is rescanned and its
  * hash table is still valid.
  */
-static BfBuilder *
-get_state_builder(FunctionCallInfo fcinfo)
+BfBuilder *
+pgbloom_agg_builder(FunctionCallInfo fcinfo)
 {
 	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
 	BfView		view;
@@ -401,8 +399,8 @@ get_state_builder(FunctionCallInfo fcinfo)
  * Write a builder as a value.  It is part of the builder's memory, if that is
  * possible, and valid as long as the state is neither changed nor freed.
  */
-static Bloom *
-write_state_in_place(BfBuilder *builder)
+Bloom *
+pgbloom_agg_write_in_place(BfBuilder *builder)
 {
 	size_t		size;
 	uint8_t    *in_place;
@@ -422,8 +420,8 @@ write_state_in_place(BfBuilder *builder)
 Datum
 bloom_agg_serialfn(PG_FUNCTION_ARGS)
 {
-	(void) get_agg_context(fcinfo);
-	PG_RETURN_BLOOM_P(write_state_in_place(get_state_builder(fcinfo)));
+	(void) pgbloom_agg_context(fcinfo);
+	PG_RETURN_BLOOM_P(pgbloom_agg_write_in_place(pgbloom_agg_builder(fcinfo)));
 }
 
 /* bloom_agg_deserialfn(bytea, internal) returns internal */
@@ -432,155 +430,10 @@ bloom_agg_deserialfn(PG_FUNCTION_ARGS)
 {
 	bytea	   *image;
 
-	(void) get_agg_context(fcinfo);
+	(void) pgbloom_agg_context(fcinfo);
 	image = PG_GETARG_BYTEA_PP(0);
 	pgbloom_validate((uint8_t *) VARDATA_ANY(image),
 					 VARSIZE_ANY_EXHDR(image),
 					 ERRCODE_INVALID_BINARY_REPRESENTATION, NULL);
 	PG_RETURN_POINTER(image);
-}
-
-/*
- * The result of a final function, or NULL without a state.  That of an ordinary
- * aggregate is used before the state goes away; a window frame may add to the
- * state before that.  With compact, a filter without a number of expected keys
- * is sized for its keys.
- */
-static Bloom *
-make_agg_result(FunctionCallInfo fcinfo, bool compact)
-{
-	BfBuilder  *builder;
-
-	(void) get_agg_context(fcinfo);
-	if (PG_ARGISNULL(0))
-		return NULL;
-	builder = get_state_builder(fcinfo);
-	bf_builder_keep_hashes(builder, false);
-	compact = compact && builder->params.expected == 0;
-	if (!compact &&
-		AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_AGGREGATE)
-		return write_state_in_place(builder);
-	return pgbloom_result(builder, compact);
-}
-
-/* Warn, once a query, of a filter that outgrew its number of expected keys. */
-static void
-warn_of_growth(FunctionCallInfo fcinfo, const BfView *view)
-{
-	if (view->params.expected == 0 || view->nlayers < 2)
-		return;
-	pgbloom_fn_cache(fcinfo)->warned = true;
-	ereport(WARNING,
-			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
-					rint(bf_cardinality(view)),
-					(long long) view->params.expected),
-			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %s was requested.",
-					   view->nlayers, bf_current_fpp(view),
-					   float8out_internal(view->params.fpp)),
-			 errhint("Raise \"expected\", or leave it out for a filter that sizes itself.")));
-}
-
-/*
- * Warn, once a query, of a union whose false-positive rate is much higher
- * than the fpp of any of the filters.
- */
-static void
-warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
-{
-	double		fpp = bf_largest_fpp(view);
-
-	if (bf_current_fpp(view) <= 2 * fpp)
-		return;
-	pgbloom_fn_cache(fcinfo)->warned = true;
-	ereport(WARNING,
-			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %s",
-					bf_current_fpp(view), float8out_internal(fpp)),
-			 errdetail("Filters are merged into one layer only while it keeps its rate. The number of layers is %d.",
-					   view->nlayers),
-			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
-}
-
-/*
- * An empty filter with the parameters of the call.  If they are not known, it
- * has default ones, and a warning, once a query.
- */
-static Bloom *
-make_empty_result(FunctionCallInfo fcinfo)
-{
-	BfParams	params;
-	bool		unknown;
-
-	if (pgbloom_agg_call_params(fcinfo, &params, &unknown))
-		return pgbloom_empty(&params);
-	if (unknown && !pgbloom_fn_cache(fcinfo)->warned)
-	{
-		pgbloom_fn_cache(fcinfo)->warned = true;
-		ereport(WARNING,
-				(errmsg("Bloom filter of no rows has default parameters"),
-				 errdetail("The arguments for its false-positive rate, number of expected keys and seed are not known without a row."),
-				 errhint("Use constants, or columns of the GROUP BY clause, or unite the result with bloom_empty(fpp, expected, seed).")));
-	}
-	return pgbloom_empty(NULL);
-}
-
-/* Give a state without keys, and without a key type, that of the call. */
-static void
-settle_key_type(FunctionCallInfo fcinfo)
-{
-	BfBuilder  *builder = pgbloom_expanded(PG_GETARG_DATUM(0));
-	BfKeyType	key_type;
-
-	if (builder != NULL && builder->params.key_type.code == BF_KEY_NONE &&
-		builder->nhashes == 0 && builder->nlayers == 0 &&
-		pgbloom_agg_call_key_type(fcinfo, &key_type))
-		pgbloom_check(bf_builder_set_key_type(builder, &key_type),
-					  &builder->params, NULL);
-}
-
-/* Return the result of a final function, with a warning if there is one. */
-static Datum
-return_with_warning(FunctionCallInfo fcinfo, Bloom *result,
-					void (*warn) (FunctionCallInfo, const BfView *))
-{
-	BfView		view;
-
-	if (!pgbloom_fn_cache(fcinfo)->warned)
-	{
-		pgbloom_open(result, &view);
-		warn(fcinfo, &view);
-	}
-	PG_RETURN_BLOOM_P(result);
-}
-
-Datum
-bloom_agg_finalfn(PG_FUNCTION_ARGS)
-{
-	(void) get_agg_context(fcinfo);
-	if (PG_ARGISNULL(0))
-		PG_RETURN_BLOOM_P(make_empty_result(fcinfo));
-	settle_key_type(fcinfo);
-	return return_with_warning(fcinfo, make_agg_result(fcinfo, true),
-							   warn_of_growth);
-}
-
-/* Nothing is known of a union of no filters, so it is the neutral one. */
-Datum
-bloom_union_agg_finalfn(PG_FUNCTION_ARGS)
-{
-	Bloom	   *result = make_agg_result(fcinfo, false);
-
-	if (result == NULL)
-		PG_RETURN_BLOOM_P(pgbloom_empty(NULL));
-	return return_with_warning(fcinfo, result, warn_of_rate);
-}
-
-/* The intersection of no filters would contain every key, so it is NULL. */
-Datum
-bloom_intersection_agg_finalfn(PG_FUNCTION_ARGS)
-{
-	Bloom	   *result = make_agg_result(fcinfo, false);
-
-	if (result == NULL)
-		PG_RETURN_NULL();
-	PG_RETURN_BLOOM_P(result);
 }

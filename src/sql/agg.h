@@ -17,6 +17,11 @@
 
 #pragma GCC visibility push(hidden)
 
+/* agg.c */
+extern MemoryContext pgbloom_agg_context(FunctionCallInfo fcinfo);
+extern BfBuilder *pgbloom_agg_builder(FunctionCallInfo fcinfo);
+extern Bloom *pgbloom_agg_write_in_place(BfBuilder *builder);
+
 /* agg_call.c */
 extern bool pgbloom_agg_call_key_type(FunctionCallInfo fcinfo,
 									  BfKeyType *key_type);

@@ -52,6 +52,7 @@ MAX_BITS = 2 ** 32
 MAX_LIST = 2 ** 26 + 4
 MAX_LAYERS = 1024
 MAX_GENERATION = 23
+MAX_EXACT = 128                         # of bloom_agg without expected
 MAX_HASHES = 2 ** 22                    # of a filter without expected
 MIN_FPP, MIN_LAYER_FPP, MAX_FPP = 1e-9, 1e-18, 0.5
 MIN_LIST_FPP = 2.0 ** -126
@@ -690,14 +691,14 @@ class Filter:
             raise TooLarge('more keys than the layer is made for')
         layer.set(h)
 
-    def size_to_keys(self):
+    def size_to_keys(self, exact=MAX_EXACT):
         """Make a list of hashes dense if a layer for its keys is smaller.
 
-        This is what bloom_agg without expected does at its end, and
-        bloom_compact.
+        This is what bloom_agg without expected does at its end for more than
+        128 keys, and bloom_compact for any number: exact=0.
         """
         n = len(self.hashes)
-        if self._convert(n) and self.expected:
+        if n > exact and self._convert(n) and self.expected:
             self.expected = n
 
     def _convert(self, n):

@@ -141,7 +141,7 @@ def filters():
 
     yield vector('empty', empty(), 1, 0, [1, 2])
     yield vector('empty, sized, with a seed', empty(1e-5, 1000, -7), 1, 0, [1])
-    for n in (1, 12, 13, 100, 1000):
+    for n in (1, 13, 128, 129, 1000):
         yield vector('sizes itself, %d keys' % n, integers(1, n), 1, n,
                      [-10, -11])
     for fpp in (0.5, 0.3, 0.1, 0.05, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7,
@@ -198,7 +198,7 @@ def filters():
     yield only_read(
         'more layers than growth makes', (
             '(SELECT bloom_union_agg(f ORDER BY g) FROM (SELECT g, '
-            'bloom_agg(1000 * g + i) AS f FROM generate_series(1, 34) g, '
+            'bloom_agg(1000 * g + i, 0.01, 40) AS f FROM generate_series(1, 34) g, '
             'generate_series(1, 40) i GROUP BY g) x)', None), 34001, 34040)
 
     yield only_read('folded in several layers', compact(union(
