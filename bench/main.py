@@ -9,7 +9,7 @@ import traceback
 import report
 from lib import Bench, Section, Server, log
 
-SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'index', 'guava']
+SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'index']
 
 # exit status when a section did not reach its end, but there is a report
 STOPPED = 3

@@ -110,10 +110,6 @@ def read(path):
         return ''
 
 
-def package_version(name):
-    return first_line('dpkg-query', '-W', '-f', '${Version}', name) if shutil.which('dpkg-query') else ''
-
-
 def about(bench, arguments):
     """The machine and the versions, as rows of two tables."""
     cpu = dict(re.findall(r'^(.+?):\s+(.+)$', first_lines('lscpu'), re.M))
@@ -143,10 +139,7 @@ def about(bench, arguments):
             ['bloomfilter', '%s, %s' % (extension, arguments.revision)],
             ['built by', '%s, %s' % (first_line(os.environ.get('CC', 'gcc'), '--version'),
                                      first_line(arguments.pg_config, '--cflags').split(' -g')[-1].strip() or '')],
-            ['peers', '; '.join(peer for peer in (
-                'postgresql-hll ' + hll[0][0] if hll else '',
-                'Guava ' + package_version('libguava-java') if package_version('libguava-java') else '',
-                first_line('java', '--version')) if peer)],
+            ['peers', 'postgresql-hll ' + hll[0][0] if hll else ''],
         ],
     }
 

@@ -1,4 +1,4 @@
--- Is this phone number registered? Has this user taken part in this sale? doc/COOKBOOK.md explains it.
+-- Is this phone number registered? doc/COOKBOOK.md explains it.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
 -- Sizes in MiB, compared with a standard Bloom filter
@@ -33,24 +33,4 @@ BEGIN
          WHERE p.registered @> phone AND NOT EXISTS (SELECT FROM subscribers s WHERE s.phone = g.phone);
         ASSERT n <= 250000 * p.fpp + 4 * sqrt(250000 * p.fpp), n || ' of 250,000 others are found at ' || p.fpp;
     END LOOP;
-END $$;
-
--- Participants of a sale: one filter per campaign.
-CREATE TABLE campaigns (id int PRIMARY KEY, taken bloom NOT NULL) WITH (fillfactor = 50);
-INSERT INTO campaigns SELECT i, bloom_empty(1e-6) FROM generate_series(1, 1000) i;
-
--- Returns true if the user certainly has not taken part, and adds the user.
-CREATE FUNCTION take_part(campaign int, who bigint) RETURNS boolean LANGUAGE sql AS $$
-    WITH first AS (
-        UPDATE campaigns SET taken = bloom_add(taken, who) WHERE id = campaign AND NOT taken @> who RETURNING 1)
-    SELECT EXISTS (SELECT FROM first)
-$$;
-
-DO $$
-BEGIN
-    ASSERT (SELECT bool_and(take_part(c, u)) FROM generate_series(1, 1000) c, generate_series(1, 3) u), 'first time';
-    ASSERT NOT (SELECT bool_or(take_part(c, u)) FROM generate_series(1, 1000) c, generate_series(1, 3) u), 'again';
-    ASSERT (SELECT count(*) FILTER (WHERE take_part(1, u)) FROM generate_series(1, 500) u) = 497, 'others';
-    ASSERT (SELECT min(bloom_cardinality(taken)) = 3 AND max(bloom_cardinality(taken)) = 500 FROM campaigns), 'counted';
-    ASSERT (SELECT avg(pg_column_size(taken)) < 100 FROM campaigns), 'small campaigns are small';
 END $$;

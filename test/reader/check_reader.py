@@ -53,8 +53,8 @@ def build_recipe(recipe):
     """Build a filter of one layer, or of hashes, by the recipe of a vector."""
     result = Filter(recipe['key_type'], recipe['fpp'], recipe['expected'],
                     recipe['seed'], recipe.get('name', ''))
-    for key_hash in vector_hashes(recipe['keys'], result.seed):
-        result.add_hash(key_hash)
+    for hashed in vector_hashes(recipe['keys'], result.seed):
+        result.add_hash(hashed)
     if not recipe['expected']:
         result.size_to_keys()
     return result
@@ -82,9 +82,9 @@ def differences(vector):
                         rel_tol=1e-6):
         yield 'rate %r' % golden.current_fpp()
     for what, answer in (('present', True), ('absent', False)):
-        for key_hash in vector_hashes(vector[what], golden.seed):
-            if golden.contains_hash(key_hash) != answer:
-                yield 'hash %016x is not %s' % (key_hash, what)
+        for hashed in vector_hashes(vector[what], golden.seed):
+            if golden.contains_hash(hashed) != answer:
+                yield 'hash %016x is not %s' % (hashed, what)
 
 
 def check_vectors(tap):
@@ -131,8 +131,8 @@ def check_vectors_live(tap):
         made = rows(''.join(
             'SELECT bloom_hash(%s, %d), bloom_shard(%s, 1000);\n' %
             (key['sql'], key['seed'], key['sql']) for key in keys))
-        wrong = [key['sql'] for key, (key_hash, number) in zip(keys, made)
-                 if '%016x' % (int(key_hash) & MASK) != key['hash'] or
+        wrong = [key['sql'] for key, (hashed, number) in zip(keys, made)
+                 if '%016x' % (int(hashed) & MASK) != key['hash'] or
                  int(number) != key['shard_of_1000']]
         tap.ok(not wrong, 'vectors of type %s: %d hashes and shards by the '
                'server' % (key_type, len(keys)), '\n'.join(wrong))
