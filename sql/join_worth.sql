@@ -218,7 +218,7 @@ PREPARE cached AS SELECT FROM fact JOIN dim USING (k);
 SET bloomfilter.join_filters = off;
 SELECT explains('EXECUTE cached', 'bloomfilter.join_filters is off');
 SET bloomfilter.join_filters = on;
-SELECT explains('EXECUTE cached', 'the plan was made with other settings or changed afterwards');
+SELECT explains('EXECUTE cached', 'the statement calls a volatile function, or the plan was made with other settings or changed afterwards');
 DEALLOCATE cached;
 RESET plan_cache_mode;
 
