@@ -14,15 +14,21 @@
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
 #include "storage/lwlock.h"
+#include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
 #include "../../src/compat.h"
@@ -313,4 +319,58 @@ define_core_setting(PG_FUNCTION_ARGS)
 							 value, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MemoryContextSwitchTo(context);
 	PG_RETURN_VOID();
+}
+
+/*
+ *	  Plans that are executed again.
+ *
+ * PostgreSQL itself executes no plan again whose joins have filters.
+ */
+
+PGDLLEXPORT PG_FUNCTION_INFO_V1(execute_twice);
+
+static uint64
+run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+{
+	(void) execute_once;
+	ExecutorRun(PGBLOOM_RUN_ARGUMENTS);
+	return query->estate->es_processed;
+}
+
+/*
+ * execute_twice(query text, statement text) returns text: how many rows the
+ * query has, and has again, by the same plan, after the statement.
+ */
+Datum
+execute_twice(PG_FUNCTION_ARGS)
+{
+	const char *query_string = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	const char *statement = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	int			cursor_options = 0;
+	ParamListInfo params = NULL;
+	struct ExplainState *es = NULL;
+	Query	   *parse =
+		linitial_node(Query,
+					  pg_analyze_and_rewrite_fixedparams(linitial(pg_parse_query(query_string)),
+														 query_string, NULL, 0, NULL));
+	QueryDesc  *query;
+	uint64		first,
+				second;
+
+	(void) es;
+	query = CreateQueryDesc(planner(PGBLOOM_PLANNER_ARGUMENTS), query_string,
+							GetActiveSnapshot(), InvalidSnapshot,
+							None_Receiver, NULL, NULL, 0);
+	ExecutorStart(query, EXEC_FLAG_REWIND);
+	first = run(query, ForwardScanDirection, 0, false);
+	SPI_connect();
+	SPI_execute(statement, false, 0);
+	SPI_finish();
+	ExecutorRewind(query);
+	second = run(query, ForwardScanDirection, 0, false);
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	PG_RETURN_TEXT_P(cstring_to_text(psprintf(UINT64_FORMAT ", " UINT64_FORMAT,
+											  first, second)));
 }

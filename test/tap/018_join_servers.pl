@@ -165,7 +165,7 @@ sub filter_or_reason
 
 SKIP:
 {
-	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 3
+	skip 'BLOOM_FAIL_ALLOC_LIBRARY names no library', 7
 	  unless $library;
 
 	$node = new_node('later');
@@ -186,6 +186,40 @@ ANALYZE facts, dims});
 	is( filter_or_reason('enable_hashjoin_bloom', 'bloom_filter_pushdown_threshold'),
 		'PostgreSQL pushes filters of its own down to scans',
 		'a filter that is pushed down');
+
+	# A plan that is executed again, with other rows on the inner side if it
+	# reads that again, as a hash table of several batches does.
+	$node->safe_psql(
+		'postgres', qq{
+CREATE FUNCTION execute_twice(text, text) RETURNS text AS '$library' LANGUAGE C;
+CREATE TABLE parts (k int, filler text) PARTITION BY RANGE (k);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (500);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (500) TO (1000);
+INSERT INTO parts SELECT i, repeat('x', 500) FROM generate_series(0, 999) i;
+ANALYZE parts});
+	foreach my $work_mem ('64MB', '64kB')
+	{
+		foreach my $inner ('parts a WHERE k + 0 <', 'parts a WHERE 999 - k <')
+		{
+			my $second = $work_mem eq '64MB' ? 200 : 700;
+			my $query = "SELECT a.filler, b.filler FROM (SELECT k, filler FROM $inner "
+			  . "current_setting('app.n')::int OFFSET 0) a JOIN parts b USING (k)";
+
+			is( $node->safe_psql(
+					'postgres', qq{
+LOAD '$library';
+SET bloomfilter.join_filters = force;
+SET enable_nestloop = off;
+SET enable_mergejoin = off;
+SET max_parallel_workers_per_gather = 0;
+SET hash_mem_multiplier = 1;
+SET work_mem = '$work_mem';
+SET app.n = 200;
+SELECT execute_twice(\$\$$query\$\$, 'SET app.n = 700')}),
+				"200, $second",
+				"a join that is executed again, $inner, work_mem $work_mem");
+		}
+	}
 	$node->stop;
 }
 
