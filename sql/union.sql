@@ -210,6 +210,7 @@ SELECT layers, bits / 8 + 44 + 32 * layers + 4 = bytes AS bytes, round(current_f
 SELECT f @> 140 AS found, f | f = f AS idempotent, f::text::bloom = f AS text, f::bytea::bloom @> 102440 AS bytea FROM united;
 SELECT octet_length((united.f | most.f)::bytea) FROM united, most WHERE d = 1025;
 SELECT octet_length(bloom_union_agg(f)::bytea) FROM most;
+DROP TABLE most, united;
 
 -- A key of both sides counts once where layers have the same parameters.
 SELECT bloom_cardinality(a | b) BETWEEN 1450 AND 1550 AS both, (bloom_info(a | b)).cardinality = bloom_cardinality(a | b) AS info
