@@ -569,6 +569,11 @@ COMMENT ON FUNCTION bloom_compact(bloom) IS
 -- src/sql/agg.c.  In the library, both types of states are the same.
 --
 
+CREATE FUNCTION bloom_agg_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1;
+COMMENT ON FUNCTION bloom_agg_support(internal) IS
+	'planner support for aggregates over keys: size of a state for expected keys';
+
 CREATE FUNCTION bloom_agg_serialfn(internal) RETURNS bytea
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_agg_serialfn(internal) IS 'serialization function of bloom_agg';
@@ -578,58 +583,58 @@ CREATE FUNCTION bloom_agg_deserialfn(bytea, internal) RETURNS internal
 COMMENT ON FUNCTION bloom_agg_deserialfn(bytea, internal) IS 'deserialization function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) RETURNS internal
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_transfn(internal, anyelement, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8) IS 'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_key_transfn(bloom, bloom_key, float8, float8, bigint) IS
 	'transition function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint) IS 'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8) IS 'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8) IS 'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8, bigint) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20;
+	AS 'MODULE_PATHNAME', 'bloom_agg_hash_transfn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 20 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_hash_transfn(bloom, bigint, float8, float8, bigint) IS
 	'transition function of bloom_agg_hash';
 
 CREATE FUNCTION bloom_agg_combinefn(internal, internal) RETURNS internal
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_combinefn(internal, internal) IS 'combine function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
@@ -637,7 +642,7 @@ CREATE FUNCTION bloom_agg_finalfn(internal) RETURNS bloom
 COMMENT ON FUNCTION bloom_agg_finalfn(internal) IS 'final function of bloom_agg';
 
 CREATE FUNCTION bloom_agg_hash_combinefn(bloom, bloom) RETURNS bloom
-	AS 'MODULE_PATHNAME', 'bloom_agg_combinefn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000;
+	AS 'MODULE_PATHNAME', 'bloom_agg_combinefn' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 1000 SUPPORT bloom_agg_support;
 COMMENT ON FUNCTION bloom_agg_hash_combinefn(bloom, bloom) IS
 	'combine function of bloom_agg_hash and of bloom_agg over bloom_key';
 
@@ -648,7 +653,7 @@ COMMENT ON FUNCTION bloom_agg_hash_finalfn(bloom) IS 'final function of bloom_ag
 CREATE AGGREGATE bloom_agg(key anyelement) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
-	SSPACE = 512,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_finalfn,
 	COMBINEFUNC = bloom_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
@@ -660,7 +665,7 @@ COMMENT ON AGGREGATE bloom_agg(anyelement) IS 'filter of keys, with fpp 0.01 and
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
-	SSPACE = 512,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_finalfn,
 	COMBINEFUNC = bloom_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
@@ -672,7 +677,7 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, float8) IS 'filter of keys, sized for
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
-	SSPACE = 512,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_finalfn,
 	COMBINEFUNC = bloom_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
@@ -685,7 +690,7 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8) IS
 CREATE AGGREGATE bloom_agg(key anyelement, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_transfn,
 	STYPE = internal,
-	SSPACE = 512,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_finalfn,
 	COMBINEFUNC = bloom_agg_combinefn,
 	SERIALFUNC = bloom_agg_serialfn,
@@ -698,7 +703,7 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, float8, float8, bigint) IS
 CREATE AGGREGATE bloom_agg(key bloom_key) (
 	SFUNC = bloom_agg_key_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -708,7 +713,7 @@ COMMENT ON AGGREGATE bloom_agg(bloom_key) IS 'filter of keys, with fpp 0.01 and 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8) (
 	SFUNC = bloom_agg_key_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -718,7 +723,7 @@ COMMENT ON AGGREGATE bloom_agg(bloom_key, float8) IS 'filter of keys, sized for 
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8) (
 	SFUNC = bloom_agg_key_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -729,7 +734,7 @@ COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8) IS
 CREATE AGGREGATE bloom_agg(key bloom_key, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_key_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -740,7 +745,7 @@ COMMENT ON AGGREGATE bloom_agg(bloom_key, float8, float8, bigint) IS
 CREATE AGGREGATE bloom_agg_hash(hash bigint) (
 	SFUNC = bloom_agg_hash_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -751,7 +756,7 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint) IS
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8) (
 	SFUNC = bloom_agg_hash_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -762,7 +767,7 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8) IS
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8) (
 	SFUNC = bloom_agg_hash_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
@@ -773,7 +778,7 @@ COMMENT ON AGGREGATE bloom_agg_hash(bigint, float8, float8) IS
 CREATE AGGREGATE bloom_agg_hash(hash bigint, fpp float8, expected float8, seed bigint) (
 	SFUNC = bloom_agg_hash_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_agg_hash_finalfn,
 	COMBINEFUNC = bloom_agg_hash_combinefn,
 	PARALLEL = SAFE
