@@ -78,6 +78,7 @@ TARGETS = {
     'index insert': Target('INSERT of 1 million rows in batches, random keys, btree larger than shared_buffers',
                            'the same with a btree', 0.7),
     'index wal': Target('WAL of those rows, beyond the table\'s', 'the btree\'s', 0.5),
+    'index rows': Target('a statement of one row, in a transaction of many', 'the same with a btree', 1.6),
     'index clients': Target('time for a key that 16 clients add to one set', 'that of one client, wall time', 1.0),
     'index waits': Target('99th percentile of the latency of 16 clients, beyond that without an index', '1 ms', 1.0),
     'index add': Target('a single add: prepared INSERT, `synchronous_commit = off`, unix socket',

@@ -334,11 +334,15 @@ $$;
 SELECT cardinality, bloom_index_contains_each('failing_id', '{-1,-2,-3}') FROM bloom_index_info('failing_id');
 DROP TABLE failing;
 
--- After the rows: triggers look up keys, in workers, too, and build indexes by workers. Nobody gives the index another file.
-CREATE TABLE looked (id int) WITH (parallel_workers = 2);
-INSERT INTO looked SELECT 50 + i % 2 FROM generate_series(1, 2000) i;
+-- After the rows: triggers look up keys, in workers, too, and build indexes by workers. The process that leads these is slow,
+-- so that they have rows. Nobody gives the index another file.
+CREATE TABLE looked (id int, pad text) WITH (parallel_workers = 2);
+INSERT INTO looked SELECT 50 + i % 2, repeat('x', 500) FROM generate_series(1, 400) i;
 CREATE FUNCTION event_is_known(int) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
+  IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
+    PERFORM pg_sleep(0.002);
+  END IF;
   RETURN bloom_index_contains('events_id', $1);
 END
 $$;
