@@ -26,6 +26,11 @@
 #define PGBLOOM_EXPLAIN_HEADER "commands/explain.h"
 #endif
 
+/* From 18 on, extensions may add lines to EXPLAIN's output for a plan. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_EXPLAIN_PLAN_HOOK	explain_per_plan_hook
+#endif
+
 /* EXPLAIN has options of extensions from 18 on; 19 added a parameter. */
 #if PG_VERSION_NUM >= 190000
 #define PGBLOOM_REGISTER_EXPLAIN_OPTION(name, handler) \
@@ -73,11 +78,14 @@
 	Query *parse, const char *query_string, int cursor_options, \
 	ParamListInfo params, struct ExplainState *es
 #define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params, es
+#define PGBLOOM_PLAN(parse, query_string, cursor_options, params) \
+	planner(parse, query_string, cursor_options, params, NULL)
 #else
 #define PGBLOOM_PLANNER_PARAMETERS \
 	Query *parse, const char *query_string, int cursor_options, \
 	ParamListInfo params
 #define PGBLOOM_PLANNER_ARGUMENTS parse, query_string, cursor_options, params
+#define PGBLOOM_PLAN	planner
 #endif
 
 /* 19 added a parameter to DomainHasConstraints(). */
@@ -115,6 +123,27 @@
 #else
 #define PGBLOOM_MAKE_PSEUDOCONSTANT(root, clause, relids) \
 	make_restrictinfo(root, clause, true, false, true, 0, relids, NULL, NULL)
+#endif
+
+/*
+ * As whom privileges for a table of a query are checked, 0 for the current
+ * user.  16 moved this out of the range table.
+ */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_CHECK_AS_USER(query, rte) \
+	((rte)->perminfoindex == 0 ? InvalidOid : \
+	 getRTEPermissionInfo((query)->rteperminfos, rte)->checkAsUser)
+#else
+#define PGBLOOM_CHECK_AS_USER(query, rte) ((void) (query), (rte)->checkAsUser)
+#endif
+
+/* From 16 on, a column tells by which outer joins it may become NULL. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_ADD_NULLINGRELS(to, from) \
+	((to)->varnullingrels = bms_union((to)->varnullingrels, \
+									  (from)->varnullingrels))
+#else
+#define PGBLOOM_ADD_NULLINGRELS(to, from) ((void) (to), (void) (from))
 #endif
 
 /* 16 has one function for the privileges of all kinds of objects. */

@@ -61,6 +61,18 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 	return stmt;
 }
 
+static PlannedStmt *
+plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
+{
+	List	   *tables;
+	Query	   *original = bfp_prune(parse, params, &tables);
+	PlannedStmt *stmt = plan_with_filters(PGBLOOM_PLANNER_ARGUMENTS);
+
+	if (original != NULL)
+		bfp_add_note(stmt, original, cursor_options, tables);
+	return stmt;
+}
+
 static void
 add_gates(PlannerInfo *root, RelOptInfo *rel, Index number,
 		  RangeTblEntry *rte)
@@ -110,6 +122,7 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
+	bfp_check_plan(query, eflags);
 	(previous_executor_start != NULL ? previous_executor_start :
 	 standard_ExecutorStart) (query, eflags);
 	pgbloom_join_start(query->planstate);
@@ -147,10 +160,12 @@ _PG_init(void)
 	bfp_define_setting();
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
+	RegisterCustomScanMethods(&bfp_note_methods);
 	pgbloom_join_install_explain();
+	bfp_install_explain();
 
 	previous_planner = planner_hook;
-	planner_hook = plan_with_filters;
+	planner_hook = plan_pruned;
 	previous_rel_pathlist = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = add_gates;
 	previous_join_search = join_search_hook;

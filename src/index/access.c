@@ -207,8 +207,9 @@ begin_reading(BfiIndex *index, bool raise)
 		 snapshot_sees_build(relation));
 }
 
-static bool
-is_bloomfilter(Relation index)
+/* Is an open relation an index of this access method?  It may be partitioned. */
+bool
+bfi_is_open_bloomfilter(Relation index)
 {
 	return index->rd_indam != NULL && index->rd_indam->ambuild == bfi_build;
 }
@@ -241,7 +242,7 @@ bfi_open(BfiIndex *index, Oid oid)
 		index->relation = try_relation_open(oid, AccessShareLock);
 	}
 	if (index->relation == NULL ? get_rel_name(oid) != NULL :
-		!is_bloomfilter(index->relation))
+		!bfi_is_open_bloomfilter(index->relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an index of access method \"bloomfilter\"",
@@ -262,10 +263,35 @@ bfi_open_for_query(BfiIndex *index, Oid oid)
 {
 	AcceptInvalidationMessages();
 	index->relation = try_relation_open(oid, AccessShareLock);
-	if (index->relation != NULL && !is_bloomfilter(index->relation))
+	if (index->relation != NULL && !bfi_is_open_bloomfilter(index->relation))
 	{
 		relation_close(index->relation, AccessShareLock);
 		index->relation = NULL;
+	}
+	begin_reading(index, false);
+}
+
+/*
+ * Open the index of a partition whose table is not locked.  The relation is
+ * NULL if there is none, or somebody else has locked it: then there is nothing
+ * to wait for, as the partition may have any key.
+ */
+void
+bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
+{
+	index->relation = NULL;
+	if (OidIsValid(leaf->index) &&
+		ConditionalLockRelationOid(leaf->index, AccessShareLock))
+	{
+		index->relation = try_relation_open(leaf->index, NoLock);
+		if (index->relation == NULL)
+			UnlockRelationOid(leaf->index, AccessShareLock);
+		else if (!bfi_is_open_bloomfilter(index->relation) ||
+				 index->relation->rd_index->indrelid != leaf->table)
+		{
+			relation_close(index->relation, AccessShareLock);
+			index->relation = NULL;
+		}
 	}
 	begin_reading(index, false);
 }

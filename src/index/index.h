@@ -232,14 +232,17 @@ extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
+extern bool bfi_is_open_bloomfilter(Relation index);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
+extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);
 extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_check_complete(const BfiIndex *index, Oid oid);
 extern void bfi_check_has_all_rows(Relation index);
 
 /* partitions.c */
+extern BfiPartition *bfi_leaves(Relation index, int *n);
 extern BfiPartition *bfi_partitions(Relation index, int *n);
 extern void bfi_check_partitions(Relation index,
 								 const BfiPartition *partitions, int n);

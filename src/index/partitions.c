@@ -53,9 +53,12 @@ count_relation_change(Datum arg, Oid relation)
 	relation_changes++;
 }
 
-/* Lock the partitions of a table, which is locked, and append them to a list. */
+/*
+ * Append the partitions of a table, which is locked, to a list.  Those that are
+ * partitioned themselves are locked meanwhile.
+ */
 static List *
-lock_partitions(List *tables, Oid oid)
+append_partitions(List *tables, Oid oid)
 {
 	Relation	table = try_table_open(oid, NoLock);
 	PartitionDesc descriptor;
@@ -69,9 +72,14 @@ lock_partitions(List *tables, Oid oid)
 	{
 		Oid			partition = descriptor->oids[i];
 
+		if (descriptor->is_leaf[i])
+		{
+			tables = lappend_oid(tables, partition);
+			continue;
+		}
 		LockRelationOid(partition, AccessShareLock);
-		tables = descriptor->is_leaf[i] ? lappend_oid(tables, partition) :
-			lock_partitions(tables, partition);
+		tables = append_partitions(tables, partition);
+		UnlockRelationOid(partition, AccessShareLock);
 	}
 	table_close(table, NoLock);
 	return tables;
@@ -90,7 +98,7 @@ compare_tables(const void *a, const void *b)
 static PartitionList *
 make_list(Relation index)
 {
-	List	   *tables = lock_partitions(NIL, index->rd_index->indrelid);
+	List	   *tables = append_partitions(NIL, index->rd_index->indrelid);
 	PartitionList *list;
 	ListCell   *cell;
 
@@ -145,15 +153,14 @@ remembered_list(Oid index)
 }
 
 /*
- * The partitions of an index at all levels, with locked tables, or this itself
- * if it is not partitioned.
+ * The partitions of an index at all levels, or this itself if it is not
+ * partitioned.  Nothing is locked, so an index may be gone when it is opened.
  */
 BfiPartition *
-bfi_partitions(Relation index, int *n)
+bfi_leaves(Relation index, int *n)
 {
 	PartitionList *list;
 	BfiPartition *partitions;
-	int			i;
 
 	if (index->rd_rel->relkind != RELKIND_PARTITIONED_INDEX)
 	{
@@ -170,16 +177,23 @@ bfi_partitions(Relation index, int *n)
 		list->next = lists;
 		lists = list;
 	}
-	else
-	{
-		for (i = 0; i < list->n; i++)
-			LockRelationOid(list->partitions[i].table, AccessShareLock);
-	}
 
 	/* A copy, as functions of key types may do anything. */
 	*n = list->n;
 	partitions = palloc(list->n * sizeof(BfiPartition));
 	memcpy(partitions, list->partitions, list->n * sizeof(BfiPartition));
+	return partitions;
+}
+
+/* The same with locked tables, so that the indexes stay. */
+BfiPartition *
+bfi_partitions(Relation index, int *n)
+{
+	BfiPartition *partitions = bfi_leaves(index, n);
+	int			i;
+
+	for (i = 0; i < *n; i++)
+		LockRelationOid(partitions[i].table, AccessShareLock);
 	return partitions;
 }
 

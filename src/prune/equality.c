@@ -16,6 +16,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -89,6 +90,21 @@ hashes_reliably(Oid type)
 }
 
 /*
+ * Does the operator compare values for equality, so that those of this type that
+ * are equal have equal hashes?
+ */
+bool
+bfp_is_equality(const BfpEquality *equality, Oid type)
+{
+	Oid			family = lookup_type_cache(type,
+										   TYPECACHE_HASH_OPFAMILY)->hash_opf;
+
+	return OidIsValid(family) &&
+		get_op_opfamily_strategy(equality->operator, family) == HTEqualStrategyNumber &&
+		op_strict(equality->operator);
+}
+
+/*
  * Does an index of this key type and collation tell for certain that no row
  * fulfils the condition?  Values that are equal by the operator must have equal
  * hashes: it is an equality of the hash operator family of the key type, under
@@ -97,15 +113,12 @@ hashes_reliably(Oid type)
 bool
 bfp_can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
 {
-	Oid			family = lookup_type_cache(key_type,
-										   TYPECACHE_HASH_OPFAMILY)->hash_opf;
 	Oid			type = exprType(equality->key);
 	PgBloomKeyInfo *index_info;
 	PgBloomKeyInfo *info;
 
-	if (!OidIsValid(family) || equality->collation != collation ||
-		get_op_opfamily_strategy(equality->operator, family) != HTEqualStrategyNumber ||
-		!op_strict(equality->operator))
+	if (equality->collation != collation ||
+		!bfp_is_equality(equality, key_type))
 		return false;
 	if (equality->is_array)
 		type = get_element_type(getBaseType(type));
@@ -138,4 +151,76 @@ bfp_count_keys(const BfpEquality *equality)
 	if (IsA(key, ArrayExpr))
 		return list_length(((ArrayExpr *) key)->elements);
 	return 10;
+}
+
+/*
+ * Is the parameter a value of a row of an outer query?  Others are results of
+ * subqueries, which may raise an error and need not be evaluated at all.
+ */
+static bool
+is_outer_value(PlannerInfo *root, int id)
+{
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		ListCell   *cell;
+
+		foreach(cell, root->plan_params)
+		{
+			PlannerParamItem *item = lfirst(cell);
+
+			if (item->paramId == id)
+				return IsA(item->item, Var);
+		}
+	}
+	return false;
+}
+
+/* Is it a cast that cannot fail? */
+static bool
+is_safe_cast(Oid function)
+{
+	switch (function)
+	{
+		case F_INT8_INT2:
+		case F_INT8_INT4:
+		case F_INT4_INT2:
+		case F_NUMERIC_INT2:
+		case F_NUMERIC_INT4:
+		case F_NUMERIC_INT8:
+		case F_FLOAT8_FLOAT4:
+		case F_TEXT_BPCHAR:
+		case F_TEXT_NAME:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Is a key the same for all rows, and can it be evaluated without an error,
+ * even if PostgreSQL never would?  The query may not be planned yet.
+ */
+bool
+bfp_is_safe_key(PlannerInfo *root, Node *key)
+{
+	ListCell   *cell;
+
+	while (IsA(key, RelabelType) ||
+		   (IsA(key, FuncExpr) && is_safe_cast(((FuncExpr *) key)->funcid)))
+		key = IsA(key, RelabelType) ? (Node *) ((RelabelType *) key)->arg :
+			linitial(((FuncExpr *) key)->args);
+	if (IsA(key, Const))
+		return true;
+	if (IsA(key, Param))
+		return ((Param *) key)->paramkind == PARAM_EXTERN ||
+			(root != NULL && ((Param *) key)->paramkind == PARAM_EXEC &&
+			 is_outer_value(root, ((Param *) key)->paramid));
+	if (!IsA(key, ArrayExpr) || ((ArrayExpr *) key)->multidims)
+		return false;
+	foreach(cell, ((ArrayExpr *) key)->elements)
+	{
+		if (!bfp_is_safe_key(root, lfirst(cell)))
+			return false;
+	}
+	return true;
 }

@@ -21,7 +21,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -50,78 +49,6 @@ bfp_define_setting(void)
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
-/*
- * Is the parameter a value of a row of an outer query?  Others are results of
- * subqueries, which may raise an error and need not be evaluated at all.
- */
-static bool
-is_outer_value(PlannerInfo *root, int id)
-{
-	for (root = root->parent_root; root != NULL; root = root->parent_root)
-	{
-		ListCell   *cell;
-
-		foreach(cell, root->plan_params)
-		{
-			PlannerParamItem *item = lfirst(cell);
-
-			if (item->paramId == id)
-				return IsA(item->item, Var);
-		}
-	}
-	return false;
-}
-
-/* Is it a cast that cannot fail? */
-static bool
-is_safe_cast(Oid function)
-{
-	switch (function)
-	{
-		case F_INT8_INT2:
-		case F_INT8_INT4:
-		case F_INT4_INT2:
-		case F_NUMERIC_INT2:
-		case F_NUMERIC_INT4:
-		case F_NUMERIC_INT8:
-		case F_FLOAT8_FLOAT4:
-		case F_TEXT_BPCHAR:
-		case F_TEXT_NAME:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/*
- * Is a key the same for all rows, and can it be evaluated without an error,
- * even if PostgreSQL never would?
- */
-static bool
-is_safe_key(PlannerInfo *root, Node *key)
-{
-	ListCell   *cell;
-
-	while (IsA(key, RelabelType) ||
-		   (IsA(key, FuncExpr) && is_safe_cast(((FuncExpr *) key)->funcid)))
-		key = IsA(key, RelabelType) ? (Node *) ((RelabelType *) key)->arg :
-			linitial(((FuncExpr *) key)->args);
-	if (IsA(key, Const))
-		return true;
-	if (IsA(key, Param))
-		return ((Param *) key)->paramkind == PARAM_EXTERN ||
-			(((Param *) key)->paramkind == PARAM_EXEC &&
-			 is_outer_value(root, ((Param *) key)->paramid));
-	if (!IsA(key, ArrayExpr) || ((ArrayExpr *) key)->multidims)
-		return false;
-	foreach(cell, ((ArrayExpr *) key)->elements)
-	{
-		if (!is_safe_key(root, lfirst(cell)))
-			return false;
-	}
-	return true;
-}
-
 /* The first condition whose keys an index can look up. */
 static bool
 find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
@@ -139,7 +66,7 @@ find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		for (side = 0; side < 2; side++)
 		{
 			if (bfp_read_equality((Node *) info->clause, side == 1, equality) &&
-				is_safe_key(root, equality->key) &&
+				bfp_is_safe_key(root, equality->key) &&
 				match_index_to_operand(equality->column, 0, index) &&
 				bfp_can_look_up(equality, key_type, index->indexcollations[0]))
 				return true;
@@ -318,10 +245,12 @@ has_index(RelOptInfo *rel)
 	return false;
 }
 
+/* Say why a table has no gate.  Partitions and children may be many. */
 static void
-report(RangeTblEntry *rte, const char *reason)
+report(RelOptInfo *rel, RangeTblEntry *rte, const char *reason)
 {
-	if (message_level_is_interesting(DEBUG1))
+	if (rel->reloptkind == RELOPT_BASEREL &&
+		message_level_is_interesting(DEBUG1))
 		ereport(DEBUG1,
 				(errmsg_internal("no index rules out scans of table \"%s\": %s",
 								 get_rel_name(rte->relid), reason)));
@@ -369,7 +298,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	reason = reason_for_none(root, rel, rte, siblings);
 	if (reason != NULL)
 	{
-		report(rte, reason);
+		report(rel, rte, reason);
 		return;
 	}
 	foreach(cell, rel->indexlist)
@@ -385,7 +314,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		function = bfp_gate_function();
 		if (!OidIsValid(function))
 		{
-			report(rte, "not every role may execute bloom_index_gate()");
+			report(rel, rte, "not every role may execute bloom_index_gate()");
 			return;
 		}
 		gates = lappend(gates,
@@ -393,7 +322,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		least = Min(least, chance(root, rel, &equality, siblings));
 	}
 	if (gates == NIL)
-		report(rte, "no condition compares an indexed column with a key that is known");
+		report(rel, rte, "no condition compares an indexed column with a key that is known");
 	foreach(cell, gates)
 		add_condition(root, rel, lfirst(cell));
 	if (least < 1)

@@ -22,37 +22,54 @@
 
 PG_FUNCTION_INFO_V1(bloom_index_gate);
 
-/* May an index that is open have one of the keys, which are not null? */
-static bool
-may_have_key(const BfiIndex *index, PgBloomKeyInfo *info, const Datum *keys,
-			 int n)
+/* Hash keys for an index.  Those of partitions often have the same seed. */
+static void
+hash_keys(BfpKeys *keys, uint64 seed)
 {
 	PgBloomHashedKey *hashed;
-	uint64	   *hashes;
+	int			i;
+
+	if (keys->hashes != NULL && keys->seed == seed)
+		return;
+	if (keys->hashes == NULL)
+		keys->hashes = MemoryContextAllocHuge(CurrentMemoryContext,
+											  keys->n * sizeof(uint64));
+	keys->seed = seed;
+	hashed = MemoryContextAllocHuge(CurrentMemoryContext,
+									keys->n * sizeof(*hashed));
+	for (i = 0; i < keys->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		hashed[i].hash = pgbloom_hash_value(keys->info, keys->values[i], seed);
+		hashed[i].index = i;
+	}
+	pgbloom_sort_hashed_keys(hashed, keys->n);
+	for (i = 0; i < keys->n; i++)
+		keys->hashes[i] = hashed[i].hash;
+	pfree(hashed);
+}
+
+/* May the table of an index that is open have a row with one of the keys? */
+bool
+bfp_may_have(const BfiIndex *index, BfpKeys *keys)
+{
 	bool	   *found;
+	bool		result = false;
 	int			i;
 
 	if (!index->complete || index->partitioned ||
-		index->meta.key_type != info->key_type.code)
+		index->meta.key_type != keys->info->key_type.code)
 		return true;
-	if (n == 0)
+	if (keys->n == 0)
 		return false;
-	hashed = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(*hashed));
-	hashes = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
-	found = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(bool));
-	for (i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		hashed[i].hash = pgbloom_hash_value(info, keys[i], index->meta.seed);
-		hashed[i].index = i;
-	}
-	pgbloom_sort_hashed_keys(hashed, n);
-	for (i = 0; i < n; i++)
-		hashes[i] = hashed[i].hash;
-	bfi_find_hashes(index, hashes, n, found);
-	for (i = 0; i < n && !found[i]; i++)
-		;
-	return i < n;
+	hash_keys(keys, index->meta.seed);
+	found = MemoryContextAllocHuge(CurrentMemoryContext,
+								   keys->n * sizeof(bool));
+	bfi_find_hashes(index, keys->hashes, keys->n, found);
+	for (i = 0; i < keys->n && !result; i++)
+		result = found[i];
+	pfree(found);
+	return result;
 }
 
 /*
@@ -67,7 +84,7 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 	FuncExpr   *call = (FuncExpr *) fcinfo->flinfo->fn_expr;
 	PgBloomKeyArray array;
 	Datum		key = PG_GETARG_DATUM(1);
-	PgBloomKeyInfo *info;
+	BfpKeys		keys = {0};
 	BfiIndex	index;
 	bool		result;
 
@@ -80,17 +97,19 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 				 errhint("Use bloom_index_contains.")));
 	if (call->funcvariadic)
 	{
-		info = pgbloom_element_info(fcinfo, 1);
+		keys.info = pgbloom_element_info(fcinfo, 1);
 		pgbloom_get_key_array(fcinfo, 1, &array);
+		keys.values = array.values;
+		keys.n = array.nkeys;
 	}
 	else
 	{
-		info = pgbloom_key_info(fcinfo, 1);
-		array.values = &key;
-		array.nkeys = 1;
+		keys.info = pgbloom_key_info(fcinfo, 1);
+		keys.values = &key;
+		keys.n = 1;
 	}
 	bfi_open_for_query(&index, PG_GETARG_OID(0));
-	result = may_have_key(&index, info, array.values, array.nkeys);
+	result = bfp_may_have(&index, &keys);
 	bfi_close(&index);
 	PG_RETURN_BOOL(result);
 }

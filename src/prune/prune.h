@@ -12,6 +12,9 @@
 
 #include "index/index.h"
 
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+#include "nodes/params.h"
 #include "nodes/pathnodes.h"
 
 /*
@@ -31,6 +34,32 @@ typedef struct BfpEquality
 	bool		is_array;
 } BfpEquality;
 
+/* The keys that a query looks up in indexes of one table. */
+typedef struct BfpKeys
+{
+	PgBloomKeyInfo *info;
+	Datum	   *values;			/* not null */
+	int			n;
+	uint64	   *hashes;			/* ascending; NULL until they are computed */
+	uint64		seed;			/* of the hashes */
+} BfpKeys;
+
+/* Partitions that are left of a table, at most. */
+#define BFP_MAX_LEAVES		16
+
+/* A partitioned table of a query, and the keys by which it is pruned. */
+typedef struct BfpTable
+{
+	Oid			table;
+	Oid			index;			/* partitioned */
+	AttrNumber	column;
+	Oid			user;			/* whose privileges are checked; 0: current */
+	bool		is_array;
+	Const	   *key;			/* not null */
+	int			nleaves;		/* of the table */
+	List	   *leaves;			/* OIDs of those that may have a key */
+} BfpTable;
+
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif
@@ -40,9 +69,11 @@ extern bool bfp_enabled;
 /* equality.c */
 extern bool bfp_read_equality(Node *clause, bool key_first,
 							  BfpEquality *equality);
+extern bool bfp_is_equality(const BfpEquality *equality, Oid type);
 extern bool bfp_can_look_up(const BfpEquality *equality, Oid key_type,
 							Oid collation);
 extern int	bfp_count_keys(const BfpEquality *equality);
+extern bool bfp_is_safe_key(PlannerInfo *root, Node *key);
 
 /* gate.c */
 extern void bfp_define_setting(void);
@@ -51,6 +82,23 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 
 /* lookup.c */
 extern Oid	bfp_gate_function(void);
+extern bool bfp_may_have(const BfiIndex *index, BfpKeys *keys);
+
+/* leaves.c */
+extern bool bfp_may_ask(const BfpTable *table);
+extern bool bfp_find_leaves(BfpTable *table);
+extern bool bfp_leaves_are_valid(const BfpTable *table);
+extern Node *bfp_bounds(const BfpTable *table, const Var *column);
+
+/* query.c */
+extern Query *bfp_prune(Query *query, ParamListInfo params, List **tables);
+
+/* note.c */
+extern const CustomScanMethods bfp_note_methods;
+extern void bfp_add_note(PlannedStmt *plan, Query *query, int options,
+						 List *tables);
+extern void bfp_check_plan(QueryDesc *query, int eflags);
+extern void bfp_install_explain(void);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

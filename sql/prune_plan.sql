@@ -1,0 +1,289 @@
+--
+-- PRUNE_PLAN
+-- Partitions that may have a key are found before a query is planned.
+--
+
+LOAD 'bloomfilter';
+
+-- The tables that a plan reads, or that it reads none.
+CREATE FUNCTION tables(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+  RETURN (SELECT coalesce(string_agg(DISTINCT t #>> '{}', ', '), 'none')
+    FROM jsonb_path_query(plan, 'strict $.** ? (@."Node Type" != "ModifyTable")."Relation Name"') t);
+END $$;
+
+-- The rows of a query with pruning, which has to be the result without.
+CREATE FUNCTION rows_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  pruned jsonb;
+  all_rows jsonb;
+BEGIN
+  query := format('SELECT coalesce(jsonb_agg(q ORDER BY q), ''[]'') FROM (%s) q', query);
+  SET LOCAL bloomfilter.index_pruning = on;
+  EXECUTE query INTO pruned;
+  SET LOCAL bloomfilter.index_pruning = off;
+  EXECUTE query INTO all_rows;
+  SET LOCAL bloomfilter.index_pruning = on;
+  IF pruned <> all_rows THEN
+    RAISE EXCEPTION 'rows differ: %, %', pruned, all_rows;
+  END IF;
+  RETURN jsonb_array_length(pruned);
+END $$;
+
+CREATE TABLE days (day int, id bigint, v text) PARTITION BY RANGE (day);
+DO $$
+BEGIN
+  FOR d IN 1 .. 30 LOOP
+    EXECUTE format('CREATE TABLE days_%s PARTITION OF days FOR VALUES FROM (%s) TO (%s)', d, d, d + 1);
+  END LOOP;
+END $$;
+CREATE INDEX days_id ON days USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO days SELECT 1 + i % 30, i, 'v ' || i FROM generate_series(1, 3000) i;
+CREATE TABLE wanted (id bigint, w text);
+INSERT INTO wanted SELECT i, 'w ' || i FROM generate_series(1, 3000) i;
+ANALYZE days, wanted;
+
+-- At the top, with other conditions, in joins, subqueries, views, CTEs, UNION ALL.
+CREATE VIEW view_of_days AS SELECT id AS key, upper(v) AS upper, day + 1 AS next FROM days WHERE v <> 'x';
+CREATE VIEW joined AS SELECT d.id, d.day, w FROM wanted LEFT JOIN days d USING (id);
+SELECT tables(query), query FROM unnest(ARRAY[
+  'SELECT * FROM days WHERE id = 40',
+  'SELECT * FROM days WHERE 40::int = id AND v LIKE ''v%''',
+  'SELECT * FROM days WHERE id = -1',
+  'SELECT * FROM days WHERE id IN (40, 41, -1)',
+  'SELECT * FROM days WHERE id = ANY (''{40,NULL}'')',
+  'SELECT * FROM days WHERE id = 40 AND id = 41',
+  'SELECT * FROM days d WHERE d.id = 40 AND EXISTS (SELECT FROM days e WHERE e.id = 42)',
+  'SELECT (SELECT v FROM days WHERE id = 40), (SELECT v FROM days WHERE id = -1)',
+  'SELECT * FROM view_of_days WHERE key = 40',
+  'SELECT * FROM (SELECT * FROM view_of_days) v WHERE key = 40',
+  'SELECT * FROM joined WHERE id = 40',
+  'SELECT * FROM days a JOIN days b USING (id) WHERE id = 40',
+  'SELECT * FROM days a JOIN days b ON a.id = b.id JOIN days c ON b.id = c.id WHERE c.id = 40',
+  'SELECT * FROM wanted LEFT JOIN days d USING (id) WHERE d.id = 40',
+  'SELECT * FROM days d RIGHT JOIN wanted w ON d.id = w.id WHERE w.id = 40 AND d.id = 40',
+  'WITH c AS (SELECT * FROM days WHERE id = 40) SELECT * FROM c',
+  'WITH c AS MATERIALIZED (SELECT * FROM days WHERE id = 40) SELECT * FROM c, c d',
+  'WITH RECURSIVE r AS (SELECT id FROM days WHERE id = 40 UNION ALL SELECT r.id + 1 FROM r, days d WHERE d.id = 41 AND r.id < 45) SELECT * FROM r',
+  'SELECT * FROM (SELECT id, v FROM days UNION ALL SELECT id, w FROM wanted) u WHERE id = 40',
+  'SELECT * FROM (SELECT id, v FROM days WHERE day > 0 UNION ALL SELECT id, v FROM days) u WHERE id = 40',
+  'SELECT id FROM days WHERE id = 40 UNION SELECT id FROM days WHERE id = 41',
+  'SELECT max(v) FROM days WHERE id = 40 GROUP BY day',
+  'SELECT * FROM days WHERE id = 40 FOR UPDATE',
+  'UPDATE days SET v = v WHERE id = 40',
+  'DELETE FROM days d USING wanted w WHERE d.id = w.id AND w.id = 40',
+  'INSERT INTO wanted SELECT id, v FROM days WHERE id = 40',
+  'INSERT INTO days SELECT 1, 40, NULL WHERE NOT EXISTS (SELECT FROM days WHERE id = 40)',
+  'WITH d AS (DELETE FROM days WHERE id = 40 RETURNING *) SELECT * FROM d']) query;
+
+-- Where the condition says nothing of all rows, or PostgreSQL prunes by itself.
+CREATE FUNCTION parts(query text) RETURNS int LANGUAGE sql AS $$
+  SELECT count(*)::int FROM unnest(string_to_array(tables(query), ', ')) t WHERE t LIKE 'days%' $$;
+SELECT parts(query), query FROM unnest(ARRAY[
+  'SELECT * FROM days WHERE id = 40 OR v = ''x''',
+  'SELECT * FROM days WHERE id <> 40',
+  'SELECT * FROM days WHERE NOT id = 40',
+  'SELECT * FROM days WHERE id <> ALL (''{40}'')',
+  'SELECT * FROM wanted LEFT JOIN days d ON d.id = wanted.id AND d.id = 40',
+  'SELECT * FROM days d FULL JOIN wanted w ON d.id = w.id AND d.id = 40',
+  'SELECT * FROM days WHERE id = (SELECT max(id) FROM wanted)',
+  'SELECT * FROM days WHERE id = id',
+  'SELECT * FROM days WHERE id = 40 AND random() < 2',
+  'SELECT * FROM days WHERE id + 0 = 40',
+  'SELECT * FROM days WHERE id = 40.0',
+  'SELECT * FROM days TABLESAMPLE SYSTEM (100) WHERE id = 40',
+  'SELECT * FROM ONLY days WHERE id = 40',
+  'SELECT * FROM days WHERE id = 40 AND day < 4',
+  'SELECT * FROM days WHERE id IN (SELECT generate_series(40, 41))',
+  'SELECT * FROM (SELECT id, random() FROM days) d WHERE id = 40',
+  'SELECT * FROM (SELECT id FROM days LIMIT 1) d WHERE id = 40',
+  'SELECT * FROM (SELECT id, count(*) FROM days GROUP BY id) d WHERE id = 40',
+  'SELECT * FROM (SELECT DISTINCT ON (v) id FROM days) d WHERE id = 40',
+  'SELECT * FROM (SELECT id, row_number() OVER () FROM days) d WHERE id = 40',
+  'SELECT * FROM (SELECT id FROM days EXCEPT SELECT id FROM days) d WHERE id = 40',
+  'SELECT * FROM (SELECT id FROM days UNION ALL SELECT id FROM days LIMIT 5) d WHERE id = 40',
+  'SELECT * FROM (SELECT id + 1 AS id FROM days) d WHERE id = 40',
+  'SELECT * FROM days WHERE id = ANY (ARRAY(SELECT generate_series(40, 50)))']) query;
+SELECT rows_of(format(query, i)) AS rows, count(*), query
+  FROM generate_series(2990, 3010) i, unnest(ARRAY[
+    'SELECT * FROM days WHERE id = %s', 'SELECT * FROM days WHERE id IN (%s, 3, 5000)',
+    'SELECT * FROM view_of_days WHERE key = %s', 'SELECT * FROM joined WHERE id = %s',
+    'SELECT * FROM days a LEFT JOIN days b ON a.id = b.id + 1 AND b.id = 7 WHERE a.id = %s',
+    'SELECT * FROM (SELECT id, v FROM days UNION ALL SELECT id, w FROM wanted) u WHERE id = %s',
+    'SELECT count(*), max(v) FROM days WHERE id = %s',
+    'SELECT * FROM wanted LEFT JOIN days d ON d.id = wanted.id AND d.id = %s WHERE wanted.id < 5']) query
+  GROUP BY 1, 3 ORDER BY 3, 1;
+
+-- Parameters of custom plans; literals of kept plans; locks.
+PREPARE by_id(bigint) AS SELECT v FROM days WHERE id = $1;
+PREPARE by_ids(bigint[]) AS SELECT v FROM days WHERE id = ANY ($1);
+PREPARE by_int(int) AS SELECT v FROM days WHERE id = $1::bigint;
+SELECT tables('EXECUTE by_id(40)'), tables('EXECUTE by_ids(''{40,41}'')'), tables('EXECUTE by_int(40)'), tables('EXECUTE by_id(NULL)');
+SET plan_cache_mode = force_generic_plan;
+SELECT parts('EXECUTE by_id(40)') AS generic;
+RESET plan_cache_mode;
+BEGIN;
+SELECT v FROM days WHERE id = 40;
+SELECT count(*) FILTER (WHERE relation::regclass::text LIKE 'days%') AS locks FROM pg_locks WHERE pid = pg_backend_pid();
+COMMIT;
+CREATE FUNCTION literal() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT v FROM days WHERE id = 5000; END $$;
+CREATE FUNCTION literal_sql() RETURNS SETOF text LANGUAGE sql AS $$ SELECT v FROM days WHERE id = 5000 $$;
+PREPARE literal AS SELECT v FROM days WHERE id = 5000;
+EXECUTE literal;
+SELECT literal();
+BEGIN;
+INSERT INTO days VALUES (7, 5000, 'own');
+EXECUTE literal;
+SELECT literal(), literal_sql();
+SAVEPOINT s;
+UPDATE days SET day = 8, v = 'moved' WHERE id = 5000;
+EXECUTE literal;
+ROLLBACK TO s;
+EXECUTE literal;
+ROLLBACK;
+EXECUTE literal;
+SELECT literal();
+
+-- Each way to execute a plan that was kept without the key.
+INSERT INTO days VALUES (9, 5000, 'committed');
+EXECUTE literal;
+CREATE TABLE copied AS EXECUTE literal;
+SELECT * FROM copied;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT 1 WHERE EXISTS (SELECT literal());
+DELETE FROM days WHERE id = 5000;
+DO $$
+DECLARE
+  r record;
+  n int := 0;
+  c CURSOR FOR SELECT v FROM days WHERE id = 6000;
+BEGIN
+  FOR i IN 1 .. 3 LOOP
+    FOR r IN SELECT v FROM days WHERE id = 6000 LOOP
+      n := n + 1;
+    END LOOP;
+    PERFORM v FROM days WHERE id = 6000;
+    n := n + FOUND::int * 10;
+    OPEN c;
+    FETCH c INTO r;
+    n := n + FOUND::int * 100;
+    CLOSE c;
+    n := n + 1000 * (SELECT count(*) FROM days WHERE id = 6000);
+    UPDATE days SET v = v || 'x' WHERE id = 6000;
+    n := n + FOUND::int * 10000;
+    IF i = 1 THEN
+      INSERT INTO days VALUES (3, 6000, 'new');
+    END IF;
+  END LOOP;
+  RAISE NOTICE '% of 22222, %', n, (SELECT v FROM days WHERE id = 6000);
+END $$;
+COPY (SELECT v FROM days WHERE id = 6000) TO STDOUT;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT v FROM days WHERE id IN (6000, 40) ORDER BY id;
+FETCH 2 FROM c;
+FETCH BACKWARD 1 FROM c;
+COMMIT;
+
+-- Lists, sub-partitions, DEFAULT, hash, other orders of columns, missing indexes.
+CREATE TABLE tree (a int, b text, id int) PARTITION BY LIST (a);
+CREATE TABLE tree_1 PARTITION OF tree FOR VALUES IN (1, 2);
+CREATE TABLE tree_null PARTITION OF tree FOR VALUES IN (NULL, 3);
+CREATE TABLE tree_4 (id int, dropped int, b text, a int) PARTITION BY RANGE (b, id);
+ALTER TABLE tree_4 DROP COLUMN dropped;
+CREATE TABLE tree_4_low PARTITION OF tree_4 FOR VALUES FROM (MINVALUE, MINVALUE) TO ('m', 5);
+CREATE TABLE tree_4_high (b text, a int, id int);
+ALTER TABLE tree_4 ATTACH PARTITION tree_4_high FOR VALUES FROM ('m', 5) TO (MAXVALUE, MAXVALUE);
+ALTER TABLE tree ATTACH PARTITION tree_4 FOR VALUES IN (4);
+CREATE TABLE tree_5 PARTITION OF tree FOR VALUES IN (5) PARTITION BY HASH (id);
+CREATE TABLE tree_5_0 PARTITION OF tree_5 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE tree_5_1 PARTITION OF tree_5 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE INDEX tree_id ON tree USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO tree SELECT nullif(1 + i % 6, 6), chr(97 + i % 26), i FROM generate_series(1, 600) i;
+INSERT INTO tree SELECT 3, chr(97 + i % 26), i FROM generate_series(601, 620) i;
+SELECT tables(format('SELECT * FROM tree WHERE id = %s', i)), count(*), sum(rows_of(format('SELECT * FROM tree WHERE id = %s', i))) AS rows
+  FROM generate_series(0, 630) i GROUP BY 1 ORDER BY 1;
+CREATE TABLE tree_rest PARTITION OF tree DEFAULT;
+INSERT INTO tree VALUES (100, 'default', 1000), (1, 'both', 1000);
+SELECT tables(format('SELECT * FROM tree WHERE id = %s', i)), rows_of(format('SELECT * FROM tree WHERE id = %s', i))
+  FROM unnest('{1000,1001,7}'::int[]) i;
+SELECT sum(rows_of(format('SELECT * FROM tree WHERE id = %s', i))) FROM generate_series(0, 630, 7) i;
+DROP TABLE tree;
+CREATE TABLE gaps (day int, id int) PARTITION BY RANGE (day);
+CREATE TABLE gaps_1 PARTITION OF gaps FOR VALUES FROM (1) TO (2);
+CREATE TABLE gaps_2 PARTITION OF gaps FOR VALUES FROM (2) TO (3);
+CREATE TABLE gaps_3 PARTITION OF gaps FOR VALUES FROM (3) TO (4);
+CREATE INDEX gaps_id ON ONLY gaps USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX gaps_1_id ON gaps_1 USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX gaps_2_id ON gaps_2 USING bloomfilter (id) WITH (fpp = 1e-6);
+ALTER INDEX gaps_id ATTACH PARTITION gaps_1_id;
+INSERT INTO gaps VALUES (1, 1), (2, 2), (3, 3);
+SELECT i, tables(format('SELECT * FROM gaps WHERE id = %s', i)), rows_of(format('SELECT * FROM gaps WHERE id = %s', i)) FROM generate_series(0, 4) i;
+UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'gaps_1_id'::regclass;
+SELECT tables('SELECT * FROM gaps WHERE id = 4');
+DROP TABLE gaps;
+CREATE TABLE hashed (id int, other int) PARTITION BY HASH (other);
+CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE INDEX ON hashed USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO hashed SELECT i, i FROM generate_series(1, 10) i;
+SELECT tables('SELECT * FROM hashed WHERE id = 3'), tables('SELECT * FROM hashed WHERE id = 30');
+DROP TABLE hashed;
+CREATE TABLE expressions (t text, id int) PARTITION BY RANGE (lower(t));
+CREATE TABLE expressions_1 PARTITION OF expressions FOR VALUES FROM ('a') TO ('n');
+CREATE TABLE expressions_2 PARTITION OF expressions FOR VALUES FROM ('n') TO ('z');
+CREATE INDEX ON expressions USING bloomfilter (id);
+SELECT tables('SELECT * FROM expressions WHERE id = 3');
+DROP TABLE expressions;
+
+-- More partitions than a list of bounds is good for.
+SELECT parts('SELECT * FROM days WHERE id BETWEEN 1 AND 30') AS all, parts('SELECT * FROM days WHERE id = ANY (''{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16}'')') AS sixteen,
+  parts('SELECT * FROM days WHERE id = ANY (''{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17}'')') AS seventeen;
+
+-- What is said, and what not: privileges, views, row-level security, barriers.
+SET client_min_messages = debug1;
+SELECT count(*) FROM days WHERE id = 40;
+SELECT count(*) FROM days WHERE id = ANY ('{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17}');
+RESET client_min_messages;
+CREATE ROLE regress_bloom_reader;
+CREATE VIEW days_barrier WITH (security_barrier) AS SELECT * FROM days WHERE day > 0;
+CREATE VIEW days_view AS SELECT * FROM days;
+GRANT SELECT ON days_view, days_barrier TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT parts('SELECT * FROM days_view WHERE id = 40') AS view, parts('SELECT * FROM days_barrier WHERE id = 40') AS barrier;
+SET client_min_messages = debug1;
+EXPLAIN (COSTS OFF) SELECT * FROM days WHERE id = -1;
+RESET client_min_messages;
+RESET ROLE;
+SELECT parts('SELECT * FROM days_view v JOIN days_barrier USING (id) WHERE v.id = 40') AS beside_barrier;
+GRANT SELECT (id) ON days TO regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT id FROM days WHERE id = 40;
+SELECT tables('SELECT id FROM days WHERE id = 40');
+RESET ROLE;
+GRANT SELECT ON days TO regress_bloom_reader;
+CREATE FUNCTION kept() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT v FROM days WHERE id = 7000; END $$;
+SELECT kept();
+REVOKE SELECT ON days FROM regress_bloom_reader;
+REVOKE SELECT (id) ON days FROM regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SELECT kept();
+RESET ROLE;
+GRANT SELECT ON days TO regress_bloom_reader;
+ALTER TABLE days ENABLE ROW LEVEL SECURITY;
+CREATE POLICY odd ON days USING (id % 2 = 1);
+SET ROLE regress_bloom_reader;
+SELECT parts('SELECT * FROM days WHERE id = 40') AS row_security, parts('SELECT * FROM days_view WHERE id = 40') AS of_owner;
+RESET ROLE;
+ALTER TABLE days DISABLE ROW LEVEL SECURITY;
+
+-- Off.
+SET bloomfilter.index_pruning = off;
+SELECT parts('SELECT * FROM days WHERE id = 40') AS off;
+RESET bloomfilter.index_pruning;
+
+DROP OWNED BY regress_bloom_reader;
+DROP ROLE regress_bloom_reader;
+DROP TABLE days, wanted, copied CASCADE;
+DROP FUNCTION tables, rows_of, parts, literal, literal_sql, kept;

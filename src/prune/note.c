@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * note.c
+ *	  What a pruned plan must know when it is executed, and what happens then.
+ *
+ * A plan outlives its probe: a key may have been committed since, and a kept
+ * plan is executed again.  So the indexes are asked again under the snapshot of
+ * each execution, and if a partition that is not in the plan may have a key
+ * now, the statement is planned again, under this snapshot.  Once they have
+ * been asked, no row that the snapshot sees can get there any more.
+ *
+ * The statement and its keys travel with the plan, through the plan cache, as
+ * the private data of a subplan that nothing refers to.  It is started with
+ * the plan, and raises an error if somebody has started that without the hook.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "prune/prune.h"
+
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#ifdef PGBLOOM_EXPLAIN_PLAN_HOOK
+#include "commands/explain.h"
+#include "commands/explain_state.h"
+#include PGBLOOM_EXPLAIN_HEADER
+#endif
+
+/* The plan that is being started and has been checked. */
+static const PlannedStmt *checked_plan = NULL;
+
+static Node *create_note_state(CustomScan *scan);
+
+const CustomScanMethods bfp_note_methods = {
+	.CustomName = "Bloom filter index pruning",
+	.CreateCustomScanState = create_note_state
+};
+
+/* A table as a list of nodes, which can be copied. */
+static List *
+table_to_list(const BfpTable *table)
+{
+	List	   *oids = list_make3_oid(table->table, table->index, table->user);
+	List	   *numbers = list_make3_int(table->column, table->is_array,
+										 table->nleaves);
+
+	return list_make4(oids, numbers, copyObject(table->key), table->leaves);
+}
+
+static void
+list_to_table(const List *list, BfpTable *table)
+{
+	List	   *oids = linitial(list);
+	List	   *numbers = lsecond(list);
+
+	table->table = linitial_oid(oids);
+	table->index = lsecond_oid(oids);
+	table->user = lthird_oid(oids);
+	table->column = linitial_int(numbers);
+	table->is_array = lsecond_int(numbers) != 0;
+	table->nleaves = lthird_int(numbers);
+	table->key = lthird(list);
+	table->leaves = lfourth(list);
+}
+
+/*
+ * Note in a plan for which statement and under which options it was made, and
+ * what was pruned.
+ */
+void
+bfp_add_note(PlannedStmt *plan, Query *query, int options, List *tables)
+{
+	CustomScan *note = makeNode(CustomScan);
+	List	   *lists = NIL;
+	ListCell   *cell;
+
+	foreach(cell, tables)
+		lists = lappend(lists, table_to_list(lfirst(cell)));
+	note->custom_private = list_make3(query, makeInteger(options), lists);
+	note->methods = &bfp_note_methods;
+	plan->subplans = lappend(plan->subplans, note);
+}
+
+static CustomScan *
+find_note(const PlannedStmt *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->subplans)
+	{
+		CustomScan *note = lfirst(cell);
+
+		if (note != NULL && IsA(note, CustomScan) &&
+			note->methods == &bfp_note_methods)
+			return note;
+	}
+	return NULL;
+}
+
+/* Does the plan still have all partitions that may have a key? */
+static bool
+is_valid(const CustomScan *note)
+{
+	ListCell   *cell;
+
+	foreach(cell, (List *) lthird(note->custom_private))
+	{
+		BfpTable	table;
+
+		list_to_table(lfirst(cell), &table);
+		if (!bfp_may_ask(&table) || !bfp_leaves_are_valid(&table))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Plan a statement again, for an execution that begins.  Who executes it may
+ * have found that the plan can be read backward.
+ */
+static PlannedStmt *
+plan_again(const CustomScan *note, const QueryDesc *query)
+{
+	const PlannedStmt *old = query->plannedstmt;
+	Query	   *statement = copyObject(linitial_node(Query,
+													 note->custom_private));
+	int			options = intVal(lsecond(note->custom_private));
+	PlannedStmt *plan;
+
+	if (statement->commandType == CMD_SELECT && statement->rowMarks == NIL &&
+		!statement->hasModifyingCTE)
+		options |= CURSOR_OPT_SCROLL;
+	plan = PGBLOOM_PLAN(statement, query->sourceText, options, query->params);
+	plan->queryId = old->queryId;
+	plan->canSetTag = old->canSetTag;
+	plan->stmt_location = old->stmt_location;
+	plan->stmt_len = old->stmt_len;
+	return plan;
+}
+
+/*
+ * Before a plan is executed: if a partition that it does not have may have a
+ * key, exchange it.
+ */
+void
+bfp_check_plan(QueryDesc *query, int eflags)
+{
+	CustomScan *note = find_note(query->plannedstmt);
+	MemoryContext old_context;
+
+	checked_plan = query->plannedstmt;
+	if (note == NULL || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+
+	/* The plan must live as long as the query. */
+	old_context = MemoryContextSwitchTo(GetMemoryChunkContext(query));
+	PushActiveSnapshot(query->snapshot);
+	if (!is_valid(note))
+		query->plannedstmt = plan_again(note, query);
+	PopActiveSnapshot();
+	MemoryContextSwitchTo(old_context);
+	checked_plan = query->plannedstmt;
+}
+
+static void
+begin_note(CustomScanState *node, EState *estate, int eflags)
+{
+	(void) node;
+
+	/* To check a row again, a plan that is being executed is started again. */
+	if (estate->es_plannedstmt != checked_plan &&
+		estate->es_epq_active == NULL &&
+		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("plan was pruned by an index that has not been asked again"),
+				 errdetail("The plan is started without the hooks of ExecutorStart."),
+				 errhint("Set bloomfilter.index_pruning to off.")));
+}
+
+static TupleTableSlot *
+execute_note(CustomScanState *node)
+{
+	(void) node;
+	return NULL;
+}
+
+static void
+end_note(CustomScanState *node)
+{
+	(void) node;
+}
+
+static Node *
+create_note_state(CustomScan *scan)
+{
+	static const CustomExecMethods methods = {
+		.CustomName = "Bloom filter index pruning",
+		.BeginCustomScan = begin_note,
+		.ExecCustomScan = execute_note,
+		.EndCustomScan = end_note,
+		.ReScanCustomScan = end_note
+	};
+	CustomScanState *state = makeNode(CustomScanState);
+
+	(void) scan;
+	state->methods = &methods;
+	return (Node *) state;
+}
+
+#ifdef PGBLOOM_EXPLAIN_PLAN_HOOK
+static explain_per_plan_hook_type previous_explain_plan;
+
+static void
+explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
+			 const char *query, ParamListInfo params,
+			 QueryEnvironment *environment)
+{
+	CustomScan *note = find_note(plan);
+	ListCell   *cell;
+
+	if (previous_explain_plan != NULL)
+		previous_explain_plan(plan, into, es, query, params, environment);
+	if (note == NULL)
+		return;
+	foreach(cell, (List *) lthird(note->custom_private))
+	{
+		BfpTable	table;
+		char	   *name;
+
+		list_to_table(lfirst(cell), &table);
+		name = get_rel_name(table.index);
+		ExplainPropertyText("Index Pruning",
+							psprintf("%d of %d partitions left by %s",
+									 list_length(table.leaves), table.nleaves,
+									 name == NULL ? "a dropped index" : name),
+							es);
+	}
+}
+#endif
+
+void
+bfp_install_explain(void)
+{
+#ifdef PGBLOOM_EXPLAIN_PLAN_HOOK
+	previous_explain_plan = explain_per_plan_hook;
+	explain_per_plan_hook = explain_plan;
+#endif
+}
