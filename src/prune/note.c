@@ -5,9 +5,10 @@
  *
  * A plan outlives its probe: a key may have been committed since, and a kept
  * plan is executed again.  So the indexes are asked again under the snapshot of
- * each execution, and if a partition that is not in the plan may have a key
- * now, the statement is planned again, under this snapshot.  Once they have
- * been asked, no row that the snapshot sees can get there any more.
+ * each execution, unless it is that of the probe.  If a partition that is not
+ * in the plan may have a key now, the statement is planned again, under this
+ * snapshot.  Once the indexes have been asked, no row that the snapshot sees
+ * can get there any more.
  *
  * The statement and its keys travel with the plan, through the plan cache, as
  * the private data of a subplan that nothing refers to.  It is started with
@@ -17,6 +18,7 @@
  */
 #include "prune/prune.h"
 
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
@@ -41,13 +43,90 @@ const CustomScanMethods bfp_note_methods = {
 	.CreateCustomScanState = create_note_state
 };
 
+/*
+ * The snapshot under which indexes were asked last, which is often that of the
+ * execution that follows.
+ */
+typedef struct LastProbe
+{
+	int			number;
+	TransactionId transaction;	/* own one */
+	CommandId	command;
+	bool		in_recovery;
+	bool		suboverflowed;
+	TransactionId xmin;
+	TransactionId xmax;
+	uint32		nxids;
+	int32		nsubxids;
+	Size		allocated;
+	TransactionId *xids;		/* and subtransactions */
+} LastProbe;
+
+static LastProbe last_probe;
+
+/* Remember the active snapshot, and return its number. */
+int
+bfp_remember_snapshot(void)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	Size		n = (Size) snapshot->xcnt + snapshot->subxcnt;
+
+	last_probe.number = (last_probe.number + 1) & PG_INT32_MAX;
+	if (n > last_probe.allocated)
+	{
+		if (last_probe.xids != NULL)
+			pfree(last_probe.xids);
+		last_probe.xids = NULL;
+		last_probe.allocated = 0;
+		last_probe.xids = MemoryContextAlloc(TopMemoryContext,
+											 n * sizeof(TransactionId));
+		last_probe.allocated = n;
+	}
+	last_probe.transaction = GetTopTransactionIdIfAny();
+	last_probe.command = snapshot->curcid;
+	last_probe.in_recovery = snapshot->takenDuringRecovery;
+	last_probe.suboverflowed = snapshot->suboverflowed;
+	last_probe.xmin = snapshot->xmin;
+	last_probe.xmax = snapshot->xmax;
+	last_probe.nxids = snapshot->xcnt;
+	last_probe.nsubxids = snapshot->subxcnt;
+	if (snapshot->xcnt > 0)
+		memcpy(last_probe.xids, snapshot->xip,
+			   snapshot->xcnt * sizeof(TransactionId));
+	if (snapshot->subxcnt > 0)
+		memcpy(last_probe.xids + snapshot->xcnt, snapshot->subxip,
+			   snapshot->subxcnt * sizeof(TransactionId));
+	return last_probe.number;
+}
+
+/* Does a snapshot see the same rows as the one of this number? */
+static bool
+is_same_snapshot(int number, Snapshot snapshot)
+{
+	return number == last_probe.number &&
+		last_probe.transaction == GetTopTransactionIdIfAny() &&
+		last_probe.command == snapshot->curcid &&
+		last_probe.in_recovery == snapshot->takenDuringRecovery &&
+		last_probe.suboverflowed == snapshot->suboverflowed &&
+		last_probe.xmin == snapshot->xmin &&
+		last_probe.xmax == snapshot->xmax &&
+		last_probe.nxids == snapshot->xcnt &&
+		last_probe.nsubxids == snapshot->subxcnt &&
+		(snapshot->xcnt == 0 ||
+		 memcmp(last_probe.xids, snapshot->xip,
+				snapshot->xcnt * sizeof(TransactionId)) == 0) &&
+		(snapshot->subxcnt <= 0 ||
+		 memcmp(last_probe.xids + snapshot->xcnt, snapshot->subxip,
+				snapshot->subxcnt * sizeof(TransactionId)) == 0);
+}
+
 /* A table as a list of nodes, which can be copied. */
 static List *
 table_to_list(const BfpTable *table)
 {
 	List	   *oids = list_make3_oid(table->table, table->index, table->user);
-	List	   *numbers = list_make3_int(table->column, table->is_array,
-										 table->nleaves);
+	List	   *numbers = list_make4_int(table->column, table->is_array,
+										 table->nleaves, table->probe);
 
 	return list_make4(oids, numbers, copyObject(table->key), table->leaves);
 }
@@ -64,6 +143,7 @@ list_to_table(const List *list, BfpTable *table)
 	table->column = linitial_int(numbers);
 	table->is_array = lsecond_int(numbers) != 0;
 	table->nleaves = lthird_int(numbers);
+	table->probe = lfourth_int(numbers);
 	table->key = lthird(list);
 	table->leaves = lfourth(list);
 }
@@ -102,9 +182,9 @@ find_note(const PlannedStmt *plan)
 	return NULL;
 }
 
-/* Does the plan still have all partitions that may have a key? */
+/* Has the plan all partitions that may have a key under this snapshot? */
 static bool
-is_valid(const CustomScan *note)
+is_valid(const CustomScan *note, Snapshot snapshot)
 {
 	ListCell   *cell;
 
@@ -113,7 +193,8 @@ is_valid(const CustomScan *note)
 		BfpTable	table;
 
 		list_to_table(lfirst(cell), &table);
-		if (!bfp_may_ask(&table) || !bfp_leaves_are_valid(&table))
+		if (!is_same_snapshot(table.probe, snapshot) &&
+			(!bfp_may_ask(&table) || !bfp_leaves_are_valid(&table)))
 			return false;
 	}
 	return true;
@@ -160,7 +241,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	/* The plan must live as long as the query. */
 	old_context = MemoryContextSwitchTo(GetMemoryChunkContext(query));
 	PushActiveSnapshot(query->snapshot);
-	if (!is_valid(note))
+	if (!is_valid(note, query->snapshot))
 		query->plannedstmt = plan_again(note, query);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old_context);

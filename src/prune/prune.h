@@ -12,7 +12,7 @@
 
 #include "index/index.h"
 
-#include "nodes/execnodes.h"
+#include "executor/execdesc.h"
 #include "nodes/extensible.h"
 #include "nodes/params.h"
 #include "nodes/pathnodes.h"
@@ -45,7 +45,7 @@ typedef struct BfpKeys
 } BfpKeys;
 
 /* Partitions that are left of a table, at most. */
-#define BFP_MAX_LEAVES		16
+#define BFP_MAX_LEAVES		40
 
 /* A partitioned table of a query, and the keys by which it is pruned. */
 typedef struct BfpTable
@@ -57,6 +57,7 @@ typedef struct BfpTable
 	bool		is_array;
 	Const	   *key;			/* not null */
 	int			nleaves;		/* of the table */
+	int			probe;			/* number of its snapshot */
 	List	   *leaves;			/* OIDs of those that may have a key */
 } BfpTable;
 
@@ -97,6 +98,7 @@ extern Query *bfp_prune(Query *query, ParamListInfo params, List **tables);
 extern const CustomScanMethods bfp_note_methods;
 extern void bfp_add_note(PlannedStmt *plan, Query *query, int options,
 						 List *tables);
+extern int	bfp_remember_snapshot(void);
 extern void bfp_check_plan(QueryDesc *query, int eflags);
 extern void bfp_install_explain(void);
 

@@ -595,6 +595,14 @@ bfp_prune(Query *query, ParamListInfo params, List **tables)
 	statement.query = query;
 	statement.params = params;
 	prune_query(&statement, query, NIL);
+	if (statement.original != NULL)
+	{
+		int			probe = bfp_remember_snapshot();
+		ListCell   *cell;
+
+		foreach(cell, statement.tables)
+			((BfpTable *) lfirst(cell))->probe = probe;
+	}
 	*tables = statement.tables;
 	return statement.original;
 }
