@@ -450,14 +450,14 @@ is_assumed_column(const Assumption *assumption, AppendRelInfo **parents,
 /* Is this scan filtered as assumed, and can skip.c skip it? */
 static bool
 fulfils(const Assumption *assumption, AppendRelInfo **parents,
-		const PgBloomJoinNodes *nodes, const PgBloomJoinTarget *target)
+		const PgBloomHiddenRows *hidden, const PgBloomJoinTarget *target)
 {
 	ListCell   *lc;
 
 	if (target->grouped || target->scan->async_capable ||
 		IsA(target->scan, SampleScan) ||
 		(!assumption->partitioned &&
-		 (target->scan->parallel_aware || nodes->hides_rows)))
+		 (target->scan->parallel_aware || hidden->any)))
 		return false;
 	foreach(lc, target->keys)
 	{
@@ -473,7 +473,7 @@ fulfils(const Assumption *assumption, AppendRelInfo **parents,
  * in the plan.
  */
 void
-pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
+pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomHiddenRows *hidden,
 						  HashJoin *join, List *targets)
 {
 	AppendRelInfo **parents;
@@ -491,7 +491,7 @@ pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomJoinNodes *nodes,
 			!plan_scans(parents, innerPlan(join), assumption->by))
 			continue;
 		foreach(y, targets)
-			assumption->fulfilled |= fulfils(assumption, parents, nodes,
+			assumption->fulfilled |= fulfils(assumption, parents, hidden,
 											 lfirst(y));
 	}
 	pfree(parents);

@@ -104,7 +104,7 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	filter->function = intVal(find_property(scan->custom_private, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
-	pgbloom_join_count(filter);
+	pgbloom_join_start_window(filter);
 
 	/* Each process of a Parallel Hash sees only some of the keys. */
 	ranges->usable = !build->shared_hash &&

@@ -41,7 +41,7 @@ pgbloom_join_withdraw(PgBloomJoinCollector *collector)
 	PgBloomJoinFilter *filter = collector->filter;
 	PgBloomJoinRanges *ranges = &filter->ranges;
 
-	pgbloom_join_count(filter);
+	pgbloom_join_start_window(filter);
 	filter->skip = PG_INT64_MAX;
 	filter->bits = NULL;
 	collector->collecting = false;

@@ -126,7 +126,7 @@ pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		}
 		if (es->analyze && build->nfilters > 0)
 		{
-			pgbloom_join_count(&build->filters[i]);
+			pgbloom_join_start_window(&build->filters[i]);
 			explain_counts(build->filters[i].counts, es);
 		}
 		ExplainCloseGroup("Bloom Filter", NULL, true, es);

@@ -219,17 +219,36 @@ extern const char *pgbloom_join_reason_text(PgBloomReason reason);
 extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
 
 /* nodes.c */
-typedef struct PgBloomJoinNodes
+
+/* A hash join, and what is above it. */
+typedef struct PgBloomPlannedJoin
 {
+	HashJoin   *join;
+	bool		repeated;		/* it may be executed more than once */
+	bool		parallel;		/* below Gather */
+} PgBloomPlannedJoin;
+
+/* What a walk over the nodes of a statement finds. */
+typedef struct PgBloomPlanWalk
+{
+	List	   *joins;			/* of PgBloomPlannedJoin, upper ones before those
+								 * below */
 	int			last_node_id;	/* the largest plan_node_id */
 	bool		filtered;		/* by an earlier call of the planner hook */
-	bool		barrier;		/* there is a view with a security barrier */
-	bool		hides_rows;		/* or a table with row-level security */
-} PgBloomJoinNodes;
+} PgBloomPlanWalk;
+
+/* Does the statement hide rows from the user? */
+typedef struct PgBloomHiddenRows
+{
+	bool		barrier;		/* by a view with a security barrier */
+	bool		any;			/* or by row-level security of a table */
+} PgBloomHiddenRows;
 
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
-extern PgBloomJoinNodes *pgbloom_examine_nodes(PlannedStmt *stmt);
+extern void pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk);
+extern void pgbloom_find_hidden_rows(PlannedStmt *stmt,
+									 PgBloomHiddenRows *hidden);
 
 /* volatile.c */
 extern bool pgbloom_join_is_volatile(const Query *query);
@@ -237,7 +256,7 @@ extern bool pgbloom_join_is_volatile(const Query *query);
 /* assume.c */
 extern bool pgbloom_join_plans_volatile(void);
 extern void pgbloom_join_note_filters(PlannedStmt *stmt,
-									  const PgBloomJoinNodes *nodes,
+									  const PgBloomHiddenRows *hidden,
 									  HashJoin *join, List *targets);
 extern bool pgbloom_join_may_change_plan(void);
 extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
@@ -268,7 +287,7 @@ typedef struct PgBloomJoinTarget
 	Expr	   *qual;			/* that probes the filter */
 } PgBloomJoinTarget;
 
-extern PgBloomReason pgbloom_join_targets(const PgBloomJoinNodes *nodes,
+extern PgBloomReason pgbloom_join_targets(const PgBloomHiddenRows *hidden,
 										  HashJoin *join, List **targets);
 
 /* worth.c */
@@ -305,7 +324,7 @@ extern void pgbloom_join_publish(PgBloomJoinCollector *collector);
 extern void pgbloom_join_withdraw(PgBloomJoinCollector *collector);
 
 /* sample.c */
-extern void pgbloom_join_count(PgBloomJoinFilter *filter);
+extern void pgbloom_join_start_window(PgBloomJoinFilter *filter);
 extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 
 /* probe.c */

@@ -63,19 +63,61 @@ pgbloom_plan_children(Plan *plan)
 	return result;
 }
 
-/* Enter the nodes of a plan. */
+/* Is this child of the node executed again and again? */
+static bool
+is_repeated(const Plan *plan, const Plan *child)
+{
+	return IsA(plan, CustomScan) ||
+		((IsA(plan, NestLoop) || IsA(plan, RecursiveUnion)) &&
+		 child == innerPlan(plan));
+}
+
 static void
-examine_plan(PgBloomJoinNodes *nodes, Plan *plan)
+walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
 {
 	ListCell   *lc;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	nodes->filtered |= outerPlan(plan) != NULL &&
+	walk->last_node_id = Max(walk->last_node_id, plan->plan_node_id);
+	walk->filtered |= outerPlan(plan) != NULL &&
 		pgbloom_is_builder(outerPlan(plan));
-	nodes->last_node_id = Max(nodes->last_node_id, plan->plan_node_id);
+	if (IsA(plan, HashJoin))
+	{
+		PgBloomPlannedJoin *join = palloc(sizeof(PgBloomPlannedJoin));
+
+		join->join = (HashJoin *) plan;
+		join->repeated = repeated;
+		join->parallel = parallel;
+		walk->joins = lappend(walk->joins, join);
+	}
+	parallel |= IsA(plan, Gather) || IsA(plan, GatherMerge);
 	foreach(lc, pgbloom_plan_children(plan))
-		examine_plan(nodes, lfirst(lc));
+		walk_plan(walk, lfirst(lc), repeated || is_repeated(plan, lfirst(lc)),
+				  parallel);
+}
+
+/*
+ * Walk over all nodes of a statement, each of them once: subplans are in a list,
+ * where each comes after those that it uses, and not looked for in the
+ * expressions that use them.  One is executed once if it has no parameters and
+ * its rows are not asked for again.
+ */
+void
+pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
+{
+	int			id;
+
+	memset(walk, 0, sizeof(*walk));
+	walk_plan(walk, stmt->planTree, false, false);
+	for (id = list_length(stmt->subplans); id > 0; id--)
+	{
+		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
+
+		if (subplan != NULL)
+			walk_plan(walk, subplan, !bms_is_empty(subplan->extParam) ||
+					  bms_is_member(id, stmt->rewindPlanIDs), false);
+	}
 }
 
 static bool
@@ -92,32 +134,22 @@ has_row_security(Oid table)
 }
 
 /*
- * Examine all nodes of a statement, each of them once: subplans are in a list,
- * and not looked for in the expressions that use them.
- *
  * What is below a security barrier is not known, because the plan may have no
  * node for it, and it may be in subplans.  Conditions of a parent hide rows of
  * its partitions.  PlannedStmt.dependsOnRole does not tell it.
  */
-PgBloomJoinNodes *
-pgbloom_examine_nodes(PlannedStmt *stmt)
+void
+pgbloom_find_hidden_rows(PlannedStmt *stmt, PgBloomHiddenRows *hidden)
 {
-	PgBloomJoinNodes *nodes = palloc0(sizeof(PgBloomJoinNodes));
 	ListCell   *lc;
 
-	examine_plan(nodes, stmt->planTree);
-	foreach(lc, stmt->subplans)
-	{
-		if (lfirst(lc) != NULL)
-			examine_plan(nodes, lfirst(lc));
-	}
+	memset(hidden, 0, sizeof(*hidden));
 	foreach(lc, stmt->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
 
-		nodes->barrier |= rte->security_barrier;
-		nodes->hides_rows |= rte->security_barrier ||
+		hidden->barrier |= rte->security_barrier;
+		hidden->any |= rte->security_barrier ||
 			(rte->rtekind == RTE_RELATION && has_row_security(rte->relid));
 	}
-	return nodes;
 }

@@ -25,14 +25,8 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* What is above a part of the plan. */
-typedef struct Surroundings
-{
-	bool		rescanned;		/* may be executed more than once */
-	bool		parallel;		/* below Gather */
-} Surroundings;
-
-typedef struct Planning
+/* The filters of a statement that are being planned. */
+typedef struct FilterPlanning
 {
 	PlannedStmt *stmt;
 	PgBloomReason reason;		/* why no join of the statement has filters */
@@ -41,8 +35,10 @@ typedef struct Planning
 	Oid			function;		/* bloom_join_probe */
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
-	PgBloomJoinNodes *nodes;	/* NULL until a join is worth looking at them */
-} Planning;
+	PgBloomPlanWalk walk;
+	bool		knows_hidden;	/* hidden is filled in */
+	PgBloomHiddenRows hidden;
+} FilterPlanning;
 
 /*
  * Why has the whole statement no filters?  Where rows are locked, changed or
@@ -90,7 +86,7 @@ typedef struct Planned
 
 /* The filter for this target among those that the join has, or a new one. */
 static Planned *
-find_filter(Planning *planning, List **filters, PgBloomJoinTarget *target)
+find_filter(FilterPlanning *planning, List **filters, PgBloomJoinTarget *target)
 {
 	Planned    *filter;
 	ListCell   *lc;
@@ -154,7 +150,7 @@ describe_filters(List *filters)
 
 /* The condition that probes a filter. */
 static Expr *
-make_probe(Planning *planning, int number, List *keys)
+make_probe(FilterPlanning *planning, int number, List *keys)
 {
 	Const	   *constant = makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 									 Int32GetDatum(number), false, true);
@@ -195,7 +191,7 @@ pass_on(Plan *plan, int varno)
  * Gather it is parallel-aware, so that it gets shared memory.
  */
 static void
-add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
+add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parallel)
 {
 	Hash	   *hash = (Hash *) innerPlan(join);
 	Plan	   *child = outerPlan(hash);
@@ -215,11 +211,12 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 		filter->most_keys = Min(filter->most_keys, target->most_keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
-	pgbloom_join_note_filters(planning->stmt, planning->nodes, join, targets);
+	pgbloom_join_note_filters(planning->stmt, &planning->hidden, join,
+							  targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;
-	plan->plan_node_id = ++planning->nodes->last_node_id;
+	plan->plan_node_id = ++planning->walk.last_node_id;
 	plan->parallel_aware = parallel;
 	plan->async_capable = false;
 	plan->targetlist = pass_on(child, INDEX_VAR);
@@ -238,7 +235,7 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 	properties = add_property(properties, "shared_hash",
 							  makeBoolean(hash->plan.parallel_aware));
 	properties = add_property(properties, "hides_rows",
-							  makeBoolean(planning->nodes->hides_rows));
+							  makeBoolean(planning->hidden.any));
 	scan->custom_private = add_property(properties, "filters",
 										describe_filters(filters));
 	scan->methods = &pgbloom_join_scan_methods;
@@ -247,24 +244,27 @@ add_filters(Planning *planning, HashJoin *join, List *targets, bool parallel)
 
 /* Find the targets of the filters of a join, or return why it has none. */
 static PgBloomReason
-find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
+find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 			 List **targets)
 {
+	HashJoin   *join = planned->join;
 	PgBloomReason reason = planning->reason;
 
 	if (reason == PGBLOOM_NO_REASON && !drops_outer_rows(join->join.jointype))
 		reason = PGBLOOM_REASON_JOIN_TYPE;
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_never_worthwhile(join);
-	if (reason == PGBLOOM_NO_REASON && above->rescanned)
+	if (reason == PGBLOOM_NO_REASON && planned->repeated)
 		reason = PGBLOOM_REASON_REPEATED;
+	if (reason == PGBLOOM_NO_REASON && planning->walk.filtered &&
+		!planning->only_reasons)
+		reason = PGBLOOM_REASON_EARLIER_PLAN;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	if (planning->nodes == NULL)
-		planning->nodes = pgbloom_examine_nodes(planning->stmt);
-	if (planning->nodes->filtered && !planning->only_reasons)
-		return PGBLOOM_REASON_EARLIER_PLAN;
-	reason = pgbloom_join_targets(planning->nodes, join, targets);
+	if (!planning->knows_hidden)
+		pgbloom_find_hidden_rows(planning->stmt, &planning->hidden);
+	planning->knows_hidden = true;
+	reason = pgbloom_join_targets(&planning->hidden, join, targets);
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_worthwhile(join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
@@ -275,7 +275,7 @@ find_targets(Planning *planning, HashJoin *join, const Surroundings *above,
 
 /* Note why this join has no filter, unless it has one. */
 static void
-note_reason(Planning *planning, HashJoin *join, PgBloomReason reason)
+note_reason(FilterPlanning *planning, HashJoin *join, PgBloomReason reason)
 {
 	PgBloomUnfiltered *unfiltered;
 
@@ -288,48 +288,26 @@ note_reason(Planning *planning, HashJoin *join, PgBloomReason reason)
 	planning->unfiltered = lappend(planning->unfiltered, unfiltered);
 }
 
-static void
-consider_join(Planning *planning, HashJoin *join, const Surroundings *above)
-{
-	List	   *targets = NIL;
-	PgBloomReason reason = find_targets(planning, join, above, &targets);
-
-	if (planning->only_reasons)
-		note_reason(planning, join, reason);
-	else if (reason == PGBLOOM_NO_REASON)
-		add_filters(planning, join, targets, above->parallel);
-}
-
-static Surroundings
-above_child(Plan *plan, Plan *child, const Surroundings *above)
-{
-	Surroundings result = *above;
-
-	result.rescanned |= IsA(plan, CustomScan) ||
-		((IsA(plan, NestLoop) || IsA(plan, RecursiveUnion)) &&
-		 child == innerPlan(plan));
-	result.parallel |= IsA(plan, Gather) || IsA(plan, GatherMerge);
-	return result;
-}
-
 /*
- * Consider the joins of a plan from the top down: a filter of an upper join
+ * Consider the joins of a statement from the top down: a filter of an upper join
  * may go below a lower one, whose Hash node has no builder then.
  */
 static void
-visit_plan(Planning *planning, Plan *plan, const Surroundings *above)
+consider_joins(FilterPlanning *planning)
 {
 	ListCell   *lc;
 
-	check_stack_depth();
-	CHECK_FOR_INTERRUPTS();
-	if (IsA(plan, HashJoin))
-		consider_join(planning, (HashJoin *) plan, above);
-	foreach(lc, pgbloom_plan_children(plan))
+	pgbloom_walk_plan(planning->stmt, &planning->walk);
+	foreach(lc, planning->walk.joins)
 	{
-		Surroundings child_above = above_child(plan, lfirst(lc), above);
+		PgBloomPlannedJoin *join = lfirst(lc);
+		List	   *targets = NIL;
+		PgBloomReason reason = find_targets(planning, join, &targets);
 
-		visit_plan(planning, lfirst(lc), &child_above);
+		if (planning->only_reasons)
+			note_reason(planning, join->join, reason);
+		else if (reason == PGBLOOM_NO_REASON)
+			add_filters(planning, join->join, targets, join->parallel);
 	}
 }
 
@@ -347,7 +325,7 @@ compare_matching(const ListCell *a, const ListCell *b)
  * cached plan is planned again when the function is dropped or changed.
  */
 static void
-add_quals(Planning *planning)
+add_quals(FilterPlanning *planning)
 {
 	PlanInvalItem *item = makeNode(PlanInvalItem);
 	ListCell   *lc;
@@ -366,31 +344,6 @@ add_quals(Planning *planning)
 	planning->stmt->invalItems = lappend(planning->stmt->invalItems, item);
 }
 
-static void
-visit_statement(Planning *planning)
-{
-	PlannedStmt *stmt = planning->stmt;
-	Surroundings top = {0};
-	int			id;
-
-	visit_plan(planning, stmt->planTree, &top);
-
-	/*
-	 * A subplan comes after those that it uses.  It is executed once if it
-	 * has no parameters and its rows are not asked for again.
-	 */
-	for (id = list_length(stmt->subplans); id > 0; id--)
-	{
-		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
-
-		if (subplan == NULL)
-			continue;
-		top.rescanned = !bms_is_empty(subplan->extParam) ||
-			bms_is_member(id, stmt->rewindPlanIDs);
-		visit_plan(planning, subplan, &top);
-	}
-}
-
 /*
  * Why have hash joins of a finished statement no filters?  Returns a list of
  * PgBloomUnfiltered.  is_volatile is false if it is not known.
@@ -398,13 +351,13 @@ visit_statement(Planning *planning)
 List *
 pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile)
 {
-	Planning	planning = {
+	FilterPlanning planning = {
 		.stmt = stmt,
 		.reason = statement_reason(stmt, is_volatile),
 		.only_reasons = true
 	};
 
-	visit_statement(&planning);
+	consider_joins(&planning);
 	return planning.unfiltered;
 }
 
@@ -412,10 +365,10 @@ pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile)
 void
 pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile)
 {
-	Planning	planning = {.stmt = stmt};
+	FilterPlanning planning = {.stmt = stmt};
 
 	if (statement_reason(stmt, is_volatile) == PGBLOOM_NO_REASON)
-		visit_statement(&planning);
+		consider_joins(&planning);
 	if (planning.targets != NIL)
 		add_quals(&planning);
 }

@@ -25,7 +25,7 @@
 
 /* Account the probes of this window, and start another. */
 void
-pgbloom_join_count(PgBloomJoinFilter *filter)
+pgbloom_join_start_window(PgBloomJoinFilter *filter)
 {
 	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
 	filter->changes = 0;
@@ -53,7 +53,7 @@ end_window(PgBloomJoinFilter *filter)
 		filter->sampling = true;
 	else if (passed < filter->most_passed * RESUME_PASSED)
 		filter->sampling = false;
-	pgbloom_join_count(filter);
+	pgbloom_join_start_window(filter);
 }
 
 /* Account a row that was probed, and pass on whether it was found. */

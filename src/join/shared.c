@@ -196,7 +196,7 @@ pgbloom_join_shutdown(CustomScanState *node)
 	{
 		PgBloomJoinFilter *filter = &build->filters[i];
 
-		pgbloom_join_count(filter);
+		pgbloom_join_start_window(filter);
 		if (IsParallelWorker())
 			continue;
 		add_counts(build->shared, i, &filter->local_counts);

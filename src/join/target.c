@@ -32,19 +32,19 @@ typedef struct Keys
 	bool		grouped;		/* below a grouping */
 } Keys;
 
-typedef struct Search
+typedef struct TargetSearch
 {
-	const PgBloomJoinNodes *nodes;
+	const PgBloomHiddenRows *hidden;
 	HashJoin   *join;
 	List	   *targets;
 	PgBloomReason reason;		/* why there are no more of them */
-} Search;
+} TargetSearch;
 
-static bool descend_to_scan(Search *search, Plan *plan, Keys keys, int varno);
+static bool descend_to_scan(TargetSearch *search, Plan *plan, Keys keys, int varno);
 
 /* There is no target here, for this reason. */
 static bool
-no_target(Search *search, PgBloomReason reason)
+no_target(TargetSearch *search, PgBloomReason reason)
 {
 	search->reason = Max(search->reason, reason);
 	return false;
@@ -84,12 +84,12 @@ translate_keys(Keys *keys, int varno, List *targetlist)
  * is counted and evaluated must not be of rows that a node in between hides.
  */
 static bool
-add_target(Search *search, Plan *scan, Keys *keys)
+add_target(TargetSearch *search, Plan *scan, Keys *keys)
 {
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (keys->reduced && search->nodes->barrier)
+	if (keys->reduced && search->hidden->barrier)
 		return no_target(search, PGBLOOM_REASON_PATH);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
@@ -112,7 +112,7 @@ add_target(Search *search, Plan *scan, Keys *keys)
  * PostgreSQL's own.
  */
 static void
-keep_grouped(Search *search, Keys *keys, const Agg *agg)
+keep_grouped(TargetSearch *search, Keys *keys, const Agg *agg)
 {
 	int			n = 0;
 	int			i,
@@ -149,7 +149,7 @@ keep_grouped(Search *search, Keys *keys, const Agg *agg)
  * group may fail.
  */
 static bool
-pass_grouping(Search *search, const Agg *agg, Keys *keys)
+pass_grouping(TargetSearch *search, const Agg *agg, Keys *keys)
 {
 	if (!(agg->aggstrategy == AGG_HASHED ||
 		  (agg->aggstrategy == AGG_SORTED && IsA(outerPlan(agg), Sort))) ||
@@ -166,7 +166,7 @@ pass_grouping(Search *search, const Agg *agg, Keys *keys)
  * NULLs instead of a match for the other side's rows cannot.
  */
 static bool
-descend_join(Search *search, Join *join, Keys keys)
+descend_join(TargetSearch *search, Join *join, Keys keys)
 {
 	JoinType	type = join->jointype;
 	bool		outer = type == JOIN_INNER || type == JOIN_LEFT ||
@@ -192,7 +192,7 @@ descend_join(Search *search, Join *join, Keys keys)
  * without a child returns a row that no filter drops.
  */
 static bool
-descend_children(Search *search, List *children, Keys keys)
+descend_children(TargetSearch *search, List *children, Keys keys)
 {
 	int			before = list_length(search->targets);
 	bool		found = false;
@@ -228,7 +228,7 @@ descend_children(Search *search, List *children, Keys keys)
  * have to read all of their input, and a scan that drops all rows would.
  */
 static bool
-pass_through(Search *search, Plan *plan, Keys keys)
+pass_through(TargetSearch *search, Plan *plan, Keys keys)
 {
 	if (plan->qual != NIL)
 		keys.reduced = true;
@@ -263,7 +263,7 @@ pass_through(Search *search, Plan *plan, Keys keys)
  * which Vars of this varno refer.  Returns whether there are any.
  */
 static bool
-descend_to_scan(Search *search, Plan *plan, Keys keys, int varno)
+descend_to_scan(TargetSearch *search, Plan *plan, Keys keys, int varno)
 {
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
@@ -320,14 +320,14 @@ is_usable(HashJoin *join, int number)
  * PgBloomJoinTarget, or return why there are none.
  */
 PgBloomReason
-pgbloom_join_targets(const PgBloomJoinNodes *nodes, HashJoin *join,
+pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
 					 List **targets)
 {
-	Search		search = {0};
+	TargetSearch search = {0};
 	Keys		keys = {0};
 	int			i;
 
-	search.nodes = nodes;
+	search.hidden = hidden;
 	search.join = join;
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
