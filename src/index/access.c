@@ -340,8 +340,8 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
  * by a trigger, also where it turns a table into one by itself, because of a
  * foreign key.
  */
-static bool
-is_citus_table(Relation table)
+bool
+bfi_is_citus_table(Relation table)
 {
 	TriggerDesc *triggers;
 	bool		found = false;
@@ -370,7 +370,7 @@ bfi_check_has_all_rows(Relation index)
 	Relation	table = table_open(index->rd_index->indrelid, NoLock);
 	List	   *children = NIL;
 
-	if (is_citus_table(table))
+	if (bfi_is_citus_table(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index \"%s\" does not have the rows of table \"%s\"",

@@ -142,6 +142,7 @@ typedef struct BfiPartition
 {
 	Oid			table;
 	Oid			index;			/* invalid if there is none */
+	bool		is_heap;		/* PostgreSQL's own access method */
 } BfiPartition;
 
 #ifdef __GNUC__
@@ -232,6 +233,7 @@ extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
+extern bool bfi_is_citus_table(Relation table);
 extern bool bfi_is_open_bloomfilter(Relation index);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);

@@ -18,8 +18,10 @@
  */
 #include "index/index.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/index.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
@@ -28,6 +30,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 typedef struct PartitionList
 {
@@ -94,6 +97,19 @@ compare_tables(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
+static bool
+is_heap(Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /* List the partitions of an index, in the order of the OIDs of their tables. */
 static PartitionList *
 make_list(Relation index)
@@ -109,8 +125,11 @@ make_list(Relation index)
 	list->n = 0;
 	foreach(cell, tables)
 	{
-		list->partitions[list->n].table = lfirst_oid(cell);
-		list->partitions[list->n++].index = InvalidOid;
+		BfiPartition *partition = &list->partitions[list->n++];
+
+		partition->table = lfirst_oid(cell);
+		partition->index = InvalidOid;
+		partition->is_heap = is_heap(partition->table);
 	}
 	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
 	foreach(cell, find_all_inheritors(list->index, NoLock, NULL))
@@ -167,6 +186,7 @@ bfi_leaves(Relation index, int *n)
 		partitions = palloc(sizeof(BfiPartition));
 		partitions->table = index->rd_index->indrelid;
 		partitions->index = RelationGetRelid(index);
+		partitions->is_heap = is_heap(partitions->table);
 		*n = 1;
 		return partitions;
 	}

@@ -193,7 +193,8 @@ is_plain_table(RelOptInfo *rel, RangeTblEntry *rte)
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return false;
 	table = table_open(rte->relid, NoLock);
-	result = table->rd_rel->relam == HEAP_TABLE_AM_OID;
+	result = table->rd_rel->relam == HEAP_TABLE_AM_OID &&
+		!bfi_is_citus_table(table);
 	table_close(table, NoLock);
 	return result;
 }

@@ -117,7 +117,7 @@ for_each_leaf(const BfpTable *table, int *nleaves,
 
 		CHECK_FOR_INTERRUPTS();
 		bfi_open_leaf(&leaf, &leaves[i]);
-		if (bfp_may_have(&leaf, keys))
+		if (!leaves[i].is_heap || bfp_may_have(&leaf, keys))
 			goes_on = callback(leaves[i].table, state);
 		bfi_close(&leaf);
 	}
@@ -245,8 +245,10 @@ bounds_in_parent(Oid partition, Relation parent)
 		return NIL;
 	foreach(cell, get_qual_from_partbound(parent, bound))
 	{
+		NullTest   *test = lfirst(cell);
+
 		/* That a column is not null does not prune, but is checked for rows. */
-		if (!IsA(lfirst(cell), NullTest))
+		if (!IsA(test, NullTest) || test->nulltesttype != IS_NOT_NULL)
 			result = lappend(result, lfirst(cell));
 	}
 	return result;

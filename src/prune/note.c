@@ -50,12 +50,10 @@ const CustomScanMethods bfp_note_methods = {
 typedef struct LastProbe
 {
 	int			number;
-	TransactionId transaction;	/* own one */
-	CommandId	command;
-	bool		in_recovery;
-	bool		suboverflowed;
 	TransactionId xmin;
 	TransactionId xmax;
+	bool		in_recovery;
+	bool		suboverflowed;
 	uint32		nxids;
 	int32		nsubxids;
 	Size		allocated;
@@ -72,6 +70,7 @@ bfp_remember_snapshot(void)
 	Size		n = (Size) snapshot->xcnt + snapshot->subxcnt;
 
 	last_probe.number = (last_probe.number + 1) & PG_INT32_MAX;
+	last_probe.xmin = InvalidTransactionId;
 	if (n > last_probe.allocated)
 	{
 		if (last_probe.xids != NULL)
@@ -82,12 +81,10 @@ bfp_remember_snapshot(void)
 											 n * sizeof(TransactionId));
 		last_probe.allocated = n;
 	}
-	last_probe.transaction = GetTopTransactionIdIfAny();
-	last_probe.command = snapshot->curcid;
-	last_probe.in_recovery = snapshot->takenDuringRecovery;
-	last_probe.suboverflowed = snapshot->suboverflowed;
 	last_probe.xmin = snapshot->xmin;
 	last_probe.xmax = snapshot->xmax;
+	last_probe.in_recovery = snapshot->takenDuringRecovery;
+	last_probe.suboverflowed = snapshot->suboverflowed;
 	last_probe.nxids = snapshot->xcnt;
 	last_probe.nsubxids = snapshot->subxcnt;
 	if (snapshot->xcnt > 0)
@@ -99,17 +96,19 @@ bfp_remember_snapshot(void)
 	return last_probe.number;
 }
 
-/* Does a snapshot see the same rows as the one of this number? */
+/*
+ * Does a snapshot see the same rows as the one of this number?  A snapshot of a
+ * transaction that writes may see more and more of its own, as triggers do.
+ */
 static bool
 is_same_snapshot(int number, Snapshot snapshot)
 {
 	return number == last_probe.number &&
-		last_probe.transaction == GetTopTransactionIdIfAny() &&
-		last_probe.command == snapshot->curcid &&
-		last_probe.in_recovery == snapshot->takenDuringRecovery &&
-		last_probe.suboverflowed == snapshot->suboverflowed &&
+		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		last_probe.xmin == snapshot->xmin &&
 		last_probe.xmax == snapshot->xmax &&
+		last_probe.in_recovery == snapshot->takenDuringRecovery &&
+		last_probe.suboverflowed == snapshot->suboverflowed &&
 		last_probe.nxids == snapshot->xcnt &&
 		last_probe.nsubxids == snapshot->subxcnt &&
 		(snapshot->xcnt == 0 ||

@@ -384,7 +384,7 @@ prune_table(Statement *statement, Query *query, const BfpEquality *equality,
 	table->user = PGBLOOM_CHECK_AS_USER(query, rte);
 	table->is_array = equality->is_array;
 	table->key = (Const *) equality->key;
-	if (key->partexprs == NIL &&
+	if (key->partexprs == NIL && !bfi_is_citus_table(relation) &&
 		!prunes_already(query, column->varno, conditions, key))
 		table->index = find_index(relation, equality);
 	table_close(relation, NoLock);
