@@ -33,23 +33,10 @@
 /* If a larger share of a relation is read, nothing is assumed. */
 #define MAX_SHARE	0.7
 
-/*
- * One relation is filtered by the keys of another one.  These are their numbers
- * in the range table, as what the planner makes may be gone with its memory.
- */
-typedef struct Assumption
-{
-	Index		filtered;
-	Index		by;
-	AttrNumber	column;			/* of the filtered one; 0 for any */
-	bool		partitioned;
-	bool		fulfilled;		/* the plan has the filter */
-} Assumption;
-
 /* The join of the two relations, while joins are searched. */
 typedef struct AssumedJoin
 {
-	Assumption	assumption;
+	PgBloomAssumption assumption;
 	RelOptInfo *filtered;
 	RelOptInfo *by;
 	double		share;			/* of the scan that is read */
@@ -306,12 +293,19 @@ note_assumptions(List *joins)
 
 	foreach(lc, joins)
 	{
-		Assumption *assumption = palloc(sizeof(Assumption));
+		PgBloomAssumption *assumption = palloc(sizeof(PgBloomAssumption));
 
 		*assumption = ((AssumedJoin *) lfirst(lc))->assumption;
 		current->assumptions = lappend(current->assumptions, assumption);
 	}
 	MemoryContextSwitchTo(caller);
+}
+
+/* What the paths of the statement that is being planned assume. */
+List *
+pgbloom_join_assumptions(void)
+{
+	return current != NULL ? current->assumptions : NIL;
 }
 
 /* Does the statement that is being planned call a volatile function? */
@@ -371,130 +365,6 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	root->join_rel_hash = hash;
 	root->initial_rels = initial;
 	return rel;
-}
-
-/* What each relation of the range table is a partition or child of, or NULL. */
-static AppendRelInfo **
-find_parents(PlannedStmt *stmt)
-{
-	AppendRelInfo **result = palloc0(sizeof(AppendRelInfo *) *
-									 (list_length(stmt->rtable) + 1));
-	ListCell   *lc;
-
-	foreach(lc, stmt->appendRelations)
-	{
-		AppendRelInfo *child = lfirst(lc);
-
-		result[child->child_relid] = child;
-	}
-	return result;
-}
-
-/* The relation that a node of the plan scans, or 0. */
-static Index
-scanned_relation(const Plan *plan)
-{
-	return nodeTag(plan) >= T_SeqScan && nodeTag(plan) <= T_CustomScan ?
-		((const Scan *) plan)->scanrelid : 0;
-}
-
-/* Does this part of the plan scan the relation, or a part of it? */
-static bool
-plan_scans(AppendRelInfo **parents, Plan *plan, Index relid)
-{
-	Index		scanned = scanned_relation(plan);
-	ListCell   *lc;
-
-	while (parents[scanned] != NULL)
-		scanned = parents[scanned]->parent_relid;
-	if (scanned == relid)
-		return true;
-	foreach(lc, pgbloom_plan_children(plan))
-	{
-		if (plan_scans(parents, lfirst(lc), relid))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Is the key of this scan the column by which something is left unread?  Its
- * number may be another one in a partition.
- */
-static bool
-is_assumed_column(const Assumption *assumption, AppendRelInfo **parents,
-				  Plan *scan, Expr *key)
-{
-	Index		relid = scanned_relation(scan);
-	int			column = pgbloom_join_column(key);
-
-	if (IsA(scan, IndexOnlyScan))
-	{
-		TargetEntry *entry = get_tle_by_resno(((IndexOnlyScan *) scan)->indextlist,
-											  column);
-
-		column = entry != NULL ? pgbloom_join_column(entry->expr) : 0;
-	}
-	while (parents[relid] != NULL)
-	{
-		AppendRelInfo *child = parents[relid];
-
-		column = column > 0 && column <= child->num_child_cols ?
-			child->parent_colnos[column - 1] : 0;
-		relid = child->parent_relid;
-	}
-	return relid == assumption->filtered &&
-		(assumption->column == 0 || assumption->column == column);
-}
-
-/* Is this scan filtered as assumed, and can skip.c skip it? */
-static bool
-fulfils(const Assumption *assumption, AppendRelInfo **parents,
-		const PgBloomHiddenRows *hidden, const PgBloomJoinTarget *target)
-{
-	ListCell   *lc;
-
-	if (target->grouped || target->scan->async_capable ||
-		IsA(target->scan, SampleScan) ||
-		(!assumption->partitioned &&
-		 (target->scan->parallel_aware || hidden->any)))
-		return false;
-	foreach(lc, target->keys)
-	{
-		if (is_assumed_column(assumption, parents, target->scan, lfirst(lc)))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Scans below this join are going to probe its filters.  Note whether that is
- * what was assumed.  The relations of the outermost query have the same numbers
- * in the plan.
- */
-void
-pgbloom_join_note_filters(PlannedStmt *stmt, const PgBloomHiddenRows *hidden,
-						  HashJoin *join, List *targets)
-{
-	AppendRelInfo **parents;
-	ListCell   *x,
-			   *y;
-
-	if (current == NULL || current->assumptions == NIL)
-		return;
-	parents = find_parents(stmt);
-	foreach(x, current->assumptions)
-	{
-		Assumption *assumption = lfirst(x);
-
-		if (assumption->fulfilled ||
-			!plan_scans(parents, innerPlan(join), assumption->by))
-			continue;
-		foreach(y, targets)
-			assumption->fulfilled |= fulfils(assumption, parents, hidden,
-											 lfirst(y));
-	}
-	pfree(parents);
 }
 
 /*
@@ -598,7 +468,7 @@ pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 
 	foreach(lc, planning.assumptions)
 	{
-		if (!((Assumption *) lfirst(lc))->fulfilled)
+		if (!((PgBloomAssumption *) lfirst(lc))->fulfilled)
 		{
 			parse = copy;
 			return plan_as(&without, plan, PGBLOOM_PLANNER_ARGUMENTS);

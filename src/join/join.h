@@ -254,10 +254,22 @@ extern void pgbloom_find_hidden_rows(PlannedStmt *stmt,
 extern bool pgbloom_join_is_volatile(const Query *query);
 
 /* assume.c */
+
+/*
+ * One relation is filtered by the keys of another one.  These are their numbers
+ * in the range table, as what the planner makes may be gone with its memory.
+ */
+typedef struct PgBloomAssumption
+{
+	Index		filtered;
+	Index		by;
+	AttrNumber	column;			/* of the filtered one; 0 for any */
+	bool		partitioned;
+	bool		fulfilled;		/* the plan has the filter */
+} PgBloomAssumption;
+
+extern List *pgbloom_join_assumptions(void);
 extern bool pgbloom_join_plans_volatile(void);
-extern void pgbloom_join_note_filters(PlannedStmt *stmt,
-									  const PgBloomHiddenRows *hidden,
-									  HashJoin *join, List *targets);
 extern bool pgbloom_join_may_change_plan(void);
 extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
@@ -289,6 +301,11 @@ typedef struct PgBloomJoinTarget
 
 extern PgBloomReason pgbloom_join_targets(const PgBloomHiddenRows *hidden,
 										  HashJoin *join, List **targets);
+
+/* verify.c */
+extern void pgbloom_join_note_filters(PlannedStmt *stmt,
+									  const PgBloomHiddenRows *hidden,
+									  HashJoin *join, List *targets);
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
