@@ -298,6 +298,24 @@ CREATE FUNCTION bloom_contains_each(filter bloom, keys bloom_keys) RETURNS boole
 	AS 'MODULE_PATHNAME', 'bloom_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_contains_each(bloom, bloom_keys) IS 'bloom_contains for each element of an array, in order';
 
+CREATE FUNCTION bloom_contains_count(
+	filter bloom,
+	keys anyarray,
+	OUT contained bigint,
+	OUT estimate float8)
+	AS 'MODULE_PATHNAME', 'bloom_contains_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_count(bloom, anyarray) IS
+	'how many elements the filter contains, and an estimate of those that were added; NULL elements are skipped';
+
+CREATE FUNCTION bloom_contains_count(
+	filter bloom,
+	keys bloom_keys,
+	OUT contained bigint,
+	OUT estimate float8)
+	AS 'MODULE_PATHNAME', 'bloom_contains_count' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION bloom_contains_count(bloom, bloom_keys) IS
+	'how many elements the filter contains, and an estimate of those that were added; NULL elements are skipped';
+
 CREATE FUNCTION bloom_new_keys(filter bloom, keys anyarray) RETURNS anyarray
 	AS 'MODULE_PATHNAME', 'bloom_new_keys' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
 COMMENT ON FUNCTION bloom_new_keys(bloom, anyarray) IS
@@ -552,10 +570,12 @@ CREATE FUNCTION bloom_sizing(
 	OUT block_bits int,
 	OUT filters int,
 	OUT standard_bits bigint,
-	OUT standard_hashes int)
+	OUT standard_hashes int,
+	OUT max_keys bigint,
+	OUT max_grown_keys bigint)
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_sizing(float8, float8) IS
-	'size and number of filters for expected distinct keys at a false-positive rate';
+	'size and number of filters for expected distinct keys at a false-positive rate, and the keys that they can hold';
 
 CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 500;

@@ -318,3 +318,34 @@ BEGIN
 	END LOOP;
 	RAISE INFO 'at least 2980: %, again: %', news >= 2980, news_again;
 END $$;
+
+-- How many elements are found, and how many of them were probably added
+SELECT contained BETWEEN 990 AND 1300 AS found, abs(estimate - 100) < 100 AS estimate
+  FROM bloom_contains_count((SELECT bloom_agg(i, 0.1, 1000) FROM generate_series(1, 1000) i),
+	ARRAY(SELECT generate_series(901, 10900)));
+SELECT keys, c.* FROM (VALUES ('{1,2,2,NULL,7}'::int[]), ('{}'), ('{NULL}'), ('{7,8}'), ('{{1,2},{3,9}}')) k (keys),
+	bloom_contains_count(bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]), keys) c;
+SELECT * FROM bloom_contains_count(bloom_add_all(bloom_empty(), ARRAY[1, 2, 3]), '{1,3,5}');
+SELECT * FROM bloom_contains_count(bloom_empty(), ARRAY['a']);
+SELECT * FROM bloom_contains_count(NULL, ARRAY['a']);
+SELECT * FROM bloom_contains_count(bloom_add(bloom_empty(), 1), ARRAY['a']);
+-- An estimate is between 0 and what is found, also with a rate of nearly 1.
+SELECT c.contained > 900 AS found, c.estimate BETWEEN 0 AND c.contained AS estimate, bloom_fpp(f) > 0.9 AS rate
+  FROM (SELECT bloom_union_agg(g) AS f FROM (SELECT bloom_agg(i, 0.5, 300) AS g FROM generate_series(1, 2700) i GROUP BY i % 9) x) y,
+	bloom_contains_count(f, ARRAY(SELECT generate_series(5001, 6000))) c;
+CREATE TABLE counted AS SELECT bloom_agg(i, 0.01, 100000) AS f FROM generate_series(1, 100000) i;
+SELECT c.contained BETWEEN 100 AND 120 AS found, c.estimate BETWEEN 90 AND 110 AS estimate
+  FROM counted, bloom_contains_count(f, ARRAY(SELECT generate_series(99901, 100900))) c;
+DO $$
+DECLARE
+  f bloom := bloom_empty(0.1, 1000);
+  n bigint;
+BEGIN
+  FOR i IN 1 .. 200 LOOP
+    f := bloom_add(f, i);
+  END LOOP;
+  SELECT contained INTO n FROM bloom_contains_count(f, ARRAY(SELECT generate_series(101, 200)));
+  RAISE INFO '%', n;
+END
+$$;
+DROP TABLE counted;

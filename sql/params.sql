@@ -613,3 +613,19 @@ INSERT INTO partitioned SELECT f FROM filters WHERE f IS NOT NULL;
 SELECT count(*) FROM partitioned;
 
 DROP TABLE filters, large, partitioned;
+
+-- The keys that a filter holds at its rate, and when it can grow no more
+SELECT fpp, expected, max_keys >= expected AS enough, max_grown_keys FROM (VALUES (0.01, 1), (0.01, 1e6), (0.01, 4e8),
+	(0.01, 1e9), (0.0001, 1e5), (0.5, 1e3), (1e-9, 10)) v(fpp, expected), bloom_sizing(fpp, expected);
+SELECT bool_and(bloom_fpp(f) <= fpp) AS rate, bool_and((bloom_info(f)).layers = 1) AS one_layer
+  FROM (SELECT v.fpp, bloom_agg(i, v.fpp, v.expected) AS f
+		  FROM (VALUES (0.01, 1000), (0.01, 20000), (0.1, 5000), (0.001, 3000)) v(fpp, expected),
+			bloom_sizing(v.fpp, v.expected) s, LATERAL generate_series(1, s.max_keys) i GROUP BY v.fpp, v.expected) x;
+-- A filter that does not grow
+CREATE DOMAIN bloom_1pct AS bloom CHECK (bloom_fpp(VALUE) <= 0.01);
+CREATE TABLE limited (f bloom_1pct);
+INSERT INTO limited SELECT bloom_agg(i, 0.01, 1000) FROM generate_series(1, 1000) i;
+UPDATE limited SET f = bloom_add_all(f, ARRAY(SELECT generate_series(1001, 3000)));
+SELECT bloom_cardinality(f) BETWEEN 950 AND 1050 AS kept FROM limited;
+DROP TABLE limited;
+DROP DOMAIN bloom_1pct;

@@ -411,6 +411,8 @@ extern double bf_count_distinct(const BfInterrupts *interrupts,
 								int nlayers);
 extern bool bf_is_empty(const BfView *view);
 extern bool bf_is_intersection(const BfView *view);
+extern double bf_fpp(double list_fpp, uint32_t nhashes, const BfLayer *layers,
+					 int nlayers);
 extern double bf_current_fpp(const BfView *view);
 extern double bf_largest_fpp(const BfView *view);
 
@@ -442,6 +444,9 @@ extern uint8_t *bf_write_header(uint8_t *image, const BfParams *params,
 extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 							   BfReadSlice read, void *context);
+
+/* layers.c: how far a filter can grow */
+extern uint64_t bf_max_grown_keys(double fpp, uint64_t expected);
 
 /* builder.c: filters under construction */
 extern void bf_builder_init(BfBuilder *b, const BfEnv *env,

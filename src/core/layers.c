@@ -130,8 +130,29 @@ bf_builder_free_layers(BfBuilder *b)
 	b->layer_room = 0;
 }
 
+/* What the layers of a filter are, for the one that follows. */
+typedef struct Layers
+{
+	uint64_t	bits_left;
+	uint64_t	largest;		/* capacity */
+	double		fpp;			/* the lowest */
+	uint8_t		generation;		/* the last */
+} Layers;
+
+static void
+include_layer(Layers *layers, const BfGeometry *geometry)
+{
+	layers->bits_left -= bf_geometry_bits(geometry);
+	if (geometry->generation > layers->generation)
+		layers->generation = geometry->generation;
+	if (geometry->capacity > layers->largest)
+		layers->largest = geometry->capacity;
+	if (geometry->fpp < layers->fpp)
+		layers->fpp = geometry->fpp;
+}
+
 /*
- * Append the successor of full layers: for expected keys, but at most 16 times
+ * The successor of full layers: for expected keys, but at most 16 times
  * the capacity of the largest layer, for twice that capacity, or for the keys
  * that are known to remain, whichever is most, at half of the lowest rate.  The
  * limit is there because expected may come from an image that holds little.
@@ -141,48 +162,68 @@ bf_builder_free_layers(BfBuilder *b)
  * the probes: BF_TOO_LARGE.
  */
 static BfStatus
-append_successor(BfBuilder *b, uint32_t remaining, BfLayer **layer)
+successor(const Layers *layers, uint64_t expected, uint32_t remaining,
+		  BfGeometry *geometry)
 {
-	uint64_t	left = bits_left(b);
-	uint64_t	largest = 1;
-	double		fpp = b->params.fpp;
-	uint8_t		generation = 0;
-	uint64_t	n;
-	BfGeometry	geometry;
-	int			i;
+	double		fpp = layers->fpp / 2 > BF_LAYER_FPP_MIN ? layers->fpp / 2 :
+		BF_LAYER_FPP_MIN;
+	uint64_t	n = expected < MAX_GROWTH * layers->largest ? expected :
+		MAX_GROWTH * layers->largest;
 
-	for (i = 0; i < b->nlayers; i++)
-	{
-		const BfGeometry *other = &b->layers[i].geometry;
-
-		if (other->generation > generation)
-			generation = other->generation;
-		if (other->capacity > largest)
-			largest = other->capacity;
-		if (other->fpp < fpp)
-			fpp = other->fpp;
-	}
-
-	fpp = fpp / 2 > BF_LAYER_FPP_MIN ? fpp / 2 : BF_LAYER_FPP_MIN;
-	n = b->params.expected < MAX_GROWTH * largest ?
-		b->params.expected : MAX_GROWTH * largest;
-	if (n < BF_GROWTH * largest)
-		n = BF_GROWTH * largest;
+	if (n < BF_GROWTH * layers->largest)
+		n = BF_GROWTH * layers->largest;
 	if (n < remaining)
 		n = remaining;
 
-	if (bf_geometry_for(fpp, false, n, &geometry) != BF_OK ||
-		bf_geometry_bits(&geometry) > left)
+	if (bf_geometry_for(fpp, false, n, geometry) != BF_OK ||
+		bf_geometry_bits(geometry) > layers->bits_left)
 	{
 		/* The rest is for headroom and for rounding to whole blocks. */
-		n = (uint64_t) ((double) left / bf_bits_per_key(fpp) * 125 / 128);
-		if (n < largest / 8 || n == 0 ||
-			bf_geometry_for(fpp, false, n, &geometry) != BF_OK)
+		n = (uint64_t) ((double) layers->bits_left / bf_bits_per_key(fpp) *
+						125 / 128);
+		if (n < layers->largest / 8 || n == 0 ||
+			bf_geometry_for(fpp, false, n, geometry) != BF_OK)
 			return BF_TOO_LARGE;
 	}
-	geometry.generation =
-		generation < BF_MAX_GENERATION ? generation + 1 : generation;
-	return bf_builder_append_layer(b, &geometry, layer);
+	geometry->generation = layers->generation < BF_MAX_GENERATION ?
+		layers->generation + 1 : layers->generation;
+	return BF_OK;
+}
+
+static BfStatus
+append_successor(BfBuilder *b, uint32_t remaining, BfLayer **layer)
+{
+	Layers		layers = {BF_MAX_BITS, 1, b->params.fpp, 0};
+	BfGeometry	geometry;
+	BfStatus	status;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+		include_layer(&layers, &b->layers[i].geometry);
+	status = successor(&layers, b->params.expected, remaining, &geometry);
+	return status == BF_OK ? bf_builder_append_layer(b, &geometry, layer) :
+		status;
+}
+
+/*
+ * The number of keys that a filter for expected ones, at most bf_max_keys, holds
+ * when it can grow no more; its rate is below twice fpp until then.
+ */
+uint64_t
+bf_max_grown_keys(double fpp, uint64_t expected)
+{
+	Layers		layers = {BF_MAX_BITS, 1, fpp, 0};
+	uint64_t	keys = 0;
+	BfGeometry	geometry;
+	BfStatus	status = bf_geometry_for(fpp, false, expected, &geometry);
+
+	while (status == BF_OK && bf_geometry_bits(&geometry) <= layers.bits_left)
+	{
+		keys += geometry.capacity;
+		include_layer(&layers, &geometry);
+		status = successor(&layers, expected, 0, &geometry);
+	}
+	return keys;
 }
 
 /*

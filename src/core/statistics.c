@@ -184,25 +184,31 @@ bf_is_intersection(const BfView *view)
  * intersection is an upper bound, for the keys of some of its operands.
  */
 double
-bf_current_fpp(const BfView *view)
+bf_fpp(double list_fpp, uint32_t nhashes, const BfLayer *layers, int nlayers)
 {
-	double		negative = 1 - view->list_fpp;
-	double		sum = view->list_fpp;
+	double		negative = 1 - list_fpp;
+	double		sum = list_fpp;
 	int			i;
 
-	if (view->nlayers == 0)
-		return fmin(sum + view->nhashes / 18446744073709551616.0, 1);
-	for (i = 0; i < view->nlayers; i++)
+	if (nlayers == 0)
+		return fmin(sum + nhashes / 18446744073709551616.0, 1);
+	for (i = 0; i < nlayers; i++)
 	{
-		const BfLayer *layer = &view->layers[i];
-		double		fpp = layer->bits_set == 0 ? 0 :
-			bf_geometry_fpp(&layer->geometry, bf_layer_fullness(layer));
+		double		fpp = layers[i].bits_set == 0 ? 0 :
+			bf_geometry_fpp(&layers[i].geometry,
+							bf_layer_fullness(&layers[i]));
 
 		/* 1 - (1 - a)(1 - b), without losing the digits of small rates */
 		sum += negative * fpp;
 		negative *= 1 - fpp;
 	}
 	return fmin(sum, 1);
+}
+
+double
+bf_current_fpp(const BfView *view)
+{
+	return bf_fpp(view->list_fpp, view->nhashes, view->layers, view->nlayers);
 }
 
 /* The largest rate for which a filter, or one of its layers, was made. */

@@ -74,6 +74,7 @@ extern void pgbloom_set_bits_columns(const BfView *view, Datum *values,
 extern void pgbloom_probe_open(FunctionCallInfo fcinfo, int argno,
 							   PgBloomProbe *probe);
 extern bool pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash);
+extern double pgbloom_probe_fpp(const PgBloomProbe *probe);
 extern bool pgbloom_probe_batch(PgBloomProbe *probe, int nkeys);
 
 /* stored.c */

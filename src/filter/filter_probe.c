@@ -104,6 +104,17 @@ pgbloom_probe_open(FunctionCallInfo fcinfo, int argno, PgBloomProbe *probe)
 	probe->params = &probe->view->params;
 }
 
+/* The current false-positive rate of the filter. */
+double
+pgbloom_probe_fpp(const PgBloomProbe *probe)
+{
+	const BfBuilder *builder = probe->builder;
+
+	return builder == NULL ? bf_current_fpp(probe->view) :
+		bf_fpp(builder->list_fpp, builder->nhashes, builder->layers,
+			   builder->nlayers);
+}
+
 /* Look up a key by its hash. */
 bool
 pgbloom_probe_contains(PgBloomProbe *probe, uint64 hash)

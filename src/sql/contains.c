@@ -10,6 +10,8 @@
  */
 #include "filter/filter.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -21,6 +23,7 @@ PG_FUNCTION_INFO_V1(bloom_contains_hash);
 PG_FUNCTION_INFO_V1(bloom_contains_any);
 PG_FUNCTION_INFO_V1(bloom_contains_all);
 PG_FUNCTION_INFO_V1(bloom_contains_each);
+PG_FUNCTION_INFO_V1(bloom_contains_count);
 PG_FUNCTION_INFO_V1(bloom_new_keys);
 PG_FUNCTION_INFO_V1(bloom_hash);
 PG_FUNCTION_INFO_V1(bloom_shard);
@@ -142,6 +145,34 @@ bloom_contains_each(PG_FUNCTION_ARGS)
 	bool	   *contained = contains_each(fcinfo, &keys, false);
 
 	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&keys, contained));
+}
+
+/*
+ * How many elements the filter contains, and how many of these were probably
+ * added: of n elements of which c were, c + (n - c) fpp are found.
+ */
+Datum
+bloom_contains_count(PG_FUNCTION_ARGS)
+{
+	PgBloomProbe probe;
+	PgBloomKeyArray keys;
+	PgBloomHashedKey *hashed = open_lookup(fcinfo, &probe, &keys, false);
+	double		fpp = pgbloom_probe_fpp(&probe);
+	int64		found = 0;
+	double		estimate;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+	int			i;
+
+	for (i = 0; i < keys.nkeys; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		found += pgbloom_probe_contains(&probe, hashed[i].hash);
+	}
+	estimate = fpp < 1 ? (found - keys.nkeys * fpp) / (1 - fpp) : 0;
+	values[0] = Int64GetDatum(found);
+	values[1] = Float8GetDatum(fmin(fmax(estimate, 0), found));
+	return pgbloom_row(fcinfo, 2, values, nulls);
 }
 
 /*

@@ -103,7 +103,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	{
 		SIZING_BITS, SIZING_BYTES, SIZING_BITS_PER_KEY, SIZING_HASHES,
 		SIZING_BLOCK_BITS, SIZING_FILTERS, SIZING_STANDARD_BITS,
-		SIZING_STANDARD_HASHES, NSIZING
+		SIZING_STANDARD_HASHES, SIZING_MAX_KEYS, SIZING_MAX_GROWN_KEYS, NSIZING
 	};
 	double		fpp = PG_GETARG_FLOAT8(0);
 	double		nkeys = PG_GETARG_FLOAT8(1);
@@ -113,6 +113,7 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	BfGeometry	geometry;
 	int64		expected;
 	int64		filters;
+	int64		keys;			/* of each filter */
 	int64		bits;
 	int64		header_size;
 
@@ -129,8 +130,8 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	expected = (int64) fmax(ceil(nkeys), 1);
 
 	filters = (expected - 1) / (int64) bf_max_keys(fpp) + 1;
-	if (bf_geometry_for(fpp, false, (expected + filters - 1) / filters,
-						&geometry) != BF_OK)
+	keys = (expected + filters - 1) / filters;
+	if (bf_geometry_for(fpp, false, keys, &geometry) != BF_OK)
 		elog(ERROR, "no layer geometry for one of " INT64_FORMAT " filters",
 			 filters);
 	bits = filters * (int64) bf_geometry_bits(&geometry);
@@ -145,5 +146,9 @@ bloom_sizing(PG_FUNCTION_ARGS)
 	values[SIZING_STANDARD_BITS] =
 		Int64GetDatum((int64) ceil(expected * bf_standard_bits_per_key(fpp)));
 	values[SIZING_STANDARD_HASHES] = Int32GetDatum(bf_standard_hashes(fpp));
+	values[SIZING_MAX_KEYS] = Int64GetDatum(filters *
+											(int64) geometry.capacity);
+	values[SIZING_MAX_GROWN_KEYS] =
+		Int64GetDatum(filters * (int64) bf_max_grown_keys(fpp, keys));
 	return pgbloom_row(fcinfo, NSIZING, values, nulls);
 }
