@@ -229,9 +229,27 @@ SELECT probes('SELECT id FROM fact JOIN dim ON fact.k ==== dim.k WHERE c = 1');
 SELECT probes('SELECT f.id FROM (SELECT id, t COLLATE "C" AS t FROM fact OFFSET 0) f JOIN (SELECT t COLLATE "POSIX" AS t FROM dim WHERE c = 1 OFFSET 0) d ON f.t = d.t');
 
 --
--- The rows of a page are probed at once
+-- The bits for the rows of a page are fetched ahead, if there are more than the processor's cache has
 --
--- Short, long, compressed and external keys, NULLs, dead rows, a column that was added later.
+CREATE TABLE ahead (c "char", s smallint, b bigint, k int, n int) WITH (autovacuum_enabled = off);
+INSERT INTO ahead SELECT CASE WHEN i % 3 > 0 THEN 'x' END, -i, -i, i, i FROM generate_series(1, 20000) i;
+DELETE FROM ahead WHERE k % 7 = 0;
+UPDATE ahead SET n = -n WHERE k % 11 = 0;
+ALTER TABLE ahead ADD later int DEFAULT 500000;
+INSERT INTO ahead SELECT 'y', i, i, i, i, i FROM generate_series(1, 1000) i;
+CREATE TABLE behind WITH (autovacuum_enabled = off) AS SELECT i AS i, i::bigint AS b, i::smallint AS s FROM generate_series(1, 30000) i;
+INSERT INTO behind (i, b) SELECT i, -i FROM generate_series(50000, 550000) i;
+ANALYZE ahead, behind;
+-- to have it hashed
+UPDATE pg_class SET reltuples = 100 WHERE oid = 'behind'::regclass;
+SELECT key, compare(query), memory > 512 AS large FROM (
+  SELECT key, format('SELECT k, n FROM ahead JOIN behind ON ahead.%s', key) AS query
+  FROM unnest('{k = i,n = i,s = i,b = behind.b,later = i}'::text[]) AS key) AS keys, counts(query);
+
+--
+-- Keys that are short, long, compressed, and external
+--
+-- NULLs, dead rows, a column that was added later
 CREATE TABLE paged (id int, t text) WITH (autovacuum_enabled = off);
 ALTER TABLE paged ALTER t SET STORAGE EXTERNAL;
 INSERT INTO paged SELECT i, CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 'k' || i % 1000 WHEN 2 THEN repeat('k' || i % 1000, 100)
@@ -255,6 +273,7 @@ SELECT compare('SELECT id FROM paged JOIN few ON paged.l = few.l AND paged.k = f
 SELECT probes('SELECT id FROM paged JOIN (SELECT DISTINCT k FROM few) a USING (k) JOIN (SELECT DISTINCT t FROM few) b USING (t)');
 SELECT compare('SELECT id FROM paged JOIN (SELECT DISTINCT k FROM few) a USING (k) JOIN (SELECT DISTINCT t FROM few) b USING (t)');
 SELECT compare('SELECT id FROM paged JOIN (SELECT DISTINCT t FROM few) a USING (t) JOIN (SELECT DISTINCT k FROM few) b USING (k) JOIN (SELECT DISTINCT l FROM few) c USING (l)');
+
 --
 -- Where filters go
 --
