@@ -98,11 +98,10 @@ search_joins_once(PlannerInfo *root, int levels, List *relations)
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *relations)
 {
-	bool		examine = pgbloom_join_may_change_plan() &&
-		pgbloom_join_examines_pairs(root);
+	bool		examine = pgbloom_join_may_change_plan();
 
 	if (examine)
-		pgbloom_join_correct_pairs(root, relations);
+		pgbloom_join_correct_pairs(root);
 	if (previous_join_search != NULL)
 		return previous_join_search(root, levels, relations);
 	return examine ?

@@ -8,26 +8,30 @@
  * spread over all values.  A calendar of 200 years joined with facts of five
  * years is estimated 40 times too low if one of these years is asked for.
  *
- * Before the join search, the selectivity of an equality of columns is
- * corrected: only distinct values in the range of the other side count, and
- * the rows that conditions leave are taken to be in it as far as it has so
- * many rows.  Without conditions the estimate remains that of PostgreSQL, and so
- * it does in a statement that calls a volatile function.
+ * A condition that leaves a piece of the order of the key, as the year of a day
+ * does, is taken to leave it in the range of the other side, as far as that has
+ * so many rows.  All others, such as a weekday, are taken to be independent of
+ * it, as PostgreSQL does.  find_sides() tells this of both sides of an equality.
+ * Before the join search, the selectivity of equalities is corrected by it, and
+ * share.c asks by it which keys a filter will have.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 /* Smaller errors than this factor are left as they are. */
 #define LEAST_FACTOR	1.2
@@ -42,9 +46,71 @@
 typedef struct Side
 {
 	VariableStatData var;
+	AttrNumber	column;			/* or 0 */
 	double		ndistinct;
-	double		share;			/* of the rows, in the other's range */
+	double		share;			/* of its rows, in the range of the other side */
+	double		left;			/* of its order, by conditions that follow it */
 } Side;
+
+/* A clause that is to be corrected. */
+typedef struct Correction
+{
+	RestrictInfo *clause;
+	RelOptInfo *rels[2];
+	double		factor;
+} Correction;
+
+/*
+ * Does a condition leave values of the key next to each other?  It compares the
+ * key, or a column in the same order, with a value.
+ */
+static bool
+follows_order(PlannerInfo *root, const RestrictInfo *condition,
+			  const RelOptInfo *rel, AttrNumber key)
+{
+	OpExpr	   *op = (OpExpr *) condition->clause;
+	AttrNumber	column;
+
+	if (!is_opclause(op) || list_length(op->args) != 2)
+		return false;
+	switch (get_oprrest(op->opno))
+	{
+		case F_EQSEL:
+		case F_SCALARLTSEL:
+		case F_SCALARLESEL:
+		case F_SCALARGTSEL:
+		case F_SCALARGESEL:
+			break;
+		default:
+			return false;
+	}
+	column = pgbloom_join_column_of(linitial(op->args), rel);
+	if (column == 0)
+		column = pgbloom_join_column_of(lsecond(op->args), rel);
+	return column > 0 &&
+		!(contain_var_clause(linitial(op->args)) &&
+		  contain_var_clause(lsecond(op->args))) &&
+		(column == key || (pgbloom_join_is_ordered(root, rel->relid, key) &&
+						   pgbloom_join_is_ordered(root, rel->relid, column)));
+}
+
+/* How much of the order of a column do the conditions that follow it leave? */
+static double
+share_left(PlannerInfo *root, RelOptInfo *rel, AttrNumber key)
+{
+	List	   *conditions = NIL;
+	ListCell   *lc;
+
+	if (key <= 0)
+		return 1;
+	foreach(lc, rel->baserestrictinfo)
+	{
+		if (follows_order(root, lfirst(lc), rel, key))
+			conditions = lappend(conditions, lfirst(lc));
+	}
+	return conditions == NIL ? 1 :
+		clauselist_selectivity(root, conditions, rel->relid, JOIN_INNER, NULL);
+}
 
 static bool
 has_common_values(const Side *side)
@@ -55,7 +121,7 @@ has_common_values(const Side *side)
 							InvalidOid, 0);
 }
 
-/* Look up what is known of a side. */
+/* Look up what is known of a side by itself. */
 static bool
 examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
@@ -66,15 +132,9 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 		side->var.rel->tuples <= 0)
 		return false;
 	side->ndistinct = get_variable_numdistinct(&side->var, &is_default);
+	side->column = pgbloom_join_column_of(expr, side->var.rel);
+	side->left = share_left(root, side->var.rel, side->column);
 	return !is_default;
-}
-
-/* The largest share of the rows left by conditions that is in the range. */
-static double
-share_of_rows(const Side *side)
-{
-	return Min(1, side->var.rel->tuples * side->share /
-			   Max(side->var.rel->rows, 1));
 }
 
 /*
@@ -138,18 +198,34 @@ is_column_equality(RestrictInfo *rinfo)
 		get_oprjoin(((OpExpr *) rinfo->clause)->opno) == F_EQJOINSEL;
 }
 
-/* Which share of the rows of a relation is in the range of the other side? */
-double
-pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
-							RelOptInfo *rel)
+/*
+ * Find what is known of both sides of an equality; returns false if something
+ * is not.  In either case, release_sides() is due.
+ */
+static bool
+find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
-	double		left,
-				right;
+	List	   *args = ((OpExpr *) rinfo->clause)->args;
 
-	if (!is_column_equality(rinfo) ||
-		!find_shares(root, rinfo, &left, &right))
-		return 1;
-	return bms_is_member(rel->relid, rinfo->left_relids) ? left : right;
+	memset(sides, 0, 2 * sizeof(Side));
+	return is_column_equality(rinfo) &&
+		examine_side(root, &sides[0], linitial(args)) &&
+		examine_side(root, &sides[1], lsecond(args)) &&
+		find_shares(root, rinfo, &sides[0].share, &sides[1].share);
+}
+
+static void
+release_sides(Side sides[2])
+{
+	ReleaseVariableStats(sides[0].var);
+	ReleaseVariableStats(sides[1].var);
+}
+
+/* Which share of the rows that conditions leave is in the other's range? */
+static double
+share_kept(const Side *side)
+{
+	return Min(1, side->share / Max(side->left, 1e-9));
 }
 
 /*
@@ -157,23 +233,78 @@ pgbloom_join_share_in_range(PlannerInfo *root, RestrictInfo *rinfo,
  * both sides have most common values, PostgreSQL compares these.
  */
 static double
-pair_correction(PlannerInfo *root, RestrictInfo *rinfo)
+factor_of(const Side sides[2])
 {
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	Side		left = {0};
-	Side		right = {0};
-	double		factor = 1;
+	if (has_common_values(&sides[0]) && has_common_values(&sides[1]))
+		return 1;
+	return Max(sides[0].ndistinct, sides[1].ndistinct) /
+		Max(sides[0].ndistinct * sides[0].share,
+			sides[1].ndistinct * sides[1].share) *
+		share_kept(&sides[0]) * share_kept(&sides[1]);
+}
 
-	if (examine_side(root, &left, linitial(op->args)) &&
-		examine_side(root, &right, lsecond(op->args)) &&
-		!(has_common_values(&left) && has_common_values(&right)) &&
-		find_shares(root, rinfo, &left.share, &right.share))
-		factor = Max(left.ndistinct, right.ndistinct) /
-			Max(left.ndistinct * left.share, right.ndistinct * right.share) *
-			share_of_rows(&left) * share_of_rows(&right);
-	ReleaseVariableStats(left.var);
-	ReleaseVariableStats(right.var);
-	return factor;
+/*
+ * Is a relation joined by another column, too, which is in the same order?  Then
+ * its conditions reach what it is joined with, and further, but the estimates of
+ * these joins do not tell.
+ */
+static bool
+passes_order_on(PlannerInfo *root, RelOptInfo *rel, const Side *side)
+{
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+	ListCell   *x,
+			   *y;
+
+	if (side->left >= 1)
+		return false;
+	foreach(x, rel->joininfo)
+		pull_varattnos((Node *) ((RestrictInfo *) lfirst(x))->clause,
+					   rel->relid, &columns);
+	foreach(x, root->eq_classes)
+	{
+		EquivalenceClass *class = lfirst(x);
+
+		if (class->ec_has_const || bms_equal(class->ec_relids, rel->relids))
+			continue;
+		foreach(y, class->ec_members)
+			pull_varattnos((Node *) ((EquivalenceMember *) lfirst(y))->em_expr,
+						   rel->relid, &columns);
+	}
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		int			number = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (number > 0 && number != side->column &&
+			pgbloom_join_is_ordered(root, rel->relid, number))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Is a member of the class not known?  If one equality was corrected and others
+ * were not, the planner would take that for the cheapest which is estimated too
+ * low.
+ */
+static bool
+has_unknown_member(PlannerInfo *root, const EquivalenceClass *class)
+{
+	bool		unknown = false;
+	ListCell   *lc;
+
+	if (class == NULL)
+		return false;
+	foreach(lc, class->ec_members)
+	{
+		EquivalenceMember *member = lfirst(lc);
+		Side		side = {0};
+
+		if (!member->em_is_child)
+			unknown |= !examine_side(root, &side, (Node *) member->em_expr);
+		ReleaseVariableStats(side.var);
+	}
+	return unknown;
 }
 
 /*
@@ -235,79 +366,119 @@ forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	}
 }
 
-/*
- * Correct the clauses of two relations.  PostgreSQL may keep one for each order
- * of the sides of an implied equality.
- */
-static void
-correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
+/* Add the corrections of two relations; returns false if there must be none. */
+static bool
+add_corrections(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b,
+				List **corrections)
 {
-	Relids		both = bms_union(a->relids, b->relids);
+	bool		result = true;
 	ListCell   *lc;
 
 	if (is_whole(a) && is_whole(b))
-		return;
+		return true;
 	foreach(lc, pgbloom_join_clauses(root, a, b))
 	{
 		RestrictInfo *rinfo = lfirst(lc);
+		Side		sides[2];
 		double		factor;
-		ListCell   *other;
 
-		if (!is_column_equality(rinfo) ||
-			(factor = pair_correction(root, rinfo)) <= LEAST_FACTOR)
-			continue;
-		correct_clause(root, rinfo, a, b, factor);
-		forget_foreign_key(root, rinfo, a, b);
-		if (rinfo->parent_ec == NULL)
-			continue;
-		foreach(other, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
+		if (find_sides(root, rinfo, sides) &&
+			(factor = factor_of(sides)) > LEAST_FACTOR &&
+			!has_unknown_member(root, rinfo->parent_ec))
 		{
-			if (lfirst(other) != rinfo &&
-				((RestrictInfo *) lfirst(other))->parent_ec == rinfo->parent_ec)
-				correct_clause(root, lfirst(other), a, b, factor);
-		}
-	}
-}
+			Correction *correction = palloc(sizeof(Correction));
 
-/* Are the joins of this query to be looked at before they are planned? */
-bool
-pgbloom_join_examines_pairs(PlannerInfo *root)
-{
-	return bms_num_members(root->all_baserels) <= MAX_RELATIONS;
+			result &= !passes_order_on(root, sides[0].var.rel, &sides[0]) &&
+				!passes_order_on(root, sides[1].var.rel, &sides[1]);
+			*correction = (Correction)
+			{
+				rinfo,
+				{
+					a, b
+				},
+				factor
+			};
+			*corrections = lappend(*corrections, correction);
+		}
+		release_sides(sides);
+	}
+	return result;
 }
 
 /*
- * Correct the pairs of base relations that this search joins.  Those within a
- * joined one have been corrected by the search that has made it.
+ * Correct a clause.  PostgreSQL may keep one for each order of the sides of an
+ * implied equality.
+ */
+static void
+apply_correction(PlannerInfo *root, const Correction *correction)
+{
+	RestrictInfo *rinfo = correction->clause;
+	RelOptInfo *a = correction->rels[0];
+	RelOptInfo *b = correction->rels[1];
+	ListCell   *lc;
+
+	correct_clause(root, rinfo, a, b, correction->factor);
+	forget_foreign_key(root, rinfo, a, b);
+	if (rinfo->parent_ec == NULL)
+		return;
+	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, bms_union(a->relids, b->relids),
+										   b, a))
+	{
+		RestrictInfo *other = lfirst(lc);
+
+		if (other != rinfo && other->parent_ec == rinfo->parent_ec)
+			correct_clause(root, other, a, b, correction->factor);
+	}
+}
+
+/*
+ * Correct the joins of pairs of base relations of a query, or none of them,
+ * before the first search of its joins.
  */
 void
-pgbloom_join_correct_pairs(PlannerInfo *root, List *relations)
+pgbloom_join_correct_pairs(PlannerInfo *root)
 {
-	ListCell   *x;
-	ListCell   *y;
+	List	   *corrections = NIL;
+	ListCell   *lc;
+	int			i,
+				j;
 
-	foreach(x, relations)
+	if (root->join_rel_list != NIL ||
+		bms_num_members(root->all_baserels) > MAX_RELATIONS)
+		return;
+	for (i = 1; i < root->simple_rel_array_size; i++)
 	{
-		for_each_cell(y, relations, lnext(relations, x))
+		for (j = i + 1; j < root->simple_rel_array_size; j++)
 		{
-			int			i = -1;
+			RelOptInfo *a = root->simple_rel_array[i];
+			RelOptInfo *b = root->simple_rel_array[j];
 
-			while ((i = bms_next_member(((RelOptInfo *) lfirst(x))->relids, i)) >= 0)
-			{
-				int			j = -1;
-
-				while ((j = bms_next_member(((RelOptInfo *) lfirst(y))->relids, j)) >= 0)
-				{
-					/* outer joins have members, too, but no relation */
-					RelOptInfo *a = root->simple_rel_array[i];
-					RelOptInfo *b = root->simple_rel_array[j];
-
-					if (a != NULL && b != NULL &&
-						a->reloptkind == RELOPT_BASEREL &&
-						b->reloptkind == RELOPT_BASEREL)
-						correct_pair(root, a, b);
-				}
-			}
+			if (a != NULL && b != NULL && a->reloptkind == RELOPT_BASEREL &&
+				b->reloptkind == RELOPT_BASEREL &&
+				!add_corrections(root, a, b, &corrections))
+				return;
 		}
 	}
+	foreach(lc, corrections)
+		apply_correction(root, lfirst(lc));
+}
+
+/*
+ * How much of the range of the other side lies between the smallest and the
+ * largest value of this side?
+ */
+double
+pgbloom_join_share_of_range(PlannerInfo *root, RestrictInfo *clause, const RelOptInfo *rel)
+{
+	Side		sides[2];
+	double		share = 1;
+
+	if (find_sides(root, clause, sides))
+	{
+		const Side *side = sides[0].var.rel == rel ? &sides[0] : &sides[1];
+
+		share = Min(1, side->left / side->share);
+	}
+	release_sides(sides);
+	return share;
 }

@@ -179,13 +179,15 @@ extern List *pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile);
 /* estimate.c */
 extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
 								  RelOptInfo *b);
-extern double pgbloom_join_share_in_range(PlannerInfo *root,
-										  RestrictInfo *rinfo,
-										  RelOptInfo *rel);
-extern bool pgbloom_join_examines_pairs(PlannerInfo *root);
-extern void pgbloom_join_correct_pairs(PlannerInfo *root, List *relations);
+extern double pgbloom_join_share_of_range(PlannerInfo *root,
+										  RestrictInfo *clause,
+										  const RelOptInfo *rel);
+extern void pgbloom_join_correct_pairs(PlannerInfo *root);
 
 /* share.c */
+extern bool pgbloom_join_is_ordered(PlannerInfo *root, Index relid,
+									AttrNumber column);
+extern AttrNumber pgbloom_join_column_of(Node *expr, const RelOptInfo *rel);
 extern double pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 									  RelOptInfo *by, AttrNumber *column);
 

@@ -3,9 +3,9 @@
  * share.c
  *	  How much of a relation is read with a filter, by estimate.
  *
- * A filter rules out partitions, and with a BRIN index, blocks.  What remains
- * follows from the statistics of the columns, and from the conditions of the
- * relation that has the keys.
+ * This follows what skip.c does: a filter rules out partitions, and with a BRIN
+ * index, blocks.  What remains follows from the range of the keys, which
+ * estimate.c knows, and from their number.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,10 +14,8 @@
 #include <math.h>
 
 #include "access/brin_internal.h"
-#include "access/sysattr.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_statistic.h"
-#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -30,12 +28,12 @@
 /* Columns with this correlation to the order of the rows are in one order. */
 #define ORDERED		0.9
 
-/* Of so many keys, a filter knows each, and not only the range. */
-#define MAX_LISTED	100
-
-/* Are the values of a column in the order of the table's rows? */
-static bool
-is_ordered(PlannerInfo *root, Index relid, AttrNumber column)
+/*
+ * Are the values of a column in the order of the table's rows?  Where nearly all
+ * rows have one value, the correlation tells nothing of the others.
+ */
+bool
+pgbloom_join_is_ordered(PlannerInfo *root, Index relid, AttrNumber column)
 {
 	RangeTblEntry *rte = planner_rt_fetch(relid, root);
 	HeapTuple	tuple;
@@ -54,55 +52,23 @@ is_ordered(PlannerInfo *root, Index relid, AttrNumber column)
 		result = fabs(slot.numbers[0]) >= ORDERED;
 		free_attstatsslot(&slot);
 	}
+	if (result && get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
+								   ATTSTATSSLOT_NUMBERS))
+	{
+		result = slot.numbers[0] < ORDERED;
+		free_attstatsslot(&slot);
+	}
 	ReleaseSysCache(tuple);
 	return result;
 }
 
 /* The column of a relation that an expression is, or 0. */
-static AttrNumber
-column_of(Node *expr, const RelOptInfo *rel)
+AttrNumber
+pgbloom_join_column_of(Node *expr, const RelOptInfo *rel)
 {
 	Var		   *var = (Var *) pgbloom_join_strip_relabel((Expr *) expr);
 
 	return IsA(var, Var) && (Index) var->varno == rel->relid ? var->varattno : 0;
-}
-
-/*
- * How much of the range of the filtered column lies between the smallest and
- * the largest key of the other relation?  Only those of its conditions count
- * that leave keys next to each other: on the key itself, or on a column in the
- * same order, such as the year of a day.
- */
-static double
-share_of_range(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *by,
-			   AttrNumber key)
-{
-	bool		ordered = key > 0 && is_ordered(root, by->relid, key);
-	List	   *conditions = NIL;
-	double		left,
-				in_range;
-	ListCell   *lc;
-
-	foreach(lc, by->baserestrictinfo)
-	{
-		RestrictInfo *condition = lfirst(lc);
-		Bitmapset  *columns = NULL;
-		int			column;
-
-		pull_varattnos((Node *) condition->clause, by->relid, &columns);
-		if (!bms_get_singleton_member(columns, &column))
-			continue;
-		column += FirstLowInvalidHeapAttributeNumber;
-		if (column == key ||
-			(ordered && column > 0 && is_ordered(root, by->relid, column)))
-			conditions = lappend(conditions, condition);
-	}
-	if (conditions == NIL || key <= 0)
-		return 1;
-	left = clauselist_selectivity(root, conditions, by->relid, JOIN_INNER,
-								  NULL);
-	in_range = pgbloom_join_share_in_range(root, clause, by);
-	return left / Max(left, in_range);
 }
 
 /* Has the relation a BRIN index on this column that brin.c can make use of? */
@@ -155,7 +121,7 @@ is_partition_key(const RelOptInfo *rel, Node *key, const OpExpr *op)
 
 /*
  * How much of a relation is read with a filter by this clause, and which column
- * rules out the rest?
+ * rules out the rest?  Of partitions, each key is in one.
  */
 static double
 share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
@@ -164,12 +130,11 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	OpExpr	   *op = (OpExpr *) clause->clause;
 	bool		is_left = bms_is_member(filtered->relid, clause->left_relids);
 	Node	   *key = list_nth(op->args, is_left ? 0 : 1);
-	Node	   *other = list_nth(op->args, is_left ? 1 : 0);
 	double		live,
 				parts;
 
 	/* Samples are not skipped, nor are keys without an order, see range.c. */
-	*column = column_of(key, filtered);
+	*column = pgbloom_join_column_of(key, filtered);
 	if (*column <= 0 ||
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL ||
 		(OidIsValid(op->inputcollid) &&
@@ -179,21 +144,16 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	/* what lies between the first and the last of some keys */
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		has_brin_on(filtered, *column, op->inputcollid) &&
-		is_ordered(root, filtered->relid, *column))
-		return share_of_range(root, clause, by, column_of(other, by)) *
+		pgbloom_join_is_ordered(root, filtered->relid, *column))
+		return pgbloom_join_share_of_range(root, clause, by) *
 			Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!is_partition_key(filtered, key, op))
 		return 1;
 	parts = live = Max(bms_num_members(filtered->live_parts), 1);
 	if (filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE)
-		parts = 1 + filtered->nparts *
-			share_of_range(root, clause, by, column_of(other, by));
-	else if (by->rows > MAX_LISTED)
-		return 1;
-	parts = Min(parts, live);
-	if (by->rows <= MAX_LISTED)
-		parts *= 1 - pow(1 - 1 / parts, by->rows);
-	return Max(parts, 1) / live;
+		parts = Min(live, 1 + filtered->nparts *
+					pgbloom_join_share_of_range(root, clause, by));
+	return Max(parts * (1 - pow(1 - 1 / parts, by->rows)), 1) / live;
 }
 
 /*
