@@ -18,7 +18,7 @@ MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom filters as an SQL type"
 
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/core/*.c src/key/*.c src/filter/*.c \
-	src/sql/*.c src/join/*.c src/index/*.c src/prune/*.c src/*.c)))
+	src/sql/*.c src/join/*.c src/join/*/*.c src/index/*.c src/prune/*.c src/*.c)))
 
 EXTVERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" \
 	$(dir $(lastword $(MAKEFILE_LIST)))bloomfilter.control)
@@ -74,7 +74,7 @@ $(error xxhash.h is missing. Install the package libxxhash-dev (Debian, \
 endif
 endif
 
-$(OBJS): $(wildcard src/*.h src/*/*.h)
+$(OBJS): $(wildcard src/*.h src/*/*.h src/*/*/*.h)
 
 # By this link, an ordinary user can set local_preload_libraries = bloomfilter.
 plugin = $(DESTDIR)$(pkglibdir)/plugins/bloomfilter$(DLSUFFIX)

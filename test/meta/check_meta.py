@@ -67,16 +67,16 @@ def check_versions(meta, tag):
 
 def compare_reasons():
     """Of several reasons the last one is told, so their order counts."""
-    source = (TOP / 'src/join/reason.c').read_text(encoding='utf-8')
+    source = (TOP / 'src/join/plan/reason.c').read_text(encoding='utf-8')
     texts = re.findall(r'\[(PGBLOOM_REASON_\w+)\] = "((?:[^"\\]|\\.)*)"', source)
     header = (TOP / 'src/join/join.h').read_text(encoding='utf-8')
     check([name for name, _ in texts] == re.findall(r'^\t(PGBLOOM_REASON_\w+)', header, re.MULTILINE),
-          'src/join/reason.c', 'has other reasons than join.h, or in another order')
+          'src/join/plan/reason.c', 'has other reasons than join.h, or in another order')
     texts = [text.replace('\\"', '"') for _, text in texts]
     page = (TOP / 'doc/JOIN_FILTERS.md').read_text(encoding='utf-8')
     table = re.search(r'^\| reason \|.*\n\|.*\n((?:\|.*\n)*)', page, re.MULTILINE).group(1)
     check(texts == re.findall(r'^\| (.*?) \|', table, re.MULTILINE), 'doc/JOIN_FILTERS.md',
-          'has other reasons than src/join/reason.c, or in another order')
+          'has other reasons than src/join/plan/reason.c, or in another order')
     seen = ''.join((TOP / name).read_text(encoding='utf-8')
                    for name in ('expected/join_worth.out', 'test/tap/018_join_servers.pl'))
     for text in texts:

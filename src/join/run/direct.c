@@ -31,7 +31,7 @@
 #include "access/tupmacs.h"
 #include "core/bits.h"
 #include "executor/executor.h"
-#include "join/hash.h"
+#include "join/run/hash.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 

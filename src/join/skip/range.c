@@ -16,7 +16,7 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
-#include "join/hash.h"
+#include "join/run/hash.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"

@@ -16,7 +16,7 @@
 #include "join/join.h"
 
 #include "executor/executor.h"
-#include "join/hash.h"
+#include "join/run/hash.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 

@@ -11,7 +11,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "core/bits.h"
-#include "join/hash.h"
+#include "join/run/hash.h"
 #include "pgbloom.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"

@@ -24,7 +24,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
-#include "join/hash.h"
+#include "join/run/hash.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
