@@ -629,3 +629,11 @@ UPDATE limited SET f = bloom_add_all(f, ARRAY(SELECT generate_series(1001, 3000)
 SELECT bloom_cardinality(f) BETWEEN 950 AND 1050 AS kept FROM limited;
 DROP TABLE limited;
 DROP DOMAIN bloom_1pct;
+
+-- What is compact stays as it is, also of hashes that are not spread evenly.
+SELECT bool_and(bloom_compact(c) = c) AS compact, count(*)
+  FROM (SELECT bloom_compact(bloom_agg_hash(i * step, fpp, 1000000)) AS c
+		  FROM (VALUES (0.01), (0.0001)) r(fpp), unnest(ARRAY[1, 1000, 1::bigint << 40, 1::bigint << 50]) step,
+			generate_series(1, 3000) i GROUP BY fpp, step
+		UNION ALL SELECT bloom_compact(bloom_add_all(bloom_empty(), array_agg(i)))
+		  FROM generate_series(30, 110) n, generate_series(1, n) i GROUP BY n) x;

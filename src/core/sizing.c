@@ -25,6 +25,9 @@
  */
 #define BLOCKING_COST	1.05
 
+/* The least that one could need. */
+#define LEAST_COST		0.99
+
 /*
  * Bits per key and deviations are multiples of 1/1024, so that different libm
  * implementations compute the same layout.
@@ -56,8 +59,11 @@
  */
 #define PAGED_COST		1.15
 
-/* Designs that are remembered.  The core is used from one thread. */
-#define NCACHED			8
+/*
+ * Designs that are remembered: a filter may have many layers of unlike rates.
+ * The core is used from one thread.
+ */
+#define NCACHED			64
 
 typedef struct Design
 {
@@ -169,7 +175,7 @@ find_design(double fpp, bool paged, Design *design)
 		for (k = min_k; k <= standard_k + 1 && k <= BF_MAX_HASHES; k++)
 		{
 			double		bits = fewest_bits(fpp, block_log2, k,
-										   standard * 0.99, high);
+										   standard * LEAST_COST, high);
 
 			if (bits > 0)
 			{
@@ -360,17 +366,24 @@ bool
 bf_geometry_fold(const BfGeometry *geometry, uint64_t bits_set,
 				 BfGeometry *folded)
 {
-	const Design *design = design_of(geometry);
-	double		n = bf_geometry_cardinality(geometry, bits_set);
+	double		m = (double) bf_geometry_bits(geometry);
+	double		n = fmax(1, bf_geometry_cardinality(geometry, bits_set));
 	double		limit;
+	const Design *design;
 	uint32_t	factor;
 
+	/* No design needs fewer bits: of full layers, none has to be found. */
 	*folded = *geometry;
+	limit = m / (n * LEAST_COST * bf_standard_bits_per_key(geometry->fpp));
+	if (limit < 2 ||
+		largest_divisor(geometry->nblocks,
+						(uint32_t) fmin(limit, geometry->nblocks)) <= 1)
+		return false;
+	design = design_of(geometry);
 	if (design == NULL)
 		return false;
 
-	limit = (double) bf_geometry_bits(geometry) /
-		needed_bits(design, fmax(n, 1));
+	limit = m / needed_bits(design, n);
 	factor = largest_divisor(geometry->nblocks,
 							 (uint32_t) fmin(limit, geometry->nblocks));
 	if (factor <= 1)

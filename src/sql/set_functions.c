@@ -115,18 +115,26 @@ bloom_difference_cardinality(PG_FUNCTION_ARGS)
 
 /*
  * An unsized filter is sized for the keys it holds; an oversized one becomes
- * the filter that would have been built at the smaller size.
+ * the filter that would have been built at the smaller size.  What is compact
+ * may fold once more, because the number of keys is estimated from fewer bits
+ * then, or because hashes are not spread evenly.
  */
 Datum
 bloom_compact(PG_FUNCTION_ARGS)
 {
-	Bloom	   *result;
-	BfView		view;
-	BfBuilder	builder;
+	Bloom	   *result = PG_GETARG_BLOOM_PP(0);
+	Size		size;
 
-	pgbloom_open(PG_GETARG_BLOOM_PP(0), &view);
-	pgbloom_load(&builder, &view);
-	result = pgbloom_result(&builder, true);
-	bf_builder_free(&builder);
+	do
+	{
+		BfView		view;
+		BfBuilder	builder;
+
+		size = VARSIZE_ANY_EXHDR(result);
+		pgbloom_open(result, &view);
+		pgbloom_load(&builder, &view);
+		result = pgbloom_result(&builder, true);
+		bf_builder_free(&builder);
+	} while (VARSIZE_ANY_EXHDR(result) < size);
 	PG_RETURN_BLOOM_P(result);
 }
