@@ -19,7 +19,7 @@ use BloomTest;
 # replica while it replays, after promotion and point-in-time recovery, and
 # while they are rebuilt concurrently.
 #
-my $rounds = $ENV{BLOOM_CRASH_ROUNDS} || 5;
+my $rounds = $ENV{BF_LONG} ? 5 : 2;
 my $clients = 4;
 
 my $node = new_node('main', allows_streaming => 'logical', has_archiving => 1);
