@@ -86,8 +86,8 @@ def image_inputs():
             + struct.pack('<I', 1) + empty[16:] + padded + bytes(8))
 
     pairs = [
-        ('empty', 'sizes-itself-12-keys'),
-        ('sizes-itself-12-keys', 'dense-fpp-0-01-300-of-300-keys'),
+        ('empty', 'sizes-itself-13-keys'),
+        ('sizes-itself-13-keys', 'dense-fpp-0-01-300-of-300-keys'),
         ('dense-fpp-0-1-300-of-300-keys', 'dense-fpp-0-1-300-of-300-keys'),
         ('grown-to-several-layers', 'union-ored'),
     ]
