@@ -233,8 +233,8 @@ typedef struct PgBloomPlannedJoin
 /* What a walk over the nodes of a statement finds. */
 typedef struct PgBloomPlanWalk
 {
-	List	   *joins;			/* of PgBloomPlannedJoin, upper ones before those
-								 * below */
+	List	   *joins;			/* of PgBloomPlannedJoin, upper ones before
+								 * those below */
 	int			last_node_id;	/* the largest plan_node_id */
 	bool		filtered;		/* by an earlier call of the planner hook */
 } PgBloomPlanWalk;

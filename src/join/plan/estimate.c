@@ -396,7 +396,7 @@ add_corrections(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b,
 				{
 					a, b
 				},
-				factor
+					factor
 			};
 			*corrections = lappend(*corrections, correction);
 		}
