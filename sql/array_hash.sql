@@ -2,6 +2,8 @@
 -- ARRAY_HASH
 -- Keys as elements of arrays, and hashes as keys
 --
+\pset format unaligned
+\pset footer off
 
 -- All elements are added, whatever the form of the array.
 CREATE VIEW forms AS

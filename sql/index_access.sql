@@ -2,6 +2,8 @@
 -- INDEX_ACCESS
 -- Who may look up keys, partitioned indexes, indexes that are not valid.
 --
+\pset format unaligned
+\pset footer off
 
 CREATE ROLE regress_bloom_reader;
 CREATE TABLE secrets (id int, name text, other int, active boolean);

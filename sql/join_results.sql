@@ -3,6 +3,8 @@
 -- of the query without filters, also where functions read settings, rows are
 -- hidden, or something fails; at the end, queries that once had another result
 --
+\pset format unaligned
+\pset footer off
 LOAD 'bloomfilter';
 CREATE SCHEMA join_results;
 SET search_path = join_results, public;

@@ -5,6 +5,8 @@
 -- recognized after changes of its functions and its schema.  Below, keys without
 -- a type, which are read as the filter's key type.
 --
+\pset format unaligned
+\pset footer off
 
 SET client_min_messages = warning;
 CREATE EXTENSION citext;

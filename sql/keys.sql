@@ -2,6 +2,8 @@
 -- KEYS
 -- Equal keys are the same key; keys of another key type are an error.
 --
+\pset format unaligned
+\pset footer off
 
 SET client_min_messages = warning;
 CREATE EXTENSION citext;

@@ -2,6 +2,8 @@
 -- LOOKUP
 -- Lookups in one filter, and adding to it: NULLs, forms, storage, contexts.
 --
+\pset format unaligned
+\pset footer off
 
 -- Filters of every form with the numbers 1 to n.
 CREATE TABLE filters (form text, n int, f bloom);

@@ -2,6 +2,8 @@
 -- PLANNER
 -- What the planner expects: rows, cost, order of conditions, parallel plans.
 --
+\pset format unaligned
+\pset footer off
 
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE filters (name text PRIMARY KEY, f bloom);

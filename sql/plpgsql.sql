@@ -2,6 +2,8 @@
 -- Variables of PL/pgSQL: from PostgreSQL 18 on, keys are added to them in
 -- place. Only the speed may differ.
 --
+\pset format unaligned
+\pset footer off
 
 -- The results of bloom_add for values in rows, which it always copies.
 CREATE FUNCTION copied(filter bloom, keys int[]) RETURNS bloom LANGUAGE sql AS $$

@@ -3,6 +3,8 @@
 -- Filters in tables are probed by slices or cached in fn_extra: the same
 -- results as from a filter in memory, never stale ones, with few buffers.
 --
+\pset format unaligned
+\pset footer off
 
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '4MB';
