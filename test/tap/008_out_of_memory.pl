@@ -245,8 +245,8 @@ foreach my $case (
 	cmp_ok($times, '>=', 2, "it fails $times times");
 }
 
-# Pending keys of an index: a statement that writes them fails, in a
-# subtransaction, and the transaction goes on.
+# Keys of an index: a statement that writes them or reads the index fails, in
+# a subtransaction, and the transaction goes on.
 $node->safe_psql('postgres', q{
 CREATE TABLE pending (k int);
 CREATE INDEX pending_k ON pending USING bloomfilter (k) WITH (fpp = 0.001, expected = 20000);
@@ -263,12 +263,6 @@ BEGIN
 		TRUNCATE pending;
 		COMMIT;
 		INSERT INTO pending SELECT generate_series(1, 1000);
-		BEGIN
-			INSERT INTO pending SELECT generate_series(-100, -1);
-			RAISE division_by_zero;
-		EXCEPTION WHEN division_by_zero THEN
-			NULL;
-		END;
 		EXECUTE format('SELECT %s(%s)', failing, n);
 		BEGIN
 			EXECUTE statement;
@@ -282,7 +276,7 @@ BEGIN
 		COMMIT;
 		PERFORM bloom_index_check('pending_k');
 		lost := lost + lost_keys();
-		IF lost > 0 OR (SELECT count(*) FROM generate_series(-100, -1) i WHERE bloom_index_contains('pending_k', i)) > 2 THEN
+		IF lost > 0 THEN
 			wrong := wrong || format('[%s: %s]', n, lost);
 		END IF;
 		EXIT WHEN NOT failed;
