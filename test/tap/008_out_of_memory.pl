@@ -245,7 +245,7 @@ foreach my $case (
 	cmp_ok($times, '>=', 2, "it fails $times times");
 }
 
-# Keys of an index: a statement that writes them or reads the index fails, in
+# Keys of an index: a statement that writes them fails, in
 # a subtransaction, and the transaction goes on.
 $node->safe_psql('postgres', q{
 CREATE TABLE pending (k int);
@@ -287,10 +287,7 @@ END $$;
 });
 foreach my $failing ('fail_check', 'fail_allocation')
 {
-	foreach my $statement (
-		q{SELECT bloom_index_filter('pending_k')},
-		'INSERT INTO pending SELECT generate_series(1001, 6000)',
-		'TRUNCATE pending')
+	foreach my $statement ('INSERT INTO pending SELECT generate_series(1001, 6000)')
 	{
 		($times, $wrong) = split /\|/,
 		  $node->safe_psql(
