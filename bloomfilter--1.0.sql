@@ -935,7 +935,9 @@ CREATE FUNCTION bloom_index_info(
 	OUT fill float8,
 	OUT cardinality bigint,
 	OUT keys_since_build bigint,
-	OUT current_fpp float8)
+	OUT current_fpp float8,
+	OUT deleted float8,
+	OUT last_rebuild timestamptz)
 	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 5000;
 COMMENT ON FUNCTION bloom_index_info(regclass) IS
 	'parameters, layout, size, number of keys and current false-positive rate of an index';

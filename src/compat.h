@@ -307,4 +307,28 @@
 							  true, 0, false))
 #endif
 
+/* 18 added a parameter. */
+#if PG_VERSION_NUM >= 180000
+#define PGBLOOM_VACUUM_DELAY_POINT()	vacuum_delay_point(false)
+#else
+#define PGBLOOM_VACUUM_DELAY_POINT()	vacuum_delay_point()
+#endif
+
+/* 17 renamed what tells that this is a worker of autovacuum. */
+#if PG_VERSION_NUM < 170000
+#define AmAutoVacuumWorkerProcess	IsAutoVacuumWorkerProcess
+#endif
+
+/* The memory that VACUUM has for an index, in kilobytes. */
+#define PGBLOOM_VACUUM_MEMORY \
+	(AmAutoVacuumWorkerProcess() && autovacuum_work_mem >= 0 ? \
+	 autovacuum_work_mem : maintenance_work_mem)
+
+/* Until 16, pages may lose rows that a snapshot sees, if that is old. */
+#if PG_VERSION_NUM < 170000
+#define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	(old_snapshot_threshold >= 0)
+#else
+#define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	false
+#endif
+
 #endif							/* PGBLOOM_COMPAT_H */

@@ -98,8 +98,8 @@ reading_snapshot(void)
  * Has the index the keys of all rows that the snapshot sees?  It lacks rows that
  * were deleted by transactions before complete_from, which are over.
  */
-static bool
-snapshot_is_from(uint64 complete_from)
+bool
+bfi_snapshot_is_from(uint64 complete_from)
 {
 	return bfi_full_transaction_id(reading_snapshot()->xmin) >= complete_from;
 }
@@ -203,7 +203,7 @@ begin_reading(BfiIndex *index, bool raise)
 		bfi_read_meta(relation, &index->meta);
 	}
 	index->complete = index->partitioned ||
-		(snapshot_is_from(index->meta.complete_from) &&
+		(bfi_snapshot_is_from(index->meta.complete_from) &&
 		 snapshot_sees_build(relation));
 }
 

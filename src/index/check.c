@@ -66,42 +66,66 @@ check_page_bits(Relation index, const BfiPage *page)
 	return rates;
 }
 
-/* Check all pages, and the rate that they have. */
-static void
-check_pages(const BfiIndex *index)
+/* Check the pages of a layer, and sum up their rates; false if it is gone. */
+static bool
+check_layer(Relation index, const BfiLayer *layer,
+			BufferAccessStrategy strategy, double *rates)
+{
+	BlockNumber i;
+
+	*rates = 0;
+	for (i = 0; i < layer->npages; i++)
+	{
+		BfiPage		page;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy,
+						   &page))
+			return false;
+		*rates += check_page_bits(index, &page);
+		UnlockReleaseBuffer(page.buffer);
+	}
+	return true;
+}
+
+/* Check the pages of all layers, and their rate; false if they are gone. */
+static bool
+check_layers(const BfiIndex *index, double *rate)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	double		negative = 1;
-	int			layer;
+	int			i;
 
 	if (RelationGetNumberOfBlocks(index->relation) < bfi_end(&index->meta))
 		bfi_report_damage(index->relation,
 						  RelationGetNumberOfBlocks(index->relation),
 						  "Pages are missing at the end.");
-	for (layer = 0; layer < index->meta.nlayers; layer++)
+	for (i = 0; i < index->meta.current.nlayers; i++)
 	{
-		const BfiLayer *of = &index->meta.layers[layer];
-		double		rates = 0;
-		BlockNumber i;
+		const BfiLayer *layer = &index->meta.current.layers[i];
+		double		rates;
 
-		for (i = 0; i < of->npages; i++)
-		{
-			BfiPage		page;
-
-			CHECK_FOR_INTERRUPTS();
-			bfi_read_page(index->relation, of, i, BUFFER_LOCK_SHARE, strategy,
-						  &page);
-			rates += check_page_bits(index->relation, &page);
-			UnlockReleaseBuffer(page.buffer);
-		}
-		negative *= 1 - rates / of->geometry.nblocks;
+		if (!check_layer(index->relation, layer, strategy, &rates))
+			return false;
+		negative *= 1 - rates / layer->geometry.nblocks;
 	}
 	FreeAccessStrategy(strategy);
-	if (1 - negative > 2 * index->meta.fpp)
+	*rate = 1 - negative;
+	return true;
+}
+
+/* Check all pages, and the rate that they have. */
+static void
+check_pages(BfiIndex *index)
+{
+	double		rate;
+
+	while (!check_layers(index, &rate))
+		bfi_read_meta(index->relation, &index->meta);
+	if (rate > 2 * index->meta.fpp)
 		ereport(WARNING,
 				(errmsg("index \"%s\" reports absent keys at a rate of %.2g",
-						RelationGetRelationName(index->relation),
-						1 - negative),
+						RelationGetRelationName(index->relation), rate),
 				 errdetail("It was made for a rate of %g.", index->meta.fpp),
 				 errhint("Rebuild the index by REINDEX, with another \"seed\" if somebody may have chosen the keys.")));
 }
@@ -113,13 +137,15 @@ check_batch_of_rows(Check *check)
 	BfiIndex   *index = check->index;
 	int			i;
 
-	/* Rows that were inserted since may be in a layer that is newer. */
-	bfi_read_meta(index->relation, &index->meta);
 	pgbloom_sort_hashed_keys(check->hashed, check->n);
 	for (i = 0; i < check->n; i++)
 		check->hashes[i] = check->hashed[i].hash;
-	bfi_probe_layers(index->relation, index->meta.layers, index->meta.nlayers,
-					 check->hashes, check->n, check->found);
+
+	/* Rows that were inserted since may be in a layer that is newer. */
+	do
+		bfi_read_meta(index->relation, &index->meta);
+	while (!bfi_probe_set(index->relation, &index->meta.current, check->hashes,
+						  check->n, check->found));
 	for (i = 0; i < check->n; i++)
 	{
 		ItemPointer row = &check->rows[check->hashed[i].index];

@@ -43,6 +43,9 @@
  */
 #define SAMPLE_DEVIATIONS	5
 
+/* For layers of which only the size is asked. */
+static const BfiSet no_set;
+
 /*
  * The layer for n keys, or for as many as one layer can have.  If only a sample
  * of its pages tells how full it is, it has room for the error: the keys of a
@@ -58,7 +61,7 @@ geometry_for(double fpp, uint64 n, BfGeometry *geometry)
 	while (bf_geometry_for(fpp, true, n, geometry) != BF_OK)
 		n = n / 4 * 3;
 	layer.geometry = *geometry;
-	bfi_set_layer(&layer, 0, 0);
+	bfi_set_layer(&layer, &no_set, 0, 0);
 	if (layer.npages <= BFI_MAX_SAMPLE)
 		return;
 	sampled = (double) n / layer.npages * BFI_MAX_SAMPLE;
@@ -75,13 +78,13 @@ keys_of_page(double fpp)
 	uint64		n = UNSEEN_KEYS;
 
 	geometry_for(fpp, n, &layer.geometry);
-	bfi_set_layer(&layer, 0, 0);
+	bfi_set_layer(&layer, &no_set, 0, 0);
 	n /= layer.npages;
 	do
 	{
 		n -= n / 64;
 		geometry_for(fpp, n, &layer.geometry);
-		bfi_set_layer(&layer, 0, 0);
+		bfi_set_layer(&layer, &no_set, 0, 0);
 	} while (layer.npages > 1);
 	return n;
 }
@@ -113,11 +116,12 @@ expected_keys(const BfiMeta *meta, uint64 keys)
 }
 
 /*
- * The first layer, for so many keys that are known.  Without "expected", it
- * leaves room for half as many again, and fills a page.
+ * The first layer, for so many keys that are known.  Without "expected", it has
+ * room for so many, and fills a page.
  */
 void
-bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
+bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,
+				   BfGeometry *geometry)
 {
 	double		fpp = meta->fpp / 2;
 	uint64		n;
@@ -125,22 +129,23 @@ bfi_first_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 	if (meta->expected > 0)
 		n = Max(keys, expected_keys(meta, keys));
 	else
-		n = Max(keys + keys / 2, keys_of_page(fpp));
+		n = Max(room, keys_of_page(fpp));
 	bfi_check_size(meta->fpp, n);
 	geometry_for(fpp, n, geometry);
 }
 
 /* The layer after the last one, for so many keys that wait. */
 static void
-successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
+successor_geometry(const BfiMeta *meta, const BfiSet *set, uint64 keys,
+				   BfGeometry *geometry)
 {
-	const BfGeometry *last = &meta->layers[meta->nlayers - 1].geometry;
+	const BfGeometry *last = &set->layers[set->nlayers - 1].geometry;
 	uint64		room = 0;
 	uint64		more;
 	int			i;
 
-	for (i = 0; i < meta->nlayers; i++)
-		room += meta->layers[i].geometry.capacity;
+	for (i = 0; i < set->nlayers; i++)
+		room += set->layers[i].geometry.capacity;
 	more = Max((uint64) (room * GROWTH),
 			   Min(room * SMALL_GROWTH, SMALL_ROOM)) - room;
 	more = Max(more, expected_keys(meta, room));
@@ -150,18 +155,18 @@ successor_geometry(const BfiMeta *meta, uint64 keys, BfGeometry *geometry)
 }
 
 /*
- * The number of set bits of a layer, estimated by some of its pages if it has
+ * Estimate the number of set bits of a layer, by some of its pages if it has
  * many: one of each interval, at random, so that nobody can choose keys for
- * them.
+ * them.  Returns false if the layer is gone.
  */
-uint64
-bfi_bits_set(Relation index, const BfiLayer *layer)
+bool
+bfi_bits_set(Relation index, const BfiLayer *layer, uint64 *bits_set)
 {
 	BlockNumber n = Min(layer->npages, BFI_MAX_SAMPLE);
-	uint64		bits_set = 0;
 	uint64		nblocks = 0;
 	BlockNumber i;
 
+	*bits_set = 0;
 	for (i = 0; i < n; i++)
 	{
 		uint64		offset = pg_prng_uint64_range(&pg_global_prng_state, 0,
@@ -169,40 +174,41 @@ bfi_bits_set(Relation index, const BfiLayer *layer)
 		BfiPage		page;
 
 		CHECK_FOR_INTERRUPTS();
-		bfi_read_page(index, layer,
-					  (BlockNumber) (((uint64) i * layer->npages + offset) / n),
-					  BUFFER_LOCK_SHARE, NULL, &page);
-		bits_set += bfi_page_bits_set(&page);
+		if (!bfi_read_page(index, layer,
+						   (BlockNumber) (((uint64) i * layer->npages + offset) / n),
+						   BUFFER_LOCK_SHARE, NULL, &page))
+			return false;
+		*bits_set += bfi_page_bits_set(&page);
 		nblocks += page.nblocks;
 		UnlockReleaseBuffer(page.buffer);
 	}
 	if (nblocks < layer->geometry.nblocks)
-		return (uint64) ((double) bits_set / nblocks *
-						 layer->geometry.nblocks);
-	return bits_set;
+		*bits_set = (uint64) ((double) *bits_set / nblocks *
+							  layer->geometry.nblocks);
+	return true;
 }
 
 /*
  * How many bits each page of the last layer may have beyond its share, if some
  * pages have less: all of them together do not exceed what the layer was
  * designed for by more than a key on each.  0 if the layer is full, or if there
- * is none.
+ * is none.  The caller holds the lock on the meta page.
  */
 uint64
-bfi_extra_bits(Relation index, const BfiMeta *meta)
+bfi_extra_bits(Relation index, const BfiSet *set)
 {
 	const BfiLayer *last;
 	uint64		full;
 	uint64		bits_set;
 
-	if (meta->nlayers == 0)
+	if (set->nlayers == 0)
 		return 0;
-	if (meta->nlayers == BFI_MAX_LAYERS)
+	if (set->nlayers == BFI_MAX_LAYERS)
 		return BFI_NO_LIMIT;
-	last = &meta->layers[meta->nlayers - 1];
+	last = &set->layers[set->nlayers - 1];
 	full = bf_geometry_full(&last->geometry);
-	bits_set = bfi_bits_set(index, last);
-	if (bits_set + last->geometry.k > full)
+	if (!bfi_bits_set(index, last, &bits_set) ||
+		bits_set + last->geometry.k > full)
 		return 0;
 	return Max((full - bits_set) / last->npages, last->geometry.k);
 }
@@ -241,19 +247,46 @@ make_layer_pages(Relation index, const BfiLayer *layer)
 }
 
 /*
- * Append a layer for at least this number of keys.  Only who holds the lock on
- * the meta page extends the index.
+ * Append a layer to a set.  Only who holds the lock on the meta page changes it,
+ * and extends the index.
  */
 void
-bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys)
+bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
+					const BfGeometry *geometry)
 {
-	BfiLayer	layer;
+	BfiLayer   *layer = &set->layers[set->nlayers];
 
-	if (meta->nlayers == 0)
-		bfi_first_geometry(meta, keys, &layer.geometry);
+	layer->geometry = *geometry;
+	bfi_set_layer(layer, set, set->nlayers, 0);
+	layer->first = bfi_free_pages(meta, layer->npages);
+	make_layer_pages(index, layer);
+	set->nlayers++;
+	bfi_change_meta(index, meta);
+}
+
+/* Append a layer to a set, for at least this number of keys that wait. */
+void
+bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set, uint64 keys)
+{
+	BfGeometry	geometry;
+
+	if (set->nlayers == 0)
+		bfi_first_geometry(meta, keys, keys + keys / 2, &geometry);
 	else
-		successor_geometry(meta, keys, &layer.geometry);
-	bfi_set_layer(&layer, meta->nlayers, bfi_end(meta));
-	make_layer_pages(index, &layer);
-	bfi_enter_layer(index, &layer);
+		successor_geometry(meta, set, keys, &geometry);
+	bfi_append_geometry(index, meta, set, &geometry);
+}
+
+/* Set the number of set bits of all layers; false if they are gone. */
+bool
+bfi_measure(Relation index, const BfiSet *set, BfView *view)
+{
+	int			i;
+
+	for (i = 0; i < set->nlayers; i++)
+	{
+		if (!bfi_bits_set(index, &set->layers[i], &view->layers[i].bits_set))
+			return false;
+	}
+	return true;
 }

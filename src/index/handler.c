@@ -88,10 +88,7 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	return false;
 }
 
-/*
- * An index holds no row pointers, so there is nothing to remove.  It has as
- * many keys as the table has rows, as far as VACUUM is concerned.
- */
+/* An index holds no row pointers, so there is nothing to remove. */
 static IndexBulkDeleteResult *
 bloomfilter_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 						IndexBulkDeleteCallback callback, void *callback_state)
@@ -101,19 +98,6 @@ bloomfilter_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	(void) callback_state;
 	if (stats == NULL)
 		stats = palloc0(sizeof(*stats));
-	return stats;
-}
-
-static IndexBulkDeleteResult *
-bloomfilter_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
-{
-	if (info->analyze_only)
-		return stats;
-	if (stats == NULL)
-		stats = palloc0(sizeof(*stats));
-	stats->num_pages = RelationGetNumberOfBlocks(info->index);
-	stats->num_index_tuples = Max(info->num_heap_tuples, 0);
-	stats->estimated_count = info->estimated_count;
 	return stats;
 }
 
@@ -168,7 +152,7 @@ static const IndexAmRoutine bloomfilter_routine = {
 	.aminsert = bloomfilter_insert,
 	PGBLOOM_AM_INSERT_CLEANUP(bfi_insert_cleanup)
 	.ambulkdelete = bloomfilter_bulk_delete,
-	.amvacuumcleanup = bloomfilter_vacuum_cleanup,
+	.amvacuumcleanup = bfi_vacuum_cleanup,
 	.amcostestimate = bloomfilter_cost_estimate,
 	.amoptions = bfi_options,
 	.ambuildphasename = bfi_build_phase_name,

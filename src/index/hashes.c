@@ -24,27 +24,27 @@
 /* Standard deviations of the number of keys of a page. */
 #define GRANT_DEVIATIONS	4
 
-/* Read the page of a hash. */
-static void
+/* Read the page of a hash.  Returns false if it is gone. */
+static bool
 read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
 				  BfiPage *page)
 {
 	CHECK_FOR_INTERRUPTS();
-	bfi_read_page(index, layer,
-				  bf_block_number(&layer->geometry, hash) / layer->page_blocks,
-				  BUFFER_LOCK_SHARE, NULL, page);
+	return bfi_read_page(index, layer,
+						 bf_block_number(&layer->geometry, hash) /
+						 layer->page_blocks,
+						 BUFFER_LOCK_SHARE, NULL, page);
 }
 
 /*
  * Look up ascending hashes in one layer, but not those that are found already.
- * Returns how many were found.
+ * Returns false if the layer is gone.
  */
-static int
+static bool
 probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
 			int n, bool *found)
 {
 	BfiPage		page = {.layer = layer};
-	int			count = 0;
 	int			i;
 
 	for (i = 0; i < n; i++)
@@ -58,32 +58,41 @@ probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
 		{
 			if (page.buffer != InvalidBuffer)
 				UnlockReleaseBuffer(page.buffer);
-			read_page_of_hash(index, layer, hashes[i], &page);
+			if (!read_page_of_hash(index, layer, hashes[i], &page))
+				return false;
 			block = bfi_block_on_page(&page, hashes[i]);
 		}
 		found[i] = bf_block_contains(&layer->geometry, block, hashes[i]);
-		count += found[i];
 	}
 	if (page.buffer != InvalidBuffer)
 		UnlockReleaseBuffer(page.buffer);
-	return count;
+	return true;
 }
 
 /*
- * Look up ascending hashes in layers.  Sets found[i] for those that some layer
- * contains, and returns their number.  The last layer holds the most keys, so
- * it is probed first.
+ * Look up ascending hashes in the first layers of a set.  Sets found[i] for
+ * those that some layer contains.  The last layer holds the most keys, so it is
+ * probed first.  Returns false if the set is gone.
  */
-int
-bfi_probe_layers(Relation index, const BfiLayer *layers, int nlayers,
-				 const uint64 *hashes, int n, bool *found)
+static bool
+probe_layers(Relation index, const BfiSet *set, int nlayers,
+			 const uint64 *hashes, int n, bool *found)
 {
-	int			count = 0;
-
 	memset(found, false, n * sizeof(bool));
-	while (nlayers-- > 0 && count < n)
-		count += probe_layer(index, &layers[nlayers], hashes, n, found);
-	return count;
+	while (nlayers-- > 0)
+	{
+		if (!probe_layer(index, &set->layers[nlayers], hashes, n, found))
+			return false;
+	}
+	return true;
+}
+
+/* Look up ascending hashes in a set.  Returns false if the set is gone. */
+bool
+bfi_probe_set(Relation index, const BfiSet *set, const uint64 *hashes, int n,
+			  bool *found)
+{
+	return probe_layers(index, set, set->nlayers, hashes, n, found);
 }
 
 /* Hashes that a page lacks, and the page, which is pinned. */
@@ -97,7 +106,7 @@ typedef struct PageHashes
 /*
  * Read the page of the first hash, and take those that it lacks; most keys of
  * an update are there already.  Returns the number of hashes that belong to
- * the page.  If it lacks none, it is not pinned.
+ * the page.  If it lacks none, it is not pinned.  Returns 0 if it is gone.
  */
 static int
 take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
@@ -106,9 +115,10 @@ take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
 	const uint8 *block;
 	int			i;
 
-	read_page_of_hash(index, layer, hashes[0], &lacking->page);
 	lacking->hashes = hashes;
 	lacking->n = 0;
+	if (!read_page_of_hash(index, layer, hashes[0], &lacking->page))
+		return 0;
 	for (i = 0; i < n; i++)
 	{
 		block = bfi_block_on_page(&lacking->page, hashes[i]);
@@ -225,7 +235,7 @@ add_to_page(PageHashes *lacking, Page image, Limit limit)
 /*
  * Add hashes to ascending pages in one WAL record.  Pages are locked in
  * ascending order, so that processes that do this do not wait for each other
- * in a circle.
+ * in a circle.  A page may have been given to another set since it was read.
  */
 static void
 add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
@@ -239,7 +249,9 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 		Buffer		buffer = pages[i].page.buffer;
 
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		if (add_to_page(&pages[i],
+		if (bfi_is_page_of(pages[i].page.layer, pages[i].page.number,
+						   BufferGetPage(buffer)) &&
+			add_to_page(&pages[i],
 						bfi_begin_change(&changes[nchanges], buffer), limit))
 			nchanges++;
 	}
@@ -251,7 +263,7 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 
 /*
  * Add ascending hashes to a layer.  Moves those for which there is no room to
- * the front, and returns their number.
+ * the front, and returns their number.  If the layer is gone, some are left.
  */
 static int
 add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
@@ -260,17 +272,21 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 	BfiChange  *changes = palloc(BFI_MAX_CHANGES * sizeof(BfiChange));
 	int			left = 0;
 	int			next = 0;
+	bool		gone = false;
 
-	while (next < n)
+	while (next < n && !gone)
 	{
 		PageHashes	pages[BFI_MAX_CHANGES];
 		int			npages = 0;
 		int			i;
 
-		while (npages < BFI_MAX_CHANGES && next < n)
+		while (npages < BFI_MAX_CHANGES && next < n && !gone)
 		{
-			next += take_hashes_of_page(index, layer, hashes + next, n - next,
-										&pages[npages]);
+			int			taken = take_hashes_of_page(index, layer, hashes + next,
+													n - next, &pages[npages]);
+
+			gone = taken == 0;
+			next += taken;
 			npages += pages[npages].n > 0;
 		}
 		add_to_pages(index, pages, npages, limit, changes);
@@ -282,18 +298,22 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 		}
 	}
 	pfree(changes);
-	return left;
+	memmove(hashes + left, hashes + next, (n - next) * sizeof(uint64));
+	return left + n - next;
 }
 
-/* Remove those of ascending hashes that layers before the last contain. */
+/*
+ * Remove those of ascending hashes that layers before the last contain.  If they
+ * are gone, some are left.
+ */
 static int
-remove_contained(Relation index, const BfiMeta *meta, uint64 *hashes, int n)
+remove_contained(Relation index, const BfiSet *set, uint64 *hashes, int n)
 {
 	bool	   *found = palloc(n * sizeof(bool));
 	int			left = 0;
 	int			i;
 
-	bfi_probe_layers(index, meta->layers, meta->nlayers - 1, hashes, n, found);
+	(void) probe_layers(index, set, set->nlayers - 1, hashes, n, found);
 	for (i = 0; i < n; i++)
 	{
 		if (!found[i])
@@ -313,28 +333,68 @@ remove_contained(Relation index, const BfiMeta *meta, uint64 *hashes, int n)
  * it cannot be part of a circle with those of pages.
  */
 static int
-add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
+add_beyond_share(Relation index, uint32 number, int nlayers, uint64 *hashes,
+				 int n)
 {
 	BfiMeta		meta;
+	BfiSet	   *set;
 
 	LockPage(index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(index, &meta);
-	if (meta.nlayers == nlayers)
+	set = bfi_find_set(&meta, number);
+	if (set != NULL && set->nlayers == nlayers)
 	{
-		Limit		limit = {.extra = bfi_extra_bits(index, &meta)};
+		Limit		limit = {.extra = bfi_extra_bits(index, set)};
 
 		if (limit.extra > 0)
-			n = add_to_layer(index, &meta.layers[nlayers - 1], limit, hashes,
+			n = add_to_layer(index, &set->layers[nlayers - 1], limit, hashes,
 							 n);
 		else
-			bfi_append_layer(index, &meta, n);
+			bfi_append_layer(index, &meta, set, n);
 	}
 	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
 	return n;
 }
 
 /*
- * Add ascending hashes to an index.  The array is overwritten.
+ * Add ascending hashes to a set that the meta page has named, as far as their
+ * pages have their share, or grants.  Returns the number of hashes that are
+ * left.
+ */
+static int
+add_to_last_layer(Relation index, const BfiSet *set, Limit limit,
+				  uint64 *hashes, int n)
+{
+	if (set->nlayers > 1)
+		n = remove_contained(index, set, hashes, n);
+	if (set->nlayers > 0)
+		n = add_to_layer(index, &set->layers[set->nlayers - 1], limit, hashes,
+						 n);
+	return n;
+}
+
+/*
+ * Add ascending hashes to a set, as far as their pages have their share.  The
+ * hashes that are left are at the front; returns their number.
+ */
+int
+bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes, int n)
+{
+	Limit		limit = {.with_grants = false};
+	BfiMeta		meta;
+	BfiSet	   *set;
+
+	LockPage(index, BFI_META_BLOCK, ShareLock);
+	bfi_read_meta(index, &meta);
+	set = bfi_find_set(&meta, number);
+	if (set != NULL)
+		n = add_to_last_layer(index, set, limit, hashes, n);
+	UnlockPage(index, BFI_META_BLOCK, ShareLock);
+	return n;
+}
+
+/*
+ * Add ascending hashes to a set.  The array is overwritten.
  *
  * Each page of the last layer takes keys up to its share of the bits of a full
  * layer.  Keys are distributed unevenly, so some pages come to it before the
@@ -348,28 +408,65 @@ add_beyond_share(Relation index, int nlayers, uint64 *hashes, int n)
  * Many keys fill the first pages of a layer before they come to the last ones,
  * which would look like room for keys beyond the share of the first.  So they
  * are all written before anybody measures that, or appends a layer.
+ *
+ * A set that is gone needs the keys no more: see bfi_add().  The meta page is
+ * read again after a round, in case that some are left.
  */
-void
-bfi_add(Relation index, uint64 *hashes, int n)
+static void
+add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes, int n)
 {
-	while (n > 0)
+	BfiSet	   *set;
+
+	while (n > 0 && (set = bfi_find_set(meta, number)) != NULL)
 	{
 		bool		is_measured = n > MAX_UNMEASURED;
 		Limit		limit = {.with_grants = !is_measured};
-		BfiMeta		meta;
 
 		CHECK_FOR_INTERRUPTS();
 		if (is_measured)
 			LockPage(index, BFI_META_BLOCK, ShareLock);
-		bfi_read_meta(index, &meta);
-		if (meta.nlayers > 1)
-			n = remove_contained(index, &meta, hashes, n);
-		if (meta.nlayers > 0)
-			n = add_to_layer(index, &meta.layers[meta.nlayers - 1], limit,
-							 hashes, n);
+		n = add_to_last_layer(index, set, limit, hashes, n);
 		if (is_measured)
 			UnlockPage(index, BFI_META_BLOCK, ShareLock);
 		if (n > 0)
-			n = add_beyond_share(index, meta.nlayers, hashes, n);
+			n = add_beyond_share(index, number, set->nlayers, hashes, n);
+		if (n > 0)
+			bfi_read_meta(index, meta);
 	}
+}
+
+/* Add ascending hashes to the set of this number.  The array is overwritten. */
+void
+bfi_add_to_set(Relation index, uint32 number, uint64 *hashes, int n)
+{
+	BfiMeta		meta;
+
+	bfi_read_meta(index, &meta);
+	add_to_set(index, &meta, number, hashes, n);
+}
+
+/*
+ * Add ascending hashes of rows that are in the table.  The array is overwritten.
+ *
+ * A set that VACUUM is building needs them as well.  One that comes later does
+ * not, because VACUUM reads the table after the meta page has named its set.
+ */
+void
+bfi_add(Relation index, uint64 *hashes, int n)
+{
+	BfiMeta		meta;
+	uint32		current;
+
+	bfi_read_meta(index, &meta);
+	current = meta.current.number;
+	if (meta.next.number != 0)
+	{
+		uint64	   *copy = MemoryContextAllocHuge(CurrentMemoryContext,
+												  n * sizeof(uint64));
+
+		memcpy(copy, hashes, n * sizeof(uint64));
+		add_to_set(index, &meta, meta.next.number, copy, n);
+		pfree(copy);
+	}
+	add_to_set(index, &meta, current, hashes, n);
 }

@@ -35,11 +35,20 @@
 typedef struct BfiLayer
 {
 	BfGeometry	geometry;
+	uint32		set;			/* number of its set */
 	int			number;			/* of the layer, from 0 */
 	BlockNumber first;			/* its first page */
 	BlockNumber npages;
 	uint32		page_blocks;	/* blocks on each page but the last */
 } BfiLayer;
+
+/* The layers that have the keys of an index. */
+typedef struct BfiSet
+{
+	uint32		number;			/* 0 if there is no such set */
+	int			nlayers;
+	BfiLayer	layers[BFI_MAX_LAYERS];
+} BfiSet;
 
 /* The content of the meta page. */
 typedef struct BfiMeta
@@ -47,21 +56,25 @@ typedef struct BfiMeta
 	double		fpp;			/* asked for */
 	uint64		expected;		/* keys; 0 if not given */
 	uint64		seed;
-	uint64		keys_built;		/* distinct keys when the index was built */
+	uint64		keys_built;		/* distinct keys when the set was built */
+	double		keys_per_row;	/* of the table, 0 if not known */
+	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 	uint8		key_type;		/* BfKeyTypeCode */
-	int			nlayers;
-	BfiLayer	layers[BFI_MAX_LAYERS];
+	uint32		last_set;		/* that has been used */
+	BfiSet		current;
+	BfiSet		next;			/* that VACUUM is building */
 } BfiMeta;
 
 /* At the end of each page of a layer. */
 typedef struct BfiPageOpaque
 {
-	uint32		bits_set;		/* in units of BFI_BITS_UNIT, rounded up */
-	BlockNumber number;			/* of the page in its layer */
-	uint16		layer;
+	uint16		bits_set;		/* in units of BFI_BITS_UNIT, rounded up */
 	uint16		grants;			/* of bits beyond its share: see hashes.c */
-	uint16		version;
+	BlockNumber number;			/* of the page in its layer */
+	uint32		set;			/* number of the layer's set */
+	uint8		layer;
+	uint8		version;
 	uint16		page_id;		/* BFI_PAGE_ID, for programs that read files */
 } BfiPageOpaque;
 
@@ -118,6 +131,7 @@ typedef struct BfiOptions
 	double		fpp;
 	double		expected;		/* NaN if not given */
 	int			seed_offset;	/* of a string */
+	double		rebuild_scale_factor;
 } BfiOptions;
 
 /* The index that this place in a query looked into last. */
@@ -152,11 +166,13 @@ typedef struct BfiPartition
 /* options.c */
 extern bytea *bfi_options(Datum reloptions, bool validate);
 extern void bfi_get_options(Relation index, BfiMeta *meta);
+extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
 pg_noreturn extern void bfi_report_damage(Relation index, BlockNumber block,
 										  const char *reason);
-extern void bfi_set_layer(BfiLayer *layer, int number, BlockNumber first);
+extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
+						  BlockNumber first);
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
 						 BlockNumber number, Buffer buffer);
 extern void bfi_init_page(const BfiPage *page);
@@ -166,20 +182,26 @@ extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
 extern uint64 bfi_page_bits_set(const BfiPage *page);
 extern Buffer bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 						 BufferAccessStrategy strategy);
-extern void bfi_read_page(Relation index, const BfiLayer *layer,
+extern bool bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page);
+extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
 						  BufferAccessStrategy strategy, BfiPage *page);
 
 /* meta.c */
 extern void bfi_init_meta(Page page, const BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
-extern void bfi_enter_layer(Relation index, const BfiLayer *layer);
+extern void bfi_change_meta(Relation index, const BfiMeta *meta);
+extern BfiSet *bfi_find_set(BfiMeta *meta, uint32 number);
 extern BlockNumber bfi_end(const BfiMeta *meta);
+extern BlockNumber bfi_free_pages(const BfiMeta *meta, BlockNumber npages);
 
 /* hashes.c */
-extern int	bfi_probe_layers(Relation index, const BfiLayer *layers,
-							 int nlayers, const uint64 *hashes, int n,
-							 bool *found);
+extern bool bfi_probe_set(Relation index, const BfiSet *set,
+						  const uint64 *hashes, int n, bool *found);
+extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
+							  int n);
+extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
+						   int n);
 extern void bfi_add(Relation index, uint64 *hashes, int n);
 
 /* wal.c */
@@ -188,11 +210,15 @@ extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */
 extern void bfi_check_size(double fpp, uint64 n);
-extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys,
+extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,
 							   BfGeometry *geometry);
-extern uint64 bfi_bits_set(Relation index, const BfiLayer *layer);
-extern uint64 bfi_extra_bits(Relation index, const BfiMeta *meta);
-extern void bfi_append_layer(Relation index, const BfiMeta *meta, uint64 keys);
+extern bool bfi_bits_set(Relation index, const BfiLayer *layer, uint64 *bits_set);
+extern bool bfi_measure(Relation index, const BfiSet *set, BfView *view);
+extern uint64 bfi_extra_bits(Relation index, const BfiSet *set);
+extern void bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
+								const BfGeometry *geometry);
+extern void bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set,
+							 uint64 keys);
 
 /* pending.c */
 struct IndexInfo;
@@ -212,6 +238,25 @@ extern bool bfi_is_bloomfilter(const struct IndexOptInfo *index);
 extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 							bool *found);
 
+/* keys.c */
+struct Tuplesortstate;
+typedef struct BfiKeySort
+{
+	uint64		seed;
+	PgBloomKeyInfo *key_info;
+	struct Tuplesortstate *sort;
+	double		nrows;			/* with a key that is not null */
+	MemoryContext key_context;	/* for one key */
+} BfiKeySort;
+
+extern void bfi_begin_keys(BfiKeySort *keys, Relation index, uint64 seed,
+						   int memory);
+extern void bfi_take_key(Relation index, ItemPointer tid, Datum *values,
+						 bool *isnull, bool is_live, void *state);
+extern bool bfi_next_key(BfiKeySort *keys, uint64 *hash, bool first);
+extern uint64 bfi_count_keys(BfiKeySort *keys);
+extern void bfi_end_keys(BfiKeySort *keys);
+
 /* versions.c */
 typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
 								bool *isnull, bool is_live, void *state);
@@ -227,6 +272,14 @@ extern struct IndexBuildResult *bfi_build(Relation heap, Relation index,
 extern void bfi_build_empty(Relation index);
 extern char *bfi_build_phase_name(int64 phase);
 
+/* rebuild.c */
+struct IndexVacuumInfo;
+struct IndexBulkDeleteResult;
+extern double bfi_keys_per_row(double keys, double rows);
+extern double bfi_live_keys(const BfiMeta *meta, double rows, double keys);
+extern struct IndexBulkDeleteResult *bfi_vacuum_cleanup(struct IndexVacuumInfo *info,
+														struct IndexBulkDeleteResult *stats);
+
 /* access.c */
 extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
@@ -235,6 +288,7 @@ extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
 extern bool bfi_is_citus_table(Relation table);
 extern bool bfi_is_open_bloomfilter(Relation index);
+extern bool bfi_snapshot_is_from(uint64 complete_from);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
 extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);

@@ -16,13 +16,10 @@
 #include "access/transam.h"
 #include "access/xloginsert.h"
 #include "catalog/index.h"
-#include "catalog/pg_operator_d.h"
-#include "catalog/pg_type_d.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
 enum
@@ -34,10 +31,7 @@ enum
 typedef struct Build
 {
 	BfiMeta		meta;
-	PgBloomKeyInfo *key_info;
-	Tuplesortstate *sort;
-	double		ntuples;
-	MemoryContext key_context;	/* for one key */
+	BfiKeySort	keys;
 	BufferAccessStrategy strategy;
 } Build;
 
@@ -59,73 +53,6 @@ bfi_build_phase_name(int64 phase)
 		default:
 			return NULL;
 	}
-}
-
-/* The order of int8 is that of the hashes if the first bit is inverted. */
-static inline Datum
-hash_to_datum(uint64 hash)
-{
-	return Int64GetDatum((int64) (hash ^ (UINT64CONST(1) << 63)));
-}
-
-static inline uint64
-datum_to_hash(Datum datum)
-{
-	return (uint64) DatumGetInt64(datum) ^ (UINT64CONST(1) << 63);
-}
-
-static void
-build_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-			   bool tuple_is_alive, void *state)
-{
-	Build	   *build = state;
-	MemoryContext old_context;
-
-	(void) index;
-	(void) tid;
-	(void) tuple_is_alive;
-	if (isnull[0])
-		return;
-	old_context = MemoryContextSwitchTo(build->key_context);
-	tuplesort_putdatum(build->sort,
-					   hash_to_datum(pgbloom_hash_value(build->key_info,
-														values[0],
-														build->meta.seed)),
-					   false);
-	MemoryContextSwitchTo(old_context);
-	MemoryContextReset(build->key_context);
-	build->ntuples++;
-}
-
-/* The next distinct hash; false if there is none. */
-static bool
-next_hash(Build *build, uint64 *hash, bool first)
-{
-	uint64		last = *hash;
-	Datum		datum;
-	bool		isnull;
-
-	while (PGBLOOM_TUPLESORT_GETDATUM(build->sort, &datum, &isnull))
-	{
-		CHECK_FOR_INTERRUPTS();
-		*hash = datum_to_hash(datum);
-		PGBLOOM_FREE_INT8(datum);
-		if (first || *hash != last)
-			return true;
-	}
-	return false;
-}
-
-static uint64
-count_distinct(Build *build)
-{
-	uint64		hash = 0;
-	uint64		n = 0;
-
-	while (next_hash(build, &hash, n == 0))
-		n++;
-	tuplesort_rescan(build->sort);
-	return n;
 }
 
 static void
@@ -152,10 +79,10 @@ write_meta(Relation index, ForkNumber fork, const BfiMeta *meta)
 static void
 write_layer_pages(Relation index, Build *build)
 {
-	const BfiLayer *layer = &build->meta.layers[0];
+	const BfiLayer *layer = &build->meta.current.layers[0];
 	BlockNumber number;
 	uint64		hash = 0;
-	bool		more = next_hash(build, &hash, true);
+	bool		more = bfi_next_key(&build->keys, &hash, true);
 
 	for (number = 0; number < layer->npages; number++)
 	{
@@ -172,7 +99,7 @@ write_layer_pages(Relation index, Build *build)
 		while (more && (block = bfi_block_on_page(&page, hash)) != NULL)
 		{
 			bits_set += bf_block_add(&layer->geometry, block, hash);
-			more = next_hash(build, &hash, false);
+			more = bfi_next_key(&build->keys, &hash, false);
 		}
 		if (bits_set > 0)
 			bfi_record_bits_set(BufferGetPage(buffer), layer, bits_set);
@@ -182,24 +109,28 @@ write_layer_pages(Relation index, Build *build)
 
 /* Size the index for its keys, and write it. */
 static void
-write_index(Relation index, Build *build)
+write_index(Relation index, Build *build, double rows)
 {
 	BfiMeta    *meta = &build->meta;
+	BfiSet	   *set = &meta->current;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
-	tuplesort_performsort(build->sort);
+	tuplesort_performsort(build->keys.sort);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_COUNT);
-	meta->keys_built = count_distinct(build);
+	meta->keys_built = bfi_count_keys(&build->keys);
+	meta->keys_per_row = bfi_keys_per_row((double) meta->keys_built, rows);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
 	if (meta->keys_built > 0)
 	{
-		bfi_first_geometry(meta, meta->keys_built, &meta->layers[0].geometry);
-		bfi_set_layer(&meta->layers[0], 0, BFI_META_BLOCK + 1);
-		meta->nlayers = 1;
+		bfi_first_geometry(meta, meta->keys_built,
+						   meta->keys_built + meta->keys_built / 2,
+						   &set->layers[0].geometry);
+		bfi_set_layer(&set->layers[0], set, 0, BFI_META_BLOCK + 1);
+		set->nlayers = 1;
 	}
 	write_meta(index, MAIN_FORKNUM, meta);
-	if (meta->nlayers > 0)
+	if (set->nlayers > 0)
 		write_layer_pages(index, build);
 }
 
@@ -214,15 +145,9 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 			 RelationGetRelationName(index));
 	bfi_get_options(index, &build->meta);
 	bfi_check_expressions(index);
-	build->key_info = bfi_key_info(index, CurrentMemoryContext);
-	build->meta.key_type = build->key_info->key_type.code;
-	build->key_context = AllocSetContextCreate(CurrentMemoryContext,
-											   "key of a Bloom filter index",
-											   ALLOCSET_DEFAULT_SIZES);
+	bfi_begin_keys(&build->keys, index, build->meta.seed, maintenance_work_mem);
+	build->meta.key_type = build->keys.key_info->key_type.code;
 	build->strategy = GetAccessStrategy(BAS_BULKWRITE);
-	build->sort = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid,
-										false, maintenance_work_mem, NULL,
-										TUPLESORT_RANDOMACCESS);
 
 	/* PostgreSQL is the owner of the table already, and ends this. */
 	RestrictSearchPath();
@@ -234,12 +159,12 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 	if (info->ii_Concurrent || RelationGetNumberOfBlocks(heap) > 0)
 		bfi_set_expressions(index, info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	result->heap_tuples = bfi_scan_versions(heap, index, info, build_callback,
-											build,
+	result->heap_tuples = bfi_scan_versions(heap, index, info, bfi_take_key,
+											&build->keys,
 											&build->meta.complete_from);
-	result->index_tuples = build->ntuples;
-	write_index(index, build);
-	tuplesort_end(build->sort);
+	result->index_tuples = build->keys.nrows;
+	write_index(index, build, result->heap_tuples);
+	bfi_end_keys(&build->keys);
 	return result;
 }
 

@@ -11,9 +11,13 @@
 
 #include <math.h>
 
+#include "access/table.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "optimizer/plancat.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(bloom_index_info);
 PG_FUNCTION_INFO_V1(bloom_index_filter);
@@ -30,11 +34,11 @@ set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
 								bf_max_keys(index->meta.fpp));
 	view->params.seed = index->meta.seed;
 	view->params.key_type = info->key_type;
-	view->nlayers = index->meta.nlayers;
+	view->nlayers = index->meta.current.nlayers;
 	for (i = 0; i < view->nlayers; i++)
 	{
 		memset(&view->layers[i], 0, sizeof(BfLayer));
-		view->layers[i].geometry = index->meta.layers[i].geometry;
+		view->layers[i].geometry = index->meta.current.layers[i].geometry;
 	}
 }
 
@@ -44,7 +48,7 @@ enum
 	INFO_KEY_TYPE, INFO_FPP, INFO_EXPECTED, INFO_SEED, INFO_LAYERS,
 	INFO_PAGES, INFO_BYTES, INFO_BITS, INFO_HASHES, INFO_BLOCK_BITS,
 	INFO_BITS_SET, INFO_FILL, INFO_CARDINALITY, INFO_KEYS_SINCE_BUILD,
-	INFO_CURRENT_FPP, NINFO
+	INFO_CURRENT_FPP, INFO_DELETED, INFO_LAST_REBUILD, NINFO
 };
 
 /* What an index tells, or the sums of what the partitions of one tell. */
@@ -62,6 +66,8 @@ typedef struct Totals
 	uint64		bits_set;
 	double		keys;
 	double		keys_since_build;
+	double		live;			/* keys that the tables have; NaN if not known */
+	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
 	double		fpp;
 	double		current_fpp;
 } Totals;
@@ -71,6 +77,23 @@ static double
 add_rates(double a, double b)
 {
 	return a + b - a * b;
+}
+
+/* Estimate the keys of an index that its table has; NaN if nothing tells. */
+static double
+count_live_keys(const BfiIndex *index, double keys)
+{
+	Relation	table = table_open(index->relation->rd_index->indrelid,
+								   AccessShareLock);
+	BlockNumber pages;
+	double		rows;
+	double		all_visible;
+
+	estimate_rel_size(table, NULL, &pages, &rows, &all_visible);
+	if (table->rd_rel->reltuples < 0)
+		rows = get_float8_nan();
+	table_close(table, AccessShareLock);
+	return isnan(rows) ? rows : bfi_live_keys(&index->meta, rows, keys);
 }
 
 static void
@@ -86,11 +109,15 @@ add_index_info(Totals *totals, const BfiPartition *partition)
 	totals->nparts++;
 	totals->key_info = bfi_key_info(index.relation, CurrentMemoryContext);
 	set_view(&index, totals->key_info, &view);
+	while (!bfi_measure(index.relation, &index.meta.current, &view))
+	{
+		bfi_read_meta(index.relation, &index.meta);
+		set_view(&index, totals->key_info, &view);
+	}
 	for (i = 0; i < view.nlayers; i++)
 	{
 		BfLayer    *layer = &view.layers[i];
 
-		layer->bits_set = bfi_bits_set(index.relation, &index.meta.layers[i]);
 		totals->bits += bf_geometry_bits(&layer->geometry);
 		totals->bits_set += layer->bits_set;
 		totals->last = layer->geometry;
@@ -103,6 +130,8 @@ add_index_info(Totals *totals, const BfiPartition *partition)
 	totals->pages += RelationGetNumberOfBlocks(index.relation);
 	totals->keys += keys;
 	totals->keys_since_build += fmax(keys - (double) index.meta.keys_built, 0);
+	totals->live += count_live_keys(&index, keys);
+	totals->rebuilt = Max(totals->rebuilt, index.meta.rebuilt);
 	totals->fpp = add_rates(totals->fpp, index.meta.fpp);
 	if (view.nlayers > 0)
 		totals->current_fpp = add_rates(totals->current_fpp,
@@ -141,6 +170,11 @@ make_info(FunctionCallInfo fcinfo, const Totals *totals)
 	values[INFO_KEYS_SINCE_BUILD] =
 		Int64GetDatum((int64) totals->keys_since_build);
 	values[INFO_CURRENT_FPP] = Float8GetDatum(totals->current_fpp);
+	values[INFO_DELETED] =
+		Float8GetDatum(totals->keys > 0 ? 1 - totals->live / totals->keys : 0);
+	nulls[INFO_DELETED] = isnan(totals->live);
+	values[INFO_LAST_REBUILD] = TimestampTzGetDatum(totals->rebuilt);
+	nulls[INFO_LAST_REBUILD] = totals->rebuilt == 0;
 	return pgbloom_row(fcinfo, NINFO, values, nulls);
 }
 
@@ -158,29 +192,34 @@ bloom_index_info(PG_FUNCTION_ARGS)
 	return make_info(fcinfo, &totals);
 }
 
-/* Copy the blocks of a layer; returns how many of their bits are set. */
-static uint64
-copy_layer_blocks(Relation index, const BfiLayer *layer, uint8 *to)
+/*
+ * Copy the blocks of a layer, and count their set bits.  Returns false if the
+ * layer is gone.
+ */
+static bool
+copy_layer_blocks(Relation index, const BfiLayer *layer, uint8 *to,
+				  uint64 *bits_set)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
-	uint64		bits_set = 0;
 	BlockNumber i;
 
+	*bits_set = 0;
 	for (i = 0; i < layer->npages; i++)
 	{
 		BfiPage		page;
 		size_t		size;
 
 		CHECK_FOR_INTERRUPTS();
-		bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy, &page);
+		if (!bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy, &page))
+			return false;
 		size = bf_blocks_size(&layer->geometry, page.nblocks);
 		memcpy(to, page.blocks, size);
 		to += size;
-		bits_set += bfi_page_bits_set(&page);
+		*bits_set += bfi_page_bits_set(&page);
 		UnlockReleaseBuffer(page.buffer);
 	}
 	FreeAccessStrategy(strategy);
-	return bits_set;
+	return true;
 }
 
 /* The size of a value with these layers; an error if it is not possible. */
@@ -204,17 +243,43 @@ filter_size(const BfiIndex *index, const BfView *view)
 	return bf_header_size(&view->params, view->nlayers) + (size_t) (bits / 8);
 }
 
-Datum
-bloom_index_filter(PG_FUNCTION_ARGS)
+/* A value with the layers of an index, or NULL if they are gone. */
+static struct varlena *
+copy_index(const BfiIndex *index, const PgBloomKeyInfo *info)
 {
-	BfiIndex	index;
-	PgBloomKeyInfo *info;
 	BfView		view;
 	size_t		size;
 	struct varlena *result;
 	uint8	   *image;
 	uint8	   *to;
 	int			i;
+
+	set_view(index, info, &view);
+	size = filter_size(index, &view);
+	result = palloc(VARHDRSZ + size);
+	SET_VARSIZE(result, VARHDRSZ + size);
+	image = (uint8 *) VARDATA(result);
+	to = image + bf_header_size(&view.params, view.nlayers);
+	for (i = 0; i < view.nlayers; i++)
+	{
+		if (!copy_layer_blocks(index->relation, &index->meta.current.layers[i],
+							   to, &view.layers[i].bits_set))
+		{
+			pfree(result);
+			return NULL;
+		}
+		to += bf_geometry_size(&view.layers[i].geometry);
+	}
+	bf_write_header(image, &view.params, 0, 0, view.layers, view.nlayers);
+	return result;
+}
+
+Datum
+bloom_index_filter(PG_FUNCTION_ARGS)
+{
+	BfiIndex	index;
+	PgBloomKeyInfo *info;
+	struct varlena *result;
 
 	bfi_flush();
 	bfi_open(&index, PG_GETARG_OID(0));
@@ -228,20 +293,8 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	bfi_check_has_all_rows(index.relation);
 	info = bfi_key_info(index.relation, CurrentMemoryContext);
 	bfi_check_key_type(index.relation, &index.meta, info);
-	set_view(&index, info, &view);
-	size = filter_size(&index, &view);
-	result = palloc(VARHDRSZ + size);
-	SET_VARSIZE(result, VARHDRSZ + size);
-	image = (uint8 *) VARDATA(result);
-	to = image + bf_header_size(&view.params, view.nlayers);
-	for (i = 0; i < view.nlayers; i++)
-	{
-		view.layers[i].bits_set = copy_layer_blocks(index.relation,
-													&index.meta.layers[i],
-													to);
-		to += bf_geometry_size(&view.layers[i].geometry);
-	}
-	bf_write_header(image, &view.params, 0, 0, view.layers, view.nlayers);
+	while ((result = copy_index(&index, info)) == NULL)
+		bfi_read_meta(index.relation, &index.meta);
 	bfi_close(&index);
 	PG_RETURN_POINTER(result);
 }

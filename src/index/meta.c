@@ -12,6 +12,7 @@
  */
 #include "index/index.h"
 
+#include "access/xlog.h"
 #include "port/pg_crc32c.h"
 
 #define META_MAGIC		0xB100F117
@@ -30,21 +31,31 @@ typedef struct DiskLayer
 	uint8		unused[5];
 } DiskLayer;
 
+typedef struct DiskSet
+{
+	uint32		number;
+	uint32		nlayers;
+	DiskLayer	layers[BFI_MAX_LAYERS];
+} DiskSet;
+
 typedef struct DiskMeta
 {
 	uint32		magic;
-	pg_crc32c	crc;			/* from here to the last layer */
+	pg_crc32c	crc;			/* from here to the last layer of each set */
 	uint8		version;
 	uint8		scheme;
 	uint8		key_type;
-	uint8		nlayers;
-	uint32		unused;
+	uint8		unused;
+	uint32		last_set;
 	double		fpp;
 	uint64		expected;
 	uint64		seed;
 	uint64		keys_built;
+	double		keys_per_row;
+	int64		rebuilt;
 	uint64		complete_from;
-	DiskLayer	layers[BFI_MAX_LAYERS];
+	DiskSet		current;
+	DiskSet		next;
 } DiskMeta;
 
 #define PageGetMeta(page)	((DiskMeta *) PageGetContents(page))
@@ -53,29 +64,98 @@ typedef struct DiskMeta
 StaticAssertDecl(META_LOWER <= BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque)),
 				 "the meta page has no room for the directory of layers");
 
+static size_t
+set_size(const DiskSet *set)
+{
+	return offsetof(DiskSet, layers) + set->nlayers * sizeof(DiskLayer);
+}
+
 static pg_crc32c
 meta_crc(const DiskMeta *meta)
 {
 	pg_crc32c	crc;
 
 	INIT_CRC32C(crc);
-	COMP_CRC32C(crc, (const char *) meta + offsetof(DiskMeta, version),
-				offsetof(DiskMeta, layers) - offsetof(DiskMeta, version) +
-				meta->nlayers * sizeof(DiskLayer));
+	COMP_CRC32C(crc, &meta->version,
+				offsetof(DiskMeta, current) - offsetof(DiskMeta, version));
+	COMP_CRC32C(crc, &meta->current, set_size(&meta->current));
+	COMP_CRC32C(crc, &meta->next, set_size(&meta->next));
 	FIN_CRC32C(crc);
 	return crc;
+}
+
+/* The set of this number, or NULL. */
+BfiSet *
+bfi_find_set(BfiMeta *meta, uint32 number)
+{
+	return meta->current.number == number ? &meta->current :
+		meta->next.number == number ? &meta->next : NULL;
+}
+
+/* The layers of both sets, one after the other. */
+static const BfiLayer *
+layer_of_sets(const BfiMeta *meta, int i)
+{
+	return i < meta->current.nlayers ? &meta->current.layers[i] :
+		&meta->next.layers[i - meta->current.nlayers];
+}
+
+static int
+count_layers(const BfiMeta *meta)
+{
+	return meta->current.nlayers + meta->next.nlayers;
 }
 
 /* The first block behind all layers. */
 BlockNumber
 bfi_end(const BfiMeta *meta)
 {
-	const BfiLayer *last;
+	BlockNumber end = BFI_META_BLOCK + 1;
+	int			i;
 
-	if (meta->nlayers == 0)
-		return BFI_META_BLOCK + 1;
-	last = &meta->layers[meta->nlayers - 1];
-	return last->first + last->npages;
+	for (i = 0; i < count_layers(meta); i++)
+	{
+		const BfiLayer *layer = layer_of_sets(meta, i);
+
+		end = Max(end, layer->first + layer->npages);
+	}
+	return end;
+}
+
+/* Is no layer on these pages? */
+static bool
+are_free(const BfiMeta *meta, BlockNumber first, BlockNumber npages)
+{
+	int			i;
+
+	for (i = 0; i < count_layers(meta); i++)
+	{
+		const BfiLayer *layer = layer_of_sets(meta, i);
+
+		if (layer->first < first + npages &&
+			first < layer->first + layer->npages)
+			return false;
+	}
+	return true;
+}
+
+/* The first of so many consecutive pages without layers, as low as possible. */
+BlockNumber
+bfi_free_pages(const BfiMeta *meta, BlockNumber npages)
+{
+	BlockNumber first = are_free(meta, BFI_META_BLOCK + 1, npages) ?
+		BFI_META_BLOCK + 1 : bfi_end(meta);
+	int			i;
+
+	for (i = 0; i < count_layers(meta); i++)
+	{
+		const BfiLayer *layer = layer_of_sets(meta, i);
+		BlockNumber end = layer->first + layer->npages;
+
+		if (end < first && are_free(meta, end, npages))
+			first = end;
+	}
+	return first;
 }
 
 static void
@@ -91,36 +171,54 @@ write_meta_layer(DiskLayer *to, const BfiLayer *from)
 	to->generation = from->geometry.generation;
 }
 
-/* Initialize the meta page of a new index. */
-void
-bfi_init_meta(Page page, const BfiMeta *meta)
+static void
+write_meta_set(DiskSet *to, const BfiSet *from)
 {
-	DiskMeta   *to;
 	int			i;
 
-	PageInit(page, BLCKSZ, sizeof(BfiPageOpaque));
-	BfiPageGetOpaque(page)->page_id = BFI_PAGE_ID;
-	to = PageGetMeta(page);
+	to->number = from->number;
+	to->nlayers = (uint32) from->nlayers;
+	for (i = 0; i < from->nlayers; i++)
+		write_meta_layer(&to->layers[i], &from->layers[i]);
+}
+
+/* Write the content of the meta page. */
+static void
+write_meta(Page page, const BfiMeta *meta)
+{
+	DiskMeta   *to = PageGetMeta(page);
+
 	memset(to, 0, sizeof(*to));
 	to->magic = META_MAGIC;
 	to->version = META_VERSION;
 	to->scheme = SCHEME_XXH3_GOLDEN;
 	to->key_type = meta->key_type;
-	to->nlayers = (uint8) meta->nlayers;
+	to->last_set = meta->last_set;
 	to->fpp = meta->fpp;
 	to->expected = meta->expected;
 	to->seed = meta->seed;
 	to->keys_built = meta->keys_built;
+	to->keys_per_row = meta->keys_per_row;
+	to->rebuilt = meta->rebuilt;
 	to->complete_from = meta->complete_from;
-	for (i = 0; i < meta->nlayers; i++)
-		write_meta_layer(&to->layers[i], &meta->layers[i]);
+	write_meta_set(&to->current, &meta->current);
+	write_meta_set(&to->next, &meta->next);
 	to->crc = meta_crc(to);
+}
+
+/* Initialize the meta page of a new index. */
+void
+bfi_init_meta(Page page, const BfiMeta *meta)
+{
+	PageInit(page, BLCKSZ, sizeof(BfiPageOpaque));
+	BfiPageGetOpaque(page)->page_id = BFI_PAGE_ID;
+	write_meta(page, meta);
 	((PageHeader) page)->pd_lower = META_LOWER;
 }
 
 /* Does a directory entry lack what every layer has?  If so, returns why. */
 static const char *
-read_meta_layer(const DiskLayer *from, int number, BlockNumber first,
+read_meta_layer(const DiskLayer *from, const BfiSet *set, int number,
 				BfiLayer *layer)
 {
 	BfGeometry *geometry = &layer->geometry;
@@ -142,10 +240,28 @@ read_meta_layer(const DiskLayer *from, int number, BlockNumber first,
 	/* Written so that NaN fails. */
 	if (!(geometry->fpp >= BF_LAYER_FPP_MIN && geometry->fpp <= BF_FPP_MAX))
 		return "A layer has a wrong false-positive rate.";
-	bfi_set_layer(layer, number, from->first);
-	if (from->first != first || layer->npages > MaxBlockNumber - first)
+	bfi_set_layer(layer, set, number, from->first);
+	if (from->first <= BFI_META_BLOCK || from->first > MaxBlockNumber ||
+		layer->npages > MaxBlockNumber - from->first)
 		return "A layer begins at a wrong block.";
 	return NULL;
+}
+
+/* Read a set.  Returns what is wrong with it, or NULL. */
+static const char *
+read_meta_set(const DiskSet *from, BfiSet *set)
+{
+	const char *reason = NULL;
+
+	set->number = from->number;
+	set->nlayers = 0;
+	while (set->nlayers < (int) from->nlayers && reason == NULL)
+	{
+		reason = read_meta_layer(&from->layers[set->nlayers], set,
+								 set->nlayers, &set->layers[set->nlayers]);
+		set->nlayers++;
+	}
+	return reason;
 }
 
 /* Is this not a meta page?  If so, returns why. */
@@ -165,7 +281,8 @@ meta_damage(Page page)
 		return "The page is not the meta page of an index of access method \"bloomfilter\".";
 	if (from->version != META_VERSION || from->scheme != SCHEME_XXH3_GOLDEN)
 		return "Its format version is unknown.";
-	if (from->nlayers > BFI_MAX_LAYERS)
+	if (from->current.nlayers > BFI_MAX_LAYERS ||
+		from->next.nlayers > BFI_MAX_LAYERS)
 		return "The number of layers is out of range.";
 	if (from->crc != meta_crc(from))
 		return "The checksum of the meta page does not match its content.";
@@ -183,7 +300,6 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 	Page		page = BufferGetPage(buffer);
 	DiskMeta   *from = PageGetMeta(page);
 	const char *reason;
-	int			i;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	reason = meta_damage(page);
@@ -194,14 +310,13 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 		meta->seed = from->seed;
 		meta->keys_built = from->keys_built;
 		meta->complete_from = from->complete_from;
+		meta->keys_per_row = from->keys_per_row;
+		meta->rebuilt = from->rebuilt;
 		meta->key_type = from->key_type;
-		meta->nlayers = 0;
-		for (i = 0; i < from->nlayers && reason == NULL; i++)
-		{
-			reason = read_meta_layer(&from->layers[i], i, bfi_end(meta),
-									 &meta->layers[i]);
-			meta->nlayers++;
-		}
+		meta->last_set = from->last_set;
+		reason = read_meta_set(&from->current, &meta->current);
+		if (reason == NULL)
+			reason = read_meta_set(&from->next, &meta->next);
 	}
 	if (reason != NULL)
 		bfi_report_damage(index, BFI_META_BLOCK, reason);
@@ -209,22 +324,22 @@ bfi_read_meta(Relation index, BfiMeta *meta)
 }
 
 /*
- * Enter a layer into the directory.  Its pages have been logged before, so
- * after a crash there is either no such layer or a complete one.
+ * Change the meta page.  The pages of new layers have been logged before, so
+ * after a crash there is either no such layer or a complete one.  The pages of
+ * layers that are gone may get another content at once, so this is flushed.
  */
 void
-bfi_enter_layer(Relation index, const BfiLayer *layer)
+bfi_change_meta(Relation index, const BfiMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
 	GenericXLogState *state;
-	DiskMeta   *meta;
+	XLogRecPtr	lsn;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
-	meta = PageGetMeta(GenericXLogRegisterBuffer(state, buffer, 0));
-	write_meta_layer(&meta->layers[meta->nlayers], layer);
-	meta->nlayers++;
-	meta->crc = meta_crc(meta);
-	GenericXLogFinish(state);
+	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
+	lsn = GenericXLogFinish(state);
 	UnlockReleaseBuffer(buffer);
+	if (RelationNeedsWAL(index))
+		XLogFlush(lsn);
 }

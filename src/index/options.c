@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *	  The storage parameters of an index: fpp, expected and seed.
+ *	  The storage parameters of an index: fpp, expected, seed, and
+ *	  rebuild_scale_factor.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,8 @@
 #include "access/reloptions.h"
 #include "tcop/pquery.h"
 #include "utils/float.h"
+
+#define REBUILD_SCALE_FACTOR	0.5
 
 /* The seed is a bigint, for which PostgreSQL has no kind of parameter. */
 static int64
@@ -61,6 +64,9 @@ options_kind(void)
 					   AccessExclusiveLock);
 	add_string_reloption(kind, "seed", "seed of the key hash", NULL,
 						 validate_seed, AccessExclusiveLock);
+	add_real_reloption(kind, "rebuild_scale_factor",
+					   "share of keys that are gone at which VACUUM rebuilds the index",
+					   REBUILD_SCALE_FACTOR, -1, 1, ShareUpdateExclusiveLock);
 	return kind;
 }
 
@@ -77,7 +83,7 @@ check_options(const BfiOptions *options)
 	if (ActivePortal != NULL &&
 		ActivePortal->commandTag == CMDTAG_ALTER_INDEX)
 		ereport(NOTICE,
-				(errmsg("parameters of a Bloom filter index take effect at its next REINDEX")));
+				(errmsg("\"fpp\", \"expected\" and \"seed\" of a Bloom filter index take effect at its next REINDEX")));
 }
 
 bytea *
@@ -92,7 +98,10 @@ bfi_options(Datum reloptions, bool validate)
 		.offset = offsetof(BfiOptions, expected)},
 		{.optname = "seed",
 			.opttype = RELOPT_TYPE_STRING,
-		.offset = offsetof(BfiOptions, seed_offset)}
+		.offset = offsetof(BfiOptions, seed_offset)},
+		{.optname = "rebuild_scale_factor",
+			.opttype = RELOPT_TYPE_REAL,
+		.offset = offsetof(BfiOptions, rebuild_scale_factor)}
 	};
 	BfiOptions *options;
 
@@ -111,8 +120,9 @@ bfi_get_options(Relation index, BfiMeta *meta)
 	BfiOptions *options = (BfiOptions *) index->rd_options;
 	const char *seed = NULL;
 
-	memset(meta, 0, offsetof(BfiMeta, layers));
+	memset(meta, 0, sizeof(*meta));
 	meta->fpp = BF_FPP_DEFAULT;
+	meta->current.number = meta->last_set = 1;
 	if (options == NULL)
 		return;
 	meta->fpp = options->fpp;
@@ -122,4 +132,17 @@ bfi_get_options(Relation index, BfiMeta *meta)
 		seed = (const char *) options + options->seed_offset;
 	if (seed != NULL)
 		meta->seed = (uint64) parse_seed(seed);
+}
+
+/*
+ * The share of keys that are gone at which VACUUM rebuilds the index.  Below 0,
+ * it never does.
+ */
+double
+bfi_rebuild_scale_factor(Relation index)
+{
+	BfiOptions *options = (BfiOptions *) index->rd_options;
+
+	return options == NULL ? REBUILD_SCALE_FACTOR :
+		options->rebuild_scale_factor;
 }

@@ -30,8 +30,10 @@ bfi_report_damage(Relation index, BlockNumber block, const char *reason)
 
 /* Compute where the blocks of a layer are, from its geometry. */
 void
-bfi_set_layer(BfiLayer *layer, int number, BlockNumber first)
+bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
+			  BlockNumber first)
 {
+	layer->set = set->number;
 	layer->number = number;
 	layer->first = first;
 	layer->page_blocks = (uint32) (PAGE_ROOM /
@@ -76,7 +78,8 @@ bfi_init_page(const BfiPage *page)
 	PageInit(raw, BLCKSZ, sizeof(BfiPageOpaque));
 	opaque = BfiPageGetOpaque(raw);
 	opaque->number = page->number;
-	opaque->layer = (uint16) page->layer->number;
+	opaque->set = page->layer->set;
+	opaque->layer = (uint8) page->layer->number;
 	opaque->version = PAGE_VERSION;
 	opaque->page_id = BFI_PAGE_ID;
 }
@@ -92,7 +95,7 @@ void
 bfi_record_bits_set(Page page, const BfiLayer *layer, uint64 bits_set)
 {
 	((PageHeader) page)->pd_lower = page_used_lower(layer);
-	BfiPageGetOpaque(page)->bits_set = bfi_bits_in_units(bits_set);
+	BfiPageGetOpaque(page)->bits_set = (uint16) bfi_bits_in_units(bits_set);
 }
 
 /* The number of set bits of a page. */
@@ -102,6 +105,16 @@ bfi_page_bits_set(const BfiPage *page)
 	return bf_blocks_bits_set(page->blocks,
 							  bf_blocks_size(&page->layer->geometry,
 											 page->nblocks));
+}
+
+/* Does a page, which has the structure of one, say that it is this one? */
+bool
+bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page)
+{
+	BfiPageOpaque *opaque = BfiPageGetOpaque(page);
+
+	return opaque->set == layer->set && opaque->layer == layer->number &&
+		opaque->number == number;
 }
 
 /* Does a page lack what every page of a layer has?  If so, returns why. */
@@ -123,7 +136,7 @@ page_damage(const BfiPage *page)
 		return "The page does not belong to an index of access method \"bloomfilter\".";
 	if (opaque->version != PAGE_VERSION)
 		return "The page has an unknown version.";
-	if (opaque->layer != page->layer->number || opaque->number != page->number)
+	if (!bfi_is_page_of(page->layer, page->number, raw))
 		return "The page belongs elsewhere.";
 	if (header->pd_lower != (opaque->bits_set > 0 ?
 							 page_used_lower(page->layer) :
@@ -149,8 +162,11 @@ bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 	return buffer;
 }
 
-/* Read, lock and check a page of a layer. */
-void
+/*
+ * Read, lock and check a page of a layer.  Returns false if the index has been
+ * rebuilt since its directory was read, and the page given to another set.
+ */
+bool
 bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 			  int lock_mode, BufferAccessStrategy strategy, BfiPage *page)
 {
@@ -158,10 +174,20 @@ bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
 											RBM_NORMAL, strategy);
 	const char *reason;
+	BfiMeta    *meta;
 
 	LockBuffer(buffer, lock_mode);
 	bfi_set_page(page, layer, number, buffer);
 	reason = page_damage(page);
-	if (reason != NULL)
+	if (reason == NULL)
+		return true;
+	UnlockReleaseBuffer(buffer);
+	page->buffer = InvalidBuffer;
+	page->nblocks = 0;
+	meta = palloc(sizeof(BfiMeta));
+	bfi_read_meta(index, meta);
+	if (bfi_find_set(meta, layer->set) != NULL)
 		bfi_report_damage(index, block, reason);
+	pfree(meta);
+	return false;
 }

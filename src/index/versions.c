@@ -17,6 +17,7 @@
 #include "access/transam.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
+#include "commands/vacuum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -91,6 +92,7 @@ scan_heap(Relation heap, Versions *versions)
 		{
 			block = ItemPointerGetBlockNumber(&slot->tts_tid);
 			pgstat_progress_update_param(PROGRESS_SCAN_BLOCKS_DONE, block);
+			PGBLOOM_VACUUM_DELAY_POINT();
 		}
 		take_version(versions, slot);
 	}

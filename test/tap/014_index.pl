@@ -445,17 +445,18 @@ my $size = 8192;
 is(length $good, $pages * $size, 'the file has the pages');
 
 # Offsets: content 24, on the meta page: magic; at the end 8176: bits set,
-# number, layer 8184, version 8188, id 8190.
+# number 8180, set 8184, layer 8188, version 8189, id 8190.
 my @damages = (
 	[ 'meta page of zeros', 0, 0, "\0" x $size, 'contains|info|filter|check|insert' ],
 	[ 'magic', 0, 24, "\1\2\3\4", 'contains|info|filter|check|insert' ],
 	[ 'page of zeros', 1, 0, "\0" x $size, 'all|check' ],
 	[ 'page of another number', 1, 8180, pack('L', 1), 'all|check' ],
-	[ 'page of another layer', 1, 8184, "\1", 'all|check' ],
+	[ 'page of another set', 1, 8184, "\2", 'all|check' ],
+	[ 'page of another layer', 1, 8188, "\1", 'all|check' ],
 	[ 'page id', 1, 8190, "\0", 'all|check' ],
-	[ 'page version', 1, 8188, "\2", 'all|check' ],
-	[ 'set bits out of range', 1, 8176, "\xff" x 4, 'all|check' ],
-	[ 'page without keys', 1, 8176, "\0" x 4, 'all|check' ],
+	[ 'page version', 1, 8189, "\2", 'all|check' ],
+	[ 'set bits out of range', 1, 8176, "\xff" x 2, 'all|check' ],
+	[ 'page without keys', 1, 8176, "\0" x 2, 'all|check' ],
 	[ 'bits that vanished', 1, 24, "\0" x 200, 'check' ],
 	[ 'bits that came', 1, 24, "\xff" x 200, 'check' ],
 	[ 'bits behind the last block', $pages - 1, 8160, "\1", 'check' ],

@@ -1,0 +1,121 @@
+--
+-- VACUUM rebuilds an index that holds much more than its table.
+--
+-- Tables are temporary, so that no other session may still see what was deleted.
+--
+CREATE TEMP TABLE t (id bigint, part int, name text);
+CREATE INDEX t_id ON t USING bloomfilter (id) WITH (fpp = 1e-4);
+SELECT deleted, last_rebuild FROM bloom_index_info('t_id');
+INSERT INTO t SELECT i, i % 2, 'name ' || i / 5 FROM generate_series(1, 50000) i;
+SELECT layers, cardinality BETWEEN 49500 AND 50500 AS cardinality, deleted, last_rebuild FROM bloom_index_info('t_id');
+VACUUM t;
+SELECT layers, deleted < 0.02 AS deleted, last_rebuild IS NULL AS never FROM bloom_index_info('t_id');
+
+-- Less than half of the keys are gone, then more.
+DELETE FROM t WHERE id <= 20000;
+VACUUM t;
+SELECT round(deleted::numeric, 1) AS deleted, last_rebuild FROM bloom_index_info('t_id');
+DELETE FROM t WHERE id <= 30000;
+VACUUM t;
+SELECT round(deleted::numeric, 1) AS deleted, last_rebuild BETWEEN now() - interval '1 hour' AND now() AS rebuilt, layers,
+       cardinality BETWEEN 19800 AND 20200 AS cardinality, keys_since_build, current_fpp < 1e-4 AS rate
+  FROM bloom_index_info('t_id');
+SELECT count(*) FILTER (WHERE bloom_index_contains('t_id', id)) < 20 AS forgotten FROM generate_series(1::bigint, 30000) id;
+SELECT count(*) AS lost FROM t WHERE NOT bloom_index_contains('t_id', id);
+SELECT bloom_index_check('t_id');
+
+-- The free pages are used by the next rebuild, or returned.
+VACUUM t;
+SELECT index.bytes < 1.6 * sizing.bytes + 2 * 8192 AS size FROM bloom_index_info('t_id') index, bloom_sizing(1e-4, 20000) sizing;
+VACUUM t;
+SELECT keys_since_build, deleted < 0.02 AS deleted FROM bloom_index_info('t_id');
+SELECT bloom_index_check('t_id');
+
+-- Growth is merged, also if there are only inserts.
+CREATE FUNCTION insert_each(n int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1 .. 100 LOOP
+    INSERT INTO t SELECT 1000000 + i * 1000 + j, 0, 'new' FROM generate_series(1, n / 100) j;
+  END LOOP;
+END $$;
+SELECT insert_each(90000);
+SELECT layers > 1 AS layers FROM bloom_index_info('t_id');
+ALTER INDEX t_id SET (rebuild_scale_factor = -1);
+VACUUM t;
+SELECT layers > 1 AS layers FROM bloom_index_info('t_id');
+ALTER INDEX t_id SET (rebuild_scale_factor = 0);
+VACUUM t;
+SELECT layers FROM bloom_index_info('t_id');
+SELECT count(*) AS lost FROM t WHERE NOT bloom_index_contains('t_id', id);
+ALTER INDEX t_id RESET (rebuild_scale_factor);
+
+-- Nothing is left; then there are keys again.
+DELETE FROM t;
+VACUUM t;
+SELECT cardinality, deleted, bloom_index_contains('t_id', 40000) FROM bloom_index_info('t_id');
+INSERT INTO t SELECT i, 0, 'again' FROM generate_series(1, 3000) i;
+SELECT count(*) AS lost FROM t WHERE NOT bloom_index_contains('t_id', id);
+VACUUM t;
+SELECT count(*) AS lost FROM t WHERE NOT bloom_index_contains('t_id', id);
+SELECT bloom_index_check('t_id');
+TRUNCATE t;
+SELECT last_rebuild, bloom_index_contains('t_id', 1) FROM bloom_index_info('t_id');
+VACUUM t;
+
+-- Rows that share keys, an expression, a predicate, NULL, and room for keys that are expected
+DROP INDEX t_id;
+CREATE INDEX t_name ON t USING bloomfilter (lower(name)) WITH (fpp = 1e-4);
+CREATE INDEX t_part ON t USING bloomfilter (id) WITH (fpp = 1e-4) WHERE part = 1;
+CREATE INDEX t_expected ON t USING bloomfilter (id) WITH (fpp = 1e-4, expected = 100000);
+INSERT INTO t SELECT i, i % 4, CASE WHEN i % 3 > 0 THEN 'Name ' || i / 10 END FROM generate_series(1, 40000) i;
+VACUUM t;
+DELETE FROM t WHERE id <= 30000;
+VACUUM t;
+SELECT name, deleted < 0.05 AS deleted, last_rebuild IS NOT NULL AS rebuilt, layers, cardinality BETWEEN keys * 0.98 - 1 AND keys * 1.02 + 1 AS keys
+  FROM (VALUES ('t_name', (SELECT count(DISTINCT name) FROM t)), ('t_part', (SELECT count(*) FROM t WHERE part = 1)),
+               ('t_expected', (SELECT count(*) FROM t))) v (name, keys), bloom_index_info(name::regclass) ORDER BY name;
+SELECT count(*) AS lost FROM t
+ WHERE NOT bloom_index_contains('t_name', lower(name)) OR NOT bloom_index_contains('t_expected', id)
+    OR part = 1 AND NOT bloom_index_contains('t_part', id);
+SELECT bloom_index_contains('t_name', 'name 2000'), bloom_index_contains('t_part', 20001), bloom_index_contains('t_expected', 20001);
+SELECT bloom_index_check('t_name'), bloom_index_check('t_part'), bloom_index_check('t_expected');
+INSERT INTO t SELECT i, 1, 'x' || i FROM generate_series(100001, 150000) i;
+SELECT layers FROM bloom_index_info('t_expected');
+DROP TABLE t;
+DROP FUNCTION insert_each;
+
+-- Partitions, of which each is rebuilt by itself
+CREATE TEMP TABLE p (id int, part int) PARTITION BY LIST (part);
+CREATE TEMP TABLE p_1 PARTITION OF p FOR VALUES IN (1);
+CREATE TEMP TABLE p_2 PARTITION OF p FOR VALUES IN (2);
+CREATE INDEX p_id ON p USING bloomfilter (id) WITH (fpp = 1e-5);
+INSERT INTO p SELECT i, 1 + i % 2 FROM generate_series(1, 4000) i;
+SELECT deleted FROM bloom_index_info('p_id');
+DELETE FROM p WHERE part = 1 AND id > 500;
+VACUUM p;
+SELECT deleted < 0.02 AS deleted, last_rebuild IS NOT NULL AS rebuilt FROM bloom_index_info('p_id');
+SELECT last_rebuild IS NOT NULL AS rebuilt FROM bloom_index_info('p_2_id_idx');
+SELECT bloom_index_contains_each('p_id', '{2,3,3000,3001}');
+DROP TABLE p;
+
+-- A key that is deleted in the own transaction, which another snapshot may still see
+CREATE TABLE l (id int) WITH (autovacuum_enabled = off);
+CREATE INDEX l_id ON l USING bloomfilter (id) WITH (rebuild_scale_factor = 0.1, fpp = 1e-6);
+INSERT INTO l SELECT generate_series(1, 1000);
+VACUUM l;
+DELETE FROM l WHERE id % 2 = 0;
+VACUUM (INDEX_CLEANUP off) l;
+SELECT last_rebuild FROM bloom_index_info('l_id');
+VACUUM l;
+SELECT last_rebuild IS NOT NULL AS rebuilt FROM bloom_index_info('l_id');
+SELECT count(*) AS lost FROM l WHERE NOT bloom_index_contains('l_id', id);
+SELECT reloptions FROM pg_class WHERE relname = 'l_id';
+DROP TABLE l;
+
+-- Its parameter
+CREATE TEMP TABLE o (id int);
+CREATE INDEX ON o USING bloomfilter (id) WITH (rebuild_scale_factor = 1.5);
+CREATE INDEX ON o USING bloomfilter (id) WITH (rebuild_scale_factor = 'often');
+CREATE INDEX o_id ON o USING bloomfilter (id) WITH (rebuild_scale_factor = 1);
+ALTER INDEX o_id SET (rebuild_scale_factor = -2);
+DROP TABLE o;

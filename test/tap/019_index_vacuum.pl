@@ -1,0 +1,233 @@
+# VACUUM rebuilds an index while others write, delete and look up keys, at all
+# isolation levels and on a standby: no key of a visible row is ever lost, also
+# if the server crashes at any moment, and deleted keys are forgotten.
+#
+# BF_LONG=1 runs each part ten times as long.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(time usleep);
+
+use FindBin;
+use lib $FindBin::RealBin;
+use BloomTest;
+
+my $factor = $ENV{BF_LONG} ? 10 : 1;
+my $primary = new_node('primary', allows_streaming => 1);
+$primary->append_conf(
+	'postgresql.conf', q{
+autovacuum = off
+synchronous_commit = off
+max_prepared_transactions = 5
+maintenance_work_mem = 1MB
+wal_consistency_checking = 'generic'
+checkpoint_timeout = 30s
+restart_after_crash = on
+});
+$primary->start;
+
+# Each VACUUM rebuilds the index; it also grows, since it has no room for many.
+$primary->safe_psql(
+	'postgres', q{
+CREATE EXTENSION bloomfilter;
+CREATE TABLE t (id bigint, x int DEFAULT 0) WITH (fillfactor = 70);
+CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 1e-5, rebuild_scale_factor = 0);
+CREATE SEQUENCE ids;
+INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 5000);
+
+-- Inserts, and deletes and updates half of the rows; returns the number of own keys that were not found.
+CREATE PROCEDURE write_for(seconds float8, part int, INOUT lost bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  ending timestamptz := clock_timestamp() + seconds * interval '1 s';
+  inserted bigint[];
+BEGIN
+  WHILE clock_timestamp() < ending LOOP
+    WITH new AS (INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 1 + (random() * random() * 400)::int) RETURNING id)
+    SELECT array_agg(id) INTO inserted FROM new;
+    lost := lost + (SELECT count(*) FROM unnest(bloom_index_contains_each('i', inserted)) f (hit) WHERE NOT hit);
+    DELETE FROM t WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 90));
+    UPDATE t SET id = nextval('ids') WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 20));
+    UPDATE t SET x = x + 1 WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 20));
+    IF random() < 0.2 THEN
+      ROLLBACK;
+    ELSE
+      COMMIT;
+    END IF;
+  END LOOP;
+END $$;
+
+-- Looks up the keys of all visible rows, twice in each transaction.
+CREATE PROCEDURE read_for(seconds float8, INOUT lookups bigint, INOUT lost bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  ending timestamptz := clock_timestamp() + seconds * interval '1 s';
+  r record;
+BEGIN
+  COMMIT;
+  WHILE clock_timestamp() < ending LOOP
+    FOR k IN 1 .. 2 LOOP
+      SELECT count(*) AS n, count(*) FILTER (WHERE NOT bloom_index_contains('i', id)) AS missed INTO r FROM t;
+      lookups := lookups + r.n;
+      lost := lost + r.missed;
+      PERFORM pg_sleep(random() * 0.2);
+    END LOOP;
+    COMMIT;
+  END LOOP;
+END $$});
+$primary->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'base', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 2s\nhot_standby_feedback = off\n");
+$standby->start;
+
+# The standby has no procedures that commit: it reads by transactions of psql.
+my $read_standby = q{
+SELECT count(*) || '|' || count(*) FILTER (WHERE NOT bloom_index_contains('i', id)) FROM t};
+
+my @levels = ('read committed', 'repeatable read', 'serializable');
+
+sub open_sessions
+{
+	my @writers = map { BloomTest::Session->new($primary, 'postgres') } 1 .. 2;
+	my @readers = map { BloomTest::Session->new($primary, 'postgres') } @levels;
+	$readers[$_]->query("SET default_transaction_isolation = '$levels[$_]'") foreach 0 .. $#levels;
+	return (\@writers, \@readers);
+}
+
+#
+# All at once
+#
+my $seconds = 12 * $factor;
+my ($writers, $readers) = open_sessions();
+my $far = BloomTest::Session->new($standby, 'postgres');
+$writers->[$_]->send("CALL write_for($seconds, $_, 0)") foreach 0 .. 1;
+$_->send("CALL read_for($seconds, 0, 0)") foreach @$readers;
+my $end = time + $seconds;
+my ($vacuums, $far_lookups, $far_lost) = (0, 0, 0);
+my $vacuum = BloomTest::Session->new($primary, 'postgres');
+while (time < $end)
+{
+	$far->send("BEGIN ISOLATION LEVEL REPEATABLE READ; $read_standby; SELECT pg_sleep(0.2); $read_standby; COMMIT");
+	$vacuum->send('VACUUM t');
+	my ($out) = $far->finish(sub {
+		return unless $vacuum->ended;
+		my ($done, $err) = $vacuum->finish;
+		die $err if $err ne '';
+		$vacuums++;
+		$vacuum->send('VACUUM t');
+	});
+	$vacuum->finish;
+	foreach (grep { /^\d+\|\d+$/ } split /\n/, $out)
+	{
+		my ($n, $lost) = split /\|/;
+		$far_lookups += $n;
+		$far_lost += $lost;
+	}
+}
+foreach my $writer (@$writers)
+{
+	my ($out, $err) = $writer->finish;
+	is("$out$err", '0', 'own keys are found');
+}
+my $lookups = 0;
+foreach my $k (0 .. $#levels)
+{
+	my ($out, $err) = $readers->[$k]->finish;
+	my ($n, $lost) = split /\|/, $out;
+	is("$lost$err", '0', "no key is lost, $levels[$k]");
+	$lookups += $n;
+}
+is($far_lost, 0, 'no key is lost on the standby');
+cmp_ok($far_lookups, '>', 0, 'keys were looked up on the standby');
+note("$vacuums times VACUUM, $lookups lookups, $far_lookups on the standby");
+$_->quit foreach @$writers, @$readers, $far, $vacuum;
+
+is($primary->safe_psql('postgres', q{VACUUM t; SELECT bloom_index_check('i')}), '', 'check');
+is($primary->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}), '1', 'one layer');
+my ($rows, $deleted) = split /\|/, $primary->safe_psql('postgres', q{
+SELECT (SELECT count(*) FROM t), count(*) FILTER (WHERE bloom_index_contains('i', id))
+  FROM generate_series(1, (SELECT last_value FROM ids)) g (id) WHERE id NOT IN (SELECT id FROM t)});
+cmp_ok($deleted, '<', 10, "deleted keys are forgotten: $deleted are found");
+
+#
+# Crashes at any moment
+#
+foreach my $round (1 .. 6 * $factor)
+{
+	($writers, $readers) = open_sessions();
+	$writers->[0]->send('CALL write_for(60, 0, 0)');
+	$readers->[0]->send('VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t');
+	usleep(50_000 + rand(400_000));
+	$primary->stop('immediate');
+	$_->{psql}->kill_kill foreach @$writers, @$readers;
+	$primary->start;
+	my $found = $primary->safe_psql('postgres', q{
+SELECT count(*) FROM t WHERE NOT bloom_index_contains('i', id);
+SELECT bloom_index_check('i');
+INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 100);
+VACUUM t;
+SELECT count(*) FROM t WHERE NOT bloom_index_contains('i', id);
+SELECT bloom_index_check('i')});
+	is($found, "0\n\n0\n", "no key is lost in a crash, round $round");
+}
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is($standby->safe_psql('postgres', $read_standby), $primary->safe_psql('postgres', $read_standby), 'the standby follows');
+
+#
+# A rebuild that is cancelled, and the writers after it
+#
+foreach my $round (1 .. 5)
+{
+	$vacuum = BloomTest::Session->new($primary, 'postgres');
+	$vacuum->send('VACUUM t; VACUUM t; VACUUM t; VACUUM t');
+	usleep(10_000 + rand(60_000));
+	$primary->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $vacuum->pid . ')');
+	$vacuum->finish;
+	$vacuum->quit;
+	is($primary->safe_psql('postgres', q{
+INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 1000);
+SELECT count(*) FROM t WHERE NOT bloom_index_contains('i', id);
+SELECT bloom_index_check('i')}), "0\n", "no key is lost when VACUUM is cancelled, round $round");
+}
+
+#
+# A transaction that is prepared before a rebuild, and commits after it
+#
+is($primary->safe_psql('postgres', q{
+BEGIN; INSERT INTO t SELECT -i FROM generate_series(1, 1000) i; DELETE FROM t WHERE id > 0; PREPARE TRANSACTION 'p';
+VACUUM t;
+SELECT count(*) FROM t WHERE NOT bloom_index_contains('i', id);
+COMMIT PREPARED 'p';
+SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('i', id)) FROM t;
+VACUUM t;
+SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('i', id)) FROM t;
+SELECT cardinality BETWEEN 990 AND 1010 FROM bloom_index_info('i')}), "0\n1000|0\n1000|0\nt", 'a prepared transaction');
+
+#
+# A snapshot of the standby sees rows that VACUUM leaves out, because a cursor
+# keeps it from removing them: the index tells nothing to that snapshot.
+#
+$primary->safe_psql('postgres', q{TRUNCATE t; INSERT INTO t SELECT generate_series(1, 100)});
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$far = BloomTest::Session->new($standby, 'postgres');
+$far->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+my $near = BloomTest::Session->new($primary, 'postgres');
+$primary->safe_psql('postgres', 'DELETE FROM t WHERE id <= 50');
+$near->query('BEGIN; DECLARE c CURSOR FOR SELECT * FROM t; FETCH c');
+$primary->safe_psql('postgres', 'VACUUM t');
+is($primary->safe_psql('postgres', q{SELECT bloom_index_contains('i', 1), bloom_index_contains('i', 51)}), 'f|t', 'rows that are dead are left out');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is(($far->query(q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('i', id)), bloom_index_contains('i', -1) FROM t}))[0],
+	'100|0|t', 'an older snapshot of the standby finds its rows');
+is($standby->safe_psql('postgres', q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('i', id)), bloom_index_contains('i', 1) FROM t}),
+	'50|0|f', 'a new one does not');
+$_->quit foreach $far, $near;
+
+is(find_crashes($standby), '', 'nothing crashed on the standby');
+$standby->stop;
+$primary->stop;
+
+done_testing();
