@@ -2,6 +2,8 @@
 -- AGG
 -- bloom_agg in every execution mode of aggregates.
 --
+\pset format unaligned
+\pset footer off
 
 -- 6,000 rows, 2,000 distinct keys, not sorted; some NULL.
 CREATE TABLE items AS

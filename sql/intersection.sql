@@ -1,6 +1,8 @@
 --
 -- Intersection
 --
+\pset format unaligned
+\pset footer off
 
 -- Every common key is found, for all forms that can be intersected.
 CREATE TABLE forms (form text, a bloom, b bloom);

@@ -2,6 +2,8 @@
 -- IO
 -- Text, binary and bytea forms have the same image; all input is checked.
 --
+\pset format unaligned
+\pset footer off
 
 SET bytea_output = hex;
 

@@ -3,6 +3,8 @@
 -- Valid parameters, and the errors for invalid ones: SQLSTATE, the value
 -- given, the limit and a workaround; and the properties that a filter reports.
 --
+\pset format unaligned
+\pset footer off
 
 -- Run a query that returns one value; return the value or the full error.
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$

@@ -3,6 +3,8 @@
 -- bloom_union, | and bloom_union_agg: no key is lost, no bit is wasted, and
 -- the order does not matter.
 --
+\pset format unaligned
+\pset footer off
 
 -- Filters of the keys lo to hi, with all combinations of parameters.  Those
 -- built by bloom_add_all without expected keep their hashes; those built by
