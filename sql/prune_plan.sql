@@ -127,7 +127,7 @@ SELECT parts('EXECUTE by_id(40)') AS generic;
 RESET plan_cache_mode;
 BEGIN;
 SELECT v FROM days WHERE id = 40;
-SELECT count(*) FILTER (WHERE relation::regclass::text LIKE 'days%') AS locks FROM pg_locks WHERE pid = pg_backend_pid();
+SELECT count(*) FILTER (WHERE relation::regclass::text LIKE 'days%') <= 4 AS few_locks FROM pg_locks WHERE pid = pg_backend_pid();
 COMMIT;
 CREATE FUNCTION literal() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT v FROM days WHERE id = 5000; END $$;
 CREATE FUNCTION literal_sql() RETURNS SETOF text LANGUAGE sql AS $$ SELECT v FROM days WHERE id = 5000 $$;
@@ -152,7 +152,7 @@ INSERT INTO days VALUES (9, 5000, 'committed');
 EXECUTE literal;
 CREATE TABLE copied AS EXECUTE literal;
 SELECT * FROM copied;
-EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) SELECT 1 WHERE EXISTS (SELECT literal());
+SELECT count(*) FROM literal();
 DELETE FROM days WHERE id = 5000;
 DO $$
 DECLARE
