@@ -9,7 +9,7 @@
 oldest_major=15
 root_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # What scripts/check runs by default: the longest groups first, so that the last ones end at about the same time.
-default_groups='tap regress parallel reader recipes joins unit build drivers fuzz core lint exchange isolation demo
+default_groups='tap regress parallel reader recipes joins keys unit build drivers fuzz core lint exchange isolation demo
 	symbols format meta'
 long_groups='undefined sanitize scenarios'  # what --long runs, too
 BF_LONG=${BF_LONG-}

@@ -65,9 +65,20 @@ static PlannedStmt *
 plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 {
 	List	   *tables;
+	bool		was_pruned = bfp_is_pruned;
 	Query	   *original = bfp_prune(parse, params, &tables);
-	PlannedStmt *stmt = plan_with_filters(PGBLOOM_PLANNER_ARGUMENTS);
+	PlannedStmt *stmt;
 
+	bfp_is_pruned = original != NULL;
+	PG_TRY();
+	{
+		stmt = plan_with_filters(PGBLOOM_PLANNER_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		bfp_is_pruned = was_pruned;
+	}
+	PG_END_TRY();
 	if (original != NULL)
 		bfp_add_note(stmt, original, cursor_options, tables);
 	return stmt;

@@ -21,8 +21,10 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/selfuncs.h"
 
 /*
@@ -38,6 +40,7 @@
 #define LOOKUP_FPP			0.01
 
 bool		bfp_enabled = true;
+bool		bfp_is_pruned = false;
 
 void
 bfp_define_setting(void)
@@ -47,6 +50,42 @@ bfp_define_setting(void)
 							 NULL,
 							 &bfp_enabled, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+}
+
+/*
+ * Leave out the conditions of a partition that are true for all of its rows,
+ * such as the bounds by which a statement was pruned: they would be evaluated
+ * for each row.
+ */
+static void
+drop_bounds(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	Relation	table = table_open(rte->relid, NoLock);
+	List	   *bounds = (List *)
+		eval_const_expressions(root, (Node *) copyObject(RelationGetPartitionQual(table)));
+	List	   *dropped = NIL;
+	ListCell   *cell;
+
+	table_close(table, NoLock);
+	ChangeVarNodes((Node *) bounds, 1, rel->relid, 0);
+	foreach(cell, rel->baserestrictinfo)
+	{
+		RestrictInfo *info = lfirst_node(RestrictInfo, cell);
+
+		if (!info->pseudoconstant &&
+			predicate_implied_by(list_make1(info->clause), bounds, false))
+			dropped = lappend(dropped, info);
+	}
+	if (dropped == NIL)
+		return;
+	rel->baserestrictinfo = list_difference_ptr(rel->baserestrictinfo, dropped);
+	foreach(cell, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
+
+		index->indrestrictinfo = list_difference_ptr(index->indrestrictinfo,
+													 dropped);
+	}
 }
 
 /* The first condition whose keys an index can look up. */
@@ -293,7 +332,13 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	ListCell   *cell;
 
 	if (!bfp_enabled || !IS_SIMPLE_REL(rel) || rel->baserestrictinfo == NIL ||
-		IS_DUMMY_REL(rel) || !has_index(rel))
+		IS_DUMMY_REL(rel))
+		return;
+	if (bfp_is_pruned && rel->reloptkind == RELOPT_OTHER_MEMBER_REL &&
+		rel->rtekind == RTE_RELATION && rte->relkind == RELKIND_RELATION &&
+		!rte->inh)
+		drop_bounds(root, rel, rte);
+	if (!has_index(rel))
 		return;
 	siblings = count_siblings(root, rel);
 	reason = reason_for_none(root, rel, rte, siblings);

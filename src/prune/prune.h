@@ -66,6 +66,7 @@ typedef struct BfpTable
 #endif
 
 extern bool bfp_enabled;
+extern bool bfp_is_pruned;		/* the statement that is being planned */
 
 /* equality.c */
 extern bool bfp_read_equality(Node *clause, bool key_first,
@@ -90,6 +91,19 @@ extern bool bfp_may_ask(const BfpTable *table);
 extern bool bfp_find_leaves(BfpTable *table);
 extern bool bfp_leaves_are_valid(const BfpTable *table);
 extern Node *bfp_bounds(const BfpTable *table, const Var *column);
+
+/* columns.c */
+struct PartitionKeyData;
+extern List *bfp_conditions(Query *query);
+extern Node *bfp_resolve_column(Query *query, Node *node);
+extern List *bfp_append_equality(List *equalities,
+								 const BfpEquality *equality, Node *column);
+extern List *bfp_find_equalities(Query *query, List *conditions,
+								 ParamListInfo params);
+extern List *bfp_append_implied(Query *query, List *conditions,
+								List *equalities);
+extern bool bfp_prunes_already(Query *query, Index relation, List *conditions,
+							   struct PartitionKeyData *key);
 
 /* query.c */
 extern Query *bfp_prune(Query *query, ParamListInfo params, List **tables);

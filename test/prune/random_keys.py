@@ -4,7 +4,7 @@
     random_keys.py [--queries=N] [--readers=N] [--seed=S]
 
 Connects as libpq does (PGHOST, PGDATABASE and so on, as a superuser), to a database of its own, whose schema "keys" it
-replaces. BF_QUERIES multiplies the number of queries.
+replaces.
 
 Writers move rows with fixed keys between partitions, in one statement or by DELETE and INSERT, so in READ COMMITTED each
 of these keys is in exactly one row, whenever a query looks. They insert new keys, each of which has to be found by every
@@ -243,14 +243,13 @@ def main():
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    queries = int(args.queries * float(os.environ.get("BF_QUERIES", "1")))
     setup = Connection()
     setup.run(SCHEMA)
     setup.close()
     shared = Shared()
     begin = time.time()
     readers = [threading.Thread(target=guard, args=(shared, read, random.Random(args.seed * 1000 + i),
-                                                    queries // args.readers)) for i in range(args.readers)]
+                                                    args.queries // args.readers)) for i in range(args.readers)]
     writers = [threading.Thread(target=guard, args=(shared, function, random.Random(args.seed * 1000 + 100 + i)))
                for i, function in enumerate((write, write, alter))]
     for thread in readers + writers:
