@@ -282,6 +282,13 @@ SELECT probes('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON 
 SELECT compare('SELECT * FROM (fact JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
 SELECT compare('SELECT * FROM (fact LEFT JOIN other ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
 SELECT compare('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k) JOIN dim ON fact.k = dim.k WHERE c = 1');
+-- Not to a side that returns no columns
+SET join_collapse_limit = 1;
+SET enable_material = off;
+SELECT probes('SELECT count(*) FROM ((SELECT FROM other WHERE k = 5) o CROSS JOIN fact f) JOIN dim ON f.k = dim.k WHERE c = 1');
+SELECT compare('SELECT count(*) FROM ((SELECT FROM other WHERE k = 5) o CROSS JOIN fact f) JOIN dim ON f.k = dim.k WHERE c = 1');
+RESET enable_material;
+RESET join_collapse_limit;
 -- Not through the nullable side.
 SELECT probes('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k) JOIN dim ON COALESCE(fact.k, 1) = dim.k WHERE c = 1');
 SELECT compare('SELECT * FROM (other LEFT JOIN fact ON fact.id = other.k + 19990) JOIN dim ON COALESCE(fact.k, 1) = dim.k WHERE c = 1');

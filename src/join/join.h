@@ -277,6 +277,7 @@ extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
+											   planner_hook_type try,
 											   bool is_volatile,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
@@ -314,6 +315,7 @@ extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
 extern PgBloomReason pgbloom_join_worthwhile(HashJoin *join, List **targets);
 
 /* keys.c */
+extern bool pgbloom_join_is_key(Expr *key);
 extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
 extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);

@@ -130,7 +130,8 @@ my $settings = join '', map { "auto_explain.$_\n" } (
 	'log_verbose = on', 'log_settings = on',
 	'log_nested_statements = on');
 
-$settings .= "pg_qualstats.sample_rate = 1\npgaudit.log = all\n";
+$settings .= "pg_qualstats.sample_rate = 1\npgaudit.log = all\n"
+  . "pg_stat_statements.track_planning = on\n";
 foreach my $order ('first', 'last')
 {
 	my @libraries = ('auto_explain', @others);
@@ -156,6 +157,20 @@ foreach my $order ('first', 'last')
 	}
 	$node->safe_psql('postgres',
 		'ALTER DATABASE postgres SET auto_explain.log_analyze = off');
+
+	# A plan that counts on a filter, which is there, and which is not: a
+	# sample is not skipped.
+	if (grep { $_ eq 'pg_stat_statements' } @others)
+	{
+		$node->safe_psql('postgres', "SELECT pg_stat_statements_reset();
+SET bloomfilter.join_planning = on;
+SELECT count(*) AS planned FROM large JOIN small USING (k);
+SELECT count(*) AS planned FROM large TABLESAMPLE BERNOULLI (100) JOIN small USING (k);");
+		is( $node->safe_psql('postgres',
+				"SELECT plans, calls FROM pg_stat_statements WHERE query ~ '^SELECT count.* AS planned'"),
+			"1|1\n1|1",
+			"one planning of a statement, loaded $order");
+	}
 	try_plans($node, "loaded $order, without ANALYZE");
 	like(
 		PostgreSQL::Test::Utils::slurp_file($node->logfile),

@@ -444,35 +444,51 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 	return stmt;
 }
 
-/*
- * Plan a statement, and once more without assumptions if one of them is not
- * fulfilled.  The planner changes the Query, and so may its hooks, so the second
- * plan is made of a copy.
- */
-PlannedStmt *
-pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
-						   PGBLOOM_PLANNER_PARAMETERS)
+static bool
+all_fulfilled(const Planning *planning)
 {
-	bool		may_change = pgbloom_join_planning && !is_volatile;
-	Query	   *copy = may_change && may_assume(parse, cursor_options) ?
-		copyObject(parse) : NULL;
-	Planning	planning = {
-		.parse = copy != NULL ? parse : NULL,
-		.is_volatile = is_volatile,
-		.may_change = may_change,
-		.context = CurrentMemoryContext
-	};
-	Planning	without = {.may_change = may_change};
-	PlannedStmt *stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	ListCell   *lc;
 
-	foreach(lc, planning.assumptions)
+	foreach(lc, planning->assumptions)
 	{
 		if (!((PgBloomAssumption *) lfirst(lc))->fulfilled)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Plan a statement, without assumptions if one of them is not fulfilled.  That
+ * is tried with PostgreSQL's planner alone, so that others who have hooks of the
+ * planner see one planning.  If there are none, the plan that was tried is the
+ * one.  The planner changes the Query, so it is tried with a copy.
+ */
+PlannedStmt *
+pgbloom_join_plan_assuming(planner_hook_type plan, planner_hook_type try,
+						   bool is_volatile, PGBLOOM_PLANNER_PARAMETERS)
+{
+	Planning	planning = {
+		.is_volatile = is_volatile,
+		.may_change = pgbloom_join_planning && !is_volatile,
+		.context = CurrentMemoryContext
+	};
+	Planning	trial = planning;
+
+	if (planning.may_change && may_assume(parse, cursor_options))
+	{
+		Query	   *original = parse;
+		PlannedStmt *stmt;
+
+		parse = trial.parse = copyObject(original);
+		stmt = plan_as(&trial, try, PGBLOOM_PLANNER_ARGUMENTS);
+		parse = original;
+		if (all_fulfilled(&trial))
 		{
-			parse = copy;
-			return plan_as(&without, plan, PGBLOOM_PLANNER_ARGUMENTS);
+			if (plan == try)
+				return stmt;
+			if (trial.assumptions != NIL)
+				planning.parse = parse;
 		}
 	}
-	return stmt;
+	return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 }

@@ -309,8 +309,7 @@ is_usable(HashJoin *join, int number)
 	Expr	   *outer = list_nth(join->hashkeys, number);
 	Expr	   *inner = list_nth(((Hash *) innerPlan(join))->hashkeys, number);
 
-	return pgbloom_join_translate(outer, 0, NIL) != NULL &&
-		pgbloom_join_translate(inner, 0, NIL) != NULL &&
+	return pgbloom_join_is_key(outer) && pgbloom_join_is_key(inner) &&
 		pgbloom_join_can_hash(list_nth_oid(join->hashoperators, number),
 							  list_nth_oid(join->hashcollations, number));
 }

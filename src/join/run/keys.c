@@ -93,38 +93,50 @@ is_cast(Oid function)
 	return false;
 }
 
+/* What a change of type or a cast is of, or NULL if the key is neither. */
+static Expr *
+argument_of(Expr *key)
+{
+	if (IsA(key, RelabelType))
+		return ((RelabelType *) key)->arg;
+	if (IsA(key, FuncExpr) && is_cast(((FuncExpr *) key)->funcid))
+		return linitial(((FuncExpr *) key)->args);
+	return NULL;
+}
+
+/* Is a key no more than casts of a column? */
+bool
+pgbloom_join_is_key(Expr *key)
+{
+	while (key != NULL && !IsA(key, Var))
+		key = argument_of(key);
+	return key != NULL;
+}
+
 /*
  * Express a key by what is below a node with this target list, to which Vars of
- * varno refer; without a target list, as it is.  Returns NULL if that is not
- * possible, or if it is more than casts of a column.
+ * varno refer, or return NULL if that is not possible.
  */
 Expr *
 pgbloom_join_translate(Expr *key, int varno, List *targetlist)
 {
+	Var		   *var = (Var *) key;
+	TargetEntry *entry;
 	Expr	   *argument;
 	Expr	   *result;
 
 	if (IsA(key, Var))
 	{
-		TargetEntry *entry = targetlist == NIL ? NULL :
-			get_tle_by_resno(targetlist, ((Var *) key)->varattno);
-
-		if (targetlist == NIL)
-			return key;
-		return ((Var *) key)->varno != varno || entry == NULL ? NULL :
-			pgbloom_join_translate(entry->expr, 0, NIL);
+		entry = var->varno != varno ? NULL :
+			get_tle_by_resno(targetlist, var->varattno);
+		return entry != NULL && pgbloom_join_is_key(entry->expr) ?
+			entry->expr : NULL;
 	}
-	if (IsA(key, RelabelType))
-		argument = ((RelabelType *) key)->arg;
-	else if (IsA(key, FuncExpr) && is_cast(((FuncExpr *) key)->funcid))
-		argument = linitial(((FuncExpr *) key)->args);
-	else
-		return NULL;
-	argument = pgbloom_join_translate(argument, varno, targetlist);
+	argument = pgbloom_join_translate(argument_of(key), varno, targetlist);
 	if (argument == NULL)
 		return NULL;
 	result = copyObject(key);
-	if (IsA(key, RelabelType))
+	if (IsA(result, RelabelType))
 		((RelabelType *) result)->arg = argument;
 	else
 		((FuncExpr *) result)->args = list_make1(argument);
