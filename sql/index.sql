@@ -2,6 +2,8 @@
 -- INDEX
 -- Indexes of access method bloomfilter: creation, content, lookups, functions, growth, WAL.
 --
+\pset format unaligned
+\pset footer off
 
 -- Rows that an index does not find: there must never be one.
 CREATE FUNCTION missing(index regclass, rows text) RETURNS bigint LANGUAGE plpgsql AS $$

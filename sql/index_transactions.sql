@@ -2,6 +2,8 @@
 -- INDEX_TRANSACTIONS
 -- Keys of an index are written by the end of the statement that inserts their rows, and found before.
 --
+\pset format unaligned
+\pset footer off
 
 SET jit = off;
 

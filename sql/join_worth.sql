@@ -3,6 +3,8 @@
 -- What a query reads and computes with join filters is no more than without,
 -- counted in rows, calls and errors; and why a hash join has none.
 --
+\pset format unaligned
+\pset footer off
 LOAD 'bloomfilter';
 CREATE SCHEMA join_cost;
 SET search_path = join_cost, public;
