@@ -3,6 +3,8 @@
 -- Filters in hash joins of unmodified queries: where they go, where they must
 -- not go, and the same results in all cases.
 --
+\pset format unaligned
+\pset footer off
 
 -- The settings act once the library is loaded. Plans must not depend on when autovacuum comes.
 LOAD 'bloomfilter';

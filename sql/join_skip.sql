@@ -4,6 +4,8 @@
 -- constraints contradict the keys, and blocks by BRIN indexes.  Then plans that
 -- count on it, and their estimates.
 --
+\pset format unaligned
+\pset footer off
 LOAD 'bloomfilter';
 CREATE SCHEMA join_skip;
 SET search_path = join_skip, public;

@@ -1,6 +1,8 @@
 --
 -- Aggregates over no rows: the result has the parameters of the call
 --
+\pset format unaligned
+\pset footer off
 
 CREATE FUNCTION params(f bloom) RETURNS text LANGUAGE sql PARALLEL SAFE AS $$
 SELECT concat_ws(' ', coalesce(key_type, '-'), fpp, coalesce(expected::text, '-'), seed, cardinality) FROM bloom_info(f)
