@@ -330,6 +330,8 @@ END $$""")
         sizes = {name: session.value("SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree('%s')" % index)
                  for name, (index, _) in variants.items()}
 
+        session.execute("LOAD 'bloomfilter'; SET bloomfilter.index_pruning = off")
+
         def find(name):
             empty_caches(bench, session)
             timing = session.measure('SELECT count(*) FROM unnest(%s::bigint[]) id, %s(id)' % (

@@ -125,13 +125,20 @@ for_each_leaf(const BfpTable *table, int *nleaves,
 	return keys != NULL && goes_on;
 }
 
+/*
+ * Planning takes time in proportion to the square of the number of leaves, as
+ * each is compared with the bounds of all.
+ */
 static bool
 append_leaf(Oid leaf, void *state)
 {
-	List	  **leaves = state;
+	BfpTable   *table = state;
+	int			n;
 
-	*leaves = lappend_oid(*leaves, leaf);
-	return list_length(*leaves) <= BFP_MAX_LEAVES;
+	table->leaves = lappend_oid(table->leaves, leaf);
+	n = list_length(table->leaves);
+	return n <= BFP_MAX_LEAVES && n < table->nleaves &&
+		n * n <= 2 * table->nleaves;
 }
 
 /* Find the leaves that may have a key.  Returns false if they are too many. */
@@ -139,7 +146,7 @@ bool
 bfp_find_leaves(BfpTable *table)
 {
 	table->leaves = NIL;
-	return for_each_leaf(table, &table->nleaves, append_leaf, &table->leaves);
+	return for_each_leaf(table, &table->nleaves, append_leaf, table);
 }
 
 static bool
