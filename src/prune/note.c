@@ -233,8 +233,9 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	CustomScan *note = find_note(query->plannedstmt);
 	MemoryContext old_context;
 
-	checked_plan = query->plannedstmt;
-	if (note == NULL || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+	checked_plan = note == NULL ? query->plannedstmt : NULL;
+	if (note == NULL || query->snapshot == InvalidSnapshot ||
+		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 
 	/* The plan must live as long as the query. */
