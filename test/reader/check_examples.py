@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 FILES = ['README.md', 'doc/REFERENCE.md', 'doc/FORMAT.md', 'doc/COOKBOOK.md',
          'doc/DRIVERS.md', 'doc/JOIN_FILTERS.md', 'doc/INDEX.md']
 DATABASE = 'bloomfilter_examples'
-CREATE = 'CREATE EXTENSION bloomfilter;'
+CREATE = re.compile('CREATE EXTENSION (IF NOT EXISTS )?bloomfilter;')
 # All pages create their objects in one schema; a reader pastes one example.
 SCHEMA = 'NOTICE:  schema "examples" already exists, skipping\n'
 FOREIGN = """SELECT oid::regclass FROM pg_class
@@ -44,7 +44,7 @@ def run(blocks):
     mark = '--- end of example ---'
     script = ''.join(block + '\n\\echo %s\n' % mark for block in blocks)
     # Warnings are part of what an example shows.
-    output = psql('\\set QUIET 1\n' + script.replace(CREATE, ''), '-q',
+    output = psql('\\set QUIET 1\n' + CREATE.sub('', script), '-q',
                   database=DATABASE,
                   settings=SETTINGS.replace(' error', ' notice'))
     return output.replace(SCHEMA, '').split(mark + '\n')[:-1]
@@ -96,7 +96,8 @@ def main():
     drop = 'DROP DATABASE IF EXISTS %s;\n' % DATABASE
     psql(drop + "CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8';\n" %
          DATABASE, '-q', '-v', 'ON_ERROR_STOP=1')
-    psql(CREATE, '-q', '-v', 'ON_ERROR_STOP=1', database=DATABASE)
+    psql('CREATE EXTENSION bloomfilter;', '-q', '-v', 'ON_ERROR_STOP=1',
+         database=DATABASE)
     for name in [a for a in arguments if a != '--update'] or FILES:
         try:
             check_file(tap, name, update)
