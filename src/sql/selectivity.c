@@ -190,6 +190,114 @@ contained_share(Condition *condition, bool readable)
 	return sum_found + rest * share;
 }
 
+/*
+ * Look up a key in a filter from the statistics of a column.  Returns false if
+ * it cannot be looked up.
+ */
+static bool
+look_up_in_sample(Datum filter, const Const *key, Oid collation, bool by_hash,
+				  bool *found)
+{
+	Bloom	   *image = (Bloom *) PG_DETOAST_DATUM_PACKED(filter);
+	Condition	condition = {.by_hash = by_hash,.collation = collation};
+
+	if (bf_open((const uint8_t *) VARDATA_ANY(image),
+				VARSIZE_ANY_EXHDR(image), &condition.filter) != BF_OK ||
+		!resolve_type(&condition, key->consttype) ||
+		hash_may_fail(&condition) || (!by_hash && condition.key_info->untyped))
+		return false;
+	*found = bf_contains(&condition.filter, by_hash ?
+						 (uint64) DatumGetInt64(key->constvalue) :
+						 pgbloom_key_hash(condition.key_info, key->constvalue,
+										  &condition.filter.params, NULL));
+	return true;
+}
+
+/*
+ * Look up a key in the filters of one kind of statistics.  *sum_all receives
+ * the share of the rows that they stand for, *sum_found that of those which
+ * contain the key.  A bound of a histogram stands for as many rows as any other.
+ * That none contains the key does not say that no row does.
+ */
+static bool
+look_up_in_samples(HeapTuple statistics, int kind, double rest,
+				   const Const *key, Oid collation, bool by_hash,
+				   double *sum_all, double *sum_found)
+{
+	bool		is_common = kind == STATISTIC_KIND_MCV;
+	AttStatsSlot slot;
+	bool		known;
+	int			i;
+
+	*sum_all = *sum_found = 0;
+	if (!get_attstatsslot(&slot, statistics, kind, InvalidOid,
+						  ATTSTATSSLOT_VALUES |
+						  (is_common ? ATTSTATSSLOT_NUMBERS : 0)))
+		return false;
+	known = slot.nvalues > 0 && (!is_common || slot.nvalues == slot.nnumbers);
+	for (i = 0; known && i < slot.nvalues; i++)
+	{
+		double		share = is_common ? slot.numbers[i] : rest / slot.nvalues;
+		bool		found = false;
+
+		known = look_up_in_sample(slot.values[i], key, collation, by_hash,
+								  &found);
+		*sum_all += share;
+		*sum_found += found ? share : 0;
+	}
+	if (!is_common && known)
+		*sum_found = fmax(*sum_found, rest / slot.nvalues / 2);
+	free_attstatsslot(&slot);
+	return known;
+}
+
+/*
+ * Estimate the share of rows whose filter, in a column, contains a known key.
+ * Statistics have filters of at most 1 kB.
+ */
+static double
+containing_share(VariableStatData *column, const Const *key, Oid collation,
+				 bool by_hash)
+{
+	double		rest;
+	double		common,
+				common_found,
+				others,
+				others_found;
+
+	if (!HeapTupleIsValid(column->statsTuple))
+		return DEFAULT_CONTAINS_SEL;
+	rest = 1 - ((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac;
+	if (!look_up_in_samples(column->statsTuple, STATISTIC_KIND_MCV, rest, key,
+							collation, by_hash, &common, &common_found))
+		common = common_found = 0;
+	rest = fmax(rest - common, 0);
+	if (look_up_in_samples(column->statsTuple, STATISTIC_KIND_HISTOGRAM, rest,
+						   key, collation, by_hash, &others, &others_found))
+		return common_found + others_found;
+	return common_found + rest * DEFAULT_CONTAINS_SEL;
+}
+
+/* The same for a filter that is not known, but may be a column. */
+static double
+estimate_column(PlannerInfo *root, Oid function, Node *filter, Node *key,
+				Oid collation, int varRelid, bool by_hash)
+{
+	Const	   *constant = (Const *) estimate_expression_value(root, key);
+	double		share = DEFAULT_CONTAINS_SEL;
+	VariableStatData column;
+
+	if (!IsA(constant, Const))
+		return share;
+	if (constant->constisnull)
+		return 0;
+	examine_variable(root, filter, varRelid, &column);
+	if (statistic_proc_security_check(&column, function))
+		share = containing_share(&column, constant, collation, by_hash);
+	ReleaseVariableStats(column);
+	return share;
+}
+
 /* Estimate the selectivity of a function with these arguments. */
 static Selectivity
 estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
@@ -206,7 +314,12 @@ estimate_contains(PlannerInfo *root, Oid function, List *args, Oid collation,
 		return selectivity;
 	constant = (Const *) estimate_expression_value(root, filter);
 	if (!IsA(constant, Const))
+	{
+		selectivity = estimate_column(root, function, filter, key, collation,
+									  varRelid, by_hash);
+		CLAMP_PROBABILITY(selectivity);
 		return selectivity;
+	}
 	if (constant->constisnull)
 		return 0;
 
