@@ -27,17 +27,15 @@ FOREIGN = """SELECT oid::regclass FROM pg_class
   WHERE oid >= 16384 AND relkind IN ('r', 'p', 'v', 'm', 'f', 'i') AND
     relnamespace::regnamespace::text NOT IN ('examples', 'pg_toast');
 SELECT oid::regprocedure FROM pg_proc p
-  WHERE oid >= 16384 AND pronamespace <> 'examples'::regnamespace AND
+  WHERE oid >= 16384 AND pronamespace::regnamespace::text <> 'examples' AND
     NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
 """
 BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',
                    re.DOTALL | re.MULTILINE)
 
-
 def trimmed(text):
     """Without spaces at the ends of lines, which Markdown does not keep."""
     return '\n'.join(line.rstrip() for line in text.strip('\n').splitlines())
-
 
 def run(blocks):
     """What psql prints for each block; all run in one session."""
@@ -49,10 +47,8 @@ def run(blocks):
                   settings=SETTINGS.replace(' error', ' notice'))
     return output.replace(SCHEMA, '').split(mark + '\n')[:-1]
 
-
 def line_of(text, at):
     return text.count('\n', 0, at) + 1
-
 
 def check_file(tap, name, update):
     path = name if os.path.exists(name) else os.path.join(ROOT, name)
@@ -87,7 +83,6 @@ def check_file(tap, name, update):
         with open(path, 'w', encoding='utf-8') as file:
             file.write(BLOCK.sub(replace, text))
 
-
 def main():
     arguments = sys.argv[1:]
     update = '--update' in arguments
@@ -110,7 +105,6 @@ def main():
         tap.ok(False, 'the schema examples', error)
     psql(drop, '-q')
     return tap.done()
-
 
 if __name__ == '__main__':
     sys.exit(main())
