@@ -1,4 +1,4 @@
--- Indexes of access method bloomfilter in place of filters that are maintained by hand: the four recipes of doc/INDEX.md, on
+-- Indexes of access method bloomfilter in place of filters that are maintained by hand: recipes of doc/INDEX.md, on
 -- the home pages of Debian's packages. Run in demo/.
 CREATE EXTENSION IF NOT EXISTS bloomfilter;
 
