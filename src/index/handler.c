@@ -120,8 +120,7 @@ bloomfilter_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count,
 bool
 bfi_is_bloomfilter(const IndexOptInfo *index)
 {
-	return (void (*) (void)) index->amcostestimate ==
-		(void (*) (void)) bloomfilter_cost_estimate;
+	return index->amcostestimate == bloomfilter_cost_estimate;
 }
 
 static bool
