@@ -186,6 +186,11 @@ FETCH 2 FROM c;
 FETCH BACKWARD 1 FROM c;
 COMMIT;
 
+-- Plans that are started while another one is started.
+CREATE FUNCTION a_day() RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT min(day) FROM days WHERE id = 41); END $$;
+WITH c AS MATERIALIZED (SELECT id FROM days WHERE day = a_day()) SELECT v, (SELECT count(*) FROM c) FROM days WHERE id = 40;
+DROP FUNCTION a_day;
+
 -- Rows of the statement that is being executed.
 CREATE FUNCTION skip_known() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -286,6 +291,13 @@ EXPLAIN (COSTS OFF) SELECT * FROM days WHERE id = -1;
 RESET client_min_messages;
 RESET ROLE;
 SELECT parts('SELECT * FROM days_view v JOIN days_barrier USING (id) WHERE v.id = 40') AS beside_barrier;
+REVOKE SELECT ON days_view FROM regress_bloom_reader;
+SET ROLE regress_bloom_reader;
+SET client_min_messages = debug1;
+SELECT count(*) FROM days_view WHERE id = 40;
+RESET client_min_messages;
+RESET ROLE;
+GRANT SELECT ON days_view TO regress_bloom_reader;
 GRANT SELECT (id) ON days TO regress_bloom_reader;
 SET ROLE regress_bloom_reader;
 SELECT id FROM days WHERE id = 40;

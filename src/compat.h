@@ -137,6 +137,14 @@
 #define PGBLOOM_CHECK_AS_USER(query, rte) ((void) (query), (rte)->checkAsUser)
 #endif
 
+/* Who executes a statement has the privileges for its tables and views. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_IS_PERMITTED(query) \
+	ExecCheckPermissions((query)->rtable, (query)->rteperminfos, false)
+#else
+#define PGBLOOM_IS_PERMITTED(query) ExecCheckRTPerms((query)->rtable, false)
+#endif
+
 /* From 16 on, a column tells by which outer joins it may become NULL. */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_ADD_NULLINGRELS(to, from) \

@@ -143,9 +143,20 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
-	bfp_check_plan(query, eflags);
-	(previous_executor_start != NULL ? previous_executor_start :
-	 standard_ExecutorStart) (query, eflags);
+	const PlannedStmt *checked_plan = bfp_checked_plan;
+
+	/* Starting a plan may execute functions whose queries start others. */
+	PG_TRY();
+	{
+		bfp_check_plan(query, eflags);
+		(previous_executor_start != NULL ? previous_executor_start :
+		 standard_ExecutorStart) (query, eflags);
+	}
+	PG_FINALLY();
+	{
+		bfp_checked_plan = checked_plan;
+	}
+	PG_END_TRY();
 	pgbloom_join_start(query->planstate);
 }
 

@@ -34,7 +34,7 @@
 #endif
 
 /* The plan that is being started and has been checked. */
-static const PlannedStmt *checked_plan = NULL;
+const PlannedStmt *bfp_checked_plan = NULL;
 
 static Node *create_note_state(CustomScan *scan);
 
@@ -98,12 +98,14 @@ bfp_remember_snapshot(void)
 
 /*
  * Does a snapshot see the same rows as the one of this number?  A snapshot of a
- * transaction that writes may see more and more of its own, as triggers do.
+ * transaction that writes may see more and more of its own, as triggers do.  A
+ * serializable one has to ask by itself: a probe locks what it has read.
  */
 static bool
 is_same_snapshot(int number, Snapshot snapshot)
 {
 	return number == last_probe.number &&
+		!IsolationIsSerializable() &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		last_probe.xmin == snapshot->xmin &&
 		last_probe.xmax == snapshot->xmax &&
@@ -233,7 +235,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	CustomScan *note = find_note(query->plannedstmt);
 	MemoryContext old_context;
 
-	checked_plan = note == NULL ? query->plannedstmt : NULL;
+	bfp_checked_plan = note == NULL ? query->plannedstmt : NULL;
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
@@ -245,7 +247,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 		query->plannedstmt = plan_again(note, query);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old_context);
-	checked_plan = query->plannedstmt;
+	bfp_checked_plan = query->plannedstmt;
 }
 
 static void
@@ -254,7 +256,7 @@ begin_note(CustomScanState *node, EState *estate, int eflags)
 	(void) node;
 
 	/* To check a row again, a plan that is being executed is started again. */
-	if (estate->es_plannedstmt != checked_plan &&
+	if (estate->es_plannedstmt != bfp_checked_plan &&
 		estate->es_epq_active == NULL &&
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		ereport(ERROR,

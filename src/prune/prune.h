@@ -110,6 +110,7 @@ extern Query *bfp_prune(Query *query, ParamListInfo params, List **tables);
 
 /* note.c */
 extern const CustomScanMethods bfp_note_methods;
+extern const PlannedStmt *bfp_checked_plan;
 extern void bfp_add_note(PlannedStmt *plan, Query *query, int options,
 						 List *tables);
 extern int	bfp_remember_snapshot(void);

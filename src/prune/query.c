@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -42,6 +43,8 @@ typedef struct Statement
 	List	   *tables;			/* BfpTable */
 	bool		has_barrier;	/* if it was looked at */
 	bool		looked_for_barrier;
+	bool		is_forbidden;	/* if privileges were looked at */
+	bool		looked_for_privileges;
 } Statement;
 
 static void prune_query(Statement *statement, Query *query, List *given);
@@ -69,6 +72,31 @@ has_barrier(Statement *statement)
 													NULL);
 	statement->looked_for_barrier = true;
 	return statement->has_barrier;
+}
+
+static bool
+is_forbidden_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return !PGBLOOM_IS_PERMITTED((Query *) node) ||
+			query_tree_walker((Query *) node, is_forbidden_walker, context, 0);
+	return expression_tree_walker(node, is_forbidden_walker, context);
+}
+
+/*
+ * Does the user lack a privilege for the statement, such as one for the view
+ * whose owner may read the table?
+ */
+static bool
+is_forbidden(Statement *statement)
+{
+	if (!statement->looked_for_privileges)
+		statement->is_forbidden = is_forbidden_walker((Node *) statement->query,
+													  NULL);
+	statement->looked_for_privileges = true;
+	return statement->is_forbidden;
 }
 
 /* The partitioned index that can look up the keys, or InvalidOid. */
@@ -125,7 +153,7 @@ prune_table(Statement *statement, Query *query, const BfpEquality *equality,
 		table->index = find_index(relation, equality);
 	table_close(relation, NoLock);
 	if (!OidIsValid(table->index) || has_barrier(statement) ||
-		!bfp_may_ask(table))
+		is_forbidden(statement) || !bfp_may_ask(table))
 		return false;
 	if (bfp_find_leaves(table))
 		bounds = bfp_bounds(table, column);
