@@ -101,7 +101,8 @@ bf_builder_pack_hash(BfBuilder *packed, uint64_t hash)
 
 /*
  * Is there a smaller filter?  If this one is sparse, *geometry is then the
- * layer for its hashes.
+ * layer for its hashes.  Of an intersection with a dense filter, there is none:
+ * see begin_intersection in set.c.
  */
 static bool
 can_compact(const BfBuilder *b, BfGeometry *geometry)
@@ -109,7 +110,7 @@ can_compact(const BfBuilder *b, BfGeometry *geometry)
 	int			i;
 
 	if (b->nlayers == 0)
-		return b->nhashes > 0 &&
+		return b->nhashes > 0 && b->list_fpp == 0 &&
 			bf_geometry_for(b->params.fpp, false, b->nhashes,
 							geometry) == BF_OK &&
 			b->nhashes > BF_LIST_OF_BITS(bf_geometry_bits(geometry));

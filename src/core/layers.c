@@ -380,7 +380,9 @@ bf_layer_set_cut(BfLayer *layer, uint64_t bits_cut)
  *
  * What intersections cut adds up: with x inside X and y inside Y, the bits of
  * X or Y that are in neither x nor y are at most those of X that are not in x,
- * and those of Y that are not in y.
+ * and those of Y that are not in y.  If x has all bits of y, or y those of x,
+ * the larger of these numbers is enough: a key of Y has its bits in x where it
+ * has them in y, and elsewhere as any other key.
  */
 BfStatus
 bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
@@ -389,13 +391,21 @@ bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
 	BfLayer    *layer = find_room(b, geometry, from->bits, from->bits_set);
 	BfStatus	status = layer != NULL ? BF_OK :
 		bf_builder_append_layer(b, geometry, &layer);
+	uint64_t	before;
+	uint64_t	cut;
 
 	if (status != BF_OK)
 		return status;
+	before = layer->bits_set;
 	layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
 										layer->bits, layer->bits, from->bits,
 										bf_geometry_size(geometry));
-	bf_layer_set_cut(layer, (uint64_t) layer->bits_cut + from->bits_cut);
+	if (layer->bits_set > before && layer->bits_set > from->bits_set)
+		cut = (uint64_t) layer->bits_cut + from->bits_cut;
+	else
+		cut = layer->bits_cut > from->bits_cut ? layer->bits_cut :
+			from->bits_cut;
+	bf_layer_set_cut(layer, cut);
 	return BF_OK;
 }
 

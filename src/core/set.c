@@ -255,8 +255,12 @@ intersect_layers(BfBuilder *b, const BfLayer *x, const BfLayer *y)
 }
 
 /*
- * Make b the parameters of an intersection, and order the filters.  *empty
- * tells that a filter without keys, whose seed or bits do not correspond to
+ * Give b the parameters of an intersection, and order the filters.  If one of
+ * them sizes itself, so does the result: a list of any length then remains one.
+ * In bits of its own, what another filter leaves of it would set bits of that
+ * filter only, whose keys would be found too often.
+ *
+ * *empty tells that a filter without keys, whose seed or bits do not correspond to
  * those of the other one, leaves nothing in common.  The result then has the
  * seed of the filter that has keys.
  */
@@ -269,6 +273,14 @@ begin_intersection(BfBuilder *b, const BfEnv *env, const BfView **x,
 	*empty = false;
 	bf_builder_init(b, env, &(*x)->params);
 	status = join_params(b, &(*y)->params);
+	if (status == BF_OK &&
+		((*x)->params.expected == 0 || (*y)->params.expected == 0))
+	{
+		BfParams	params = b->params;
+
+		params.expected = 0;
+		bf_builder_set_params(b, &params);
+	}
 	if (status == BF_OK)
 		status = order_to_intersect(x, y);
 	if ((status == BF_SEED_MISMATCH || status == BF_GEOMETRY_MISMATCH) &&

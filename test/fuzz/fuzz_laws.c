@@ -122,6 +122,11 @@ pair(const Filter *x, const Filter *y)
 		DEMAND(image_equal(&xy, &yx));
 		demand_keys(&xy, x->first > y->first ? x->first : y->first,
 					x->end < y->end ? x->end : y->end);
+
+		/* The rate of a list adds up; it is a bound. */
+		DEMAND(combine(&again, &xy, &xy, false) == BF_OK);
+		DEMAND(xy.view.list_fpp > 0 || image_equal(&again, &xy));
+		image_free(&again);
 	}
 	image_free(&xy);
 	image_free(&yx);

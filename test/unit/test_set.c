@@ -965,6 +965,60 @@ test_intersection_rate(void)
 }
 
 /*
+ * A list of which the bits of another filter leave some hashes stays a list,
+ * also when it is compact.  In bits of its own, these hashes would set none but
+ * those of the other filter, whose keys would be found far too often.
+ */
+static void
+test_intersection_rate_of_lists(void)
+{
+	static const uint64_t sizes[][2] = {{4800, 300}, {100000, 2000}, {1500, 1000}};
+	size_t		i;
+
+	for (i = 0; i < LENGTH(sizes); i++)
+	{
+		uint64_t	nlist = sizes[i][0];
+		uint64_t	nbits = sizes[i][1];
+		TestEnv		env;
+		Image		list,
+					bits,
+					both,
+					smaller;
+		BfBuilder	b;
+		double		told;
+		double		of_list;
+
+		/* Half of the keys of the smallest ones are in both */
+		image_build(&list, 0.1, 0, 0, nlist, 1, false);
+		image_build(&bits, 0.1, nbits, nlist < 4 * nbits ? 1000 : nlist, nbits,
+					1, false);
+		if (!CHECK(try_intersection(&both, &list, &bits) == BF_OK, "status"))
+			continue;
+		env_init(&env, SIZE_MAX);
+		bf_builder_init(&b, &env.env, &both.view.params);
+		bf_builder_merge(&b, &both.view);
+		image_write(&smaller, &b, true);
+		finish(&b, &env);
+
+		told = bf_current_fpp(&both.view);
+		of_list = share_found(&both, 0, nlist < 4 * nbits ? 1000 : nlist);
+		CHECK(list.view.nlayers == 0 && bits.view.nlayers == 1, "forms");
+		CHECK(of_list <= 1.2 * told + 0.01 &&
+			  told <= 1.01 * bf_current_fpp(&bits.view),
+			  "told %g, found %g", told, of_list);
+		CHECK(share_found(&both, nlist, nbits / 2) == 0 &&
+			  share_found(&smaller, nlist, nbits / 2) == 0,
+			  "found %g, compact %g of the keys of the bits",
+			  share_found(&both, nlist, nbits / 2),
+			  share_found(&smaller, nlist, nbits / 2));
+		image_free(&list);
+		image_free(&bits);
+		image_free(&both);
+		image_free(&smaller);
+	}
+}
+
+/*
  * The keys that up to eight filters have in common, of equal and of unlike
  * sizes: within 3 % of the keys in any of them, and next to none if there are
  * none.
@@ -1365,6 +1419,8 @@ main(void)
 	tap_run("intersection of unlike sizes", test_intersection_of_sizes);
 	tap_run("intersection with an empty filter", test_intersection_empty);
 	tap_run("rate of an intersection", test_intersection_rate);
+	tap_run("rate of an intersection of a list with bits",
+			test_intersection_rate_of_lists);
 	tap_run("common keys of many filters", test_common_of_many);
 	tap_run("common keys of lists and bits", test_common_with_lists);
 	tap_run("parameters of an intersection", test_intersection_params);
