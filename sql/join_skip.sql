@@ -142,6 +142,8 @@ SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE n <= 2 OR 
 -- a key of another type, and an expression that the partitions are not by
 SELECT * FROM report('SELECT * FROM facts JOIN (SELECT day::timestamp AS at, n FROM days WHERE month = 3) d ON day = at');
 SELECT * FROM report('SELECT * FROM facts f JOIN days d ON f.day + 1 = d.day WHERE month = 3');
+-- keys that no partition is by are not kept in order
+SELECT * FROM report('SELECT facts.* FROM facts JOIN days ON amount = n WHERE month = 3');
 -- index scans read what they would
 CREATE INDEX facts_amount ON facts (amount, day);
 VACUUM ANALYZE facts;

@@ -370,6 +370,7 @@ extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
 										 struct ScanKeyData *keys);
 
 /* partition.c */
+extern bool pgbloom_join_is_partition_by(Relation relation, List *keys);
 extern bool pgbloom_join_partition_refuted(Relation relation,
 										   Snapshot snapshot,
 										   const PgBloomJoinRanges *filter,

@@ -115,6 +115,22 @@ partition_meets(PartitionKey by, PartitionBoundInfo bounds, int partition,
 }
 
 /*
+ * The column of a relation by which this table above it is partitioned, or 0 if
+ * there is none, or its bounds tell nothing of it.
+ */
+static AttrNumber
+partitioning_column(Relation parent, Relation relation)
+{
+	PartitionKey by = RelationGetPartitionKey(parent);
+
+	if (by->strategy == PARTITION_STRATEGY_HASH || by->partattrs[0] == 0)
+		return 0;
+	return get_attnum(RelationGetRelid(relation),
+					  get_attname(RelationGetRelid(parent),
+								  by->partattrs[0], false));
+}
+
+/*
  * Do the bounds of a partition of this parent contradict all keys?  The
  * columns of the keys are those of the relation, which is the partition or below
  * it.
@@ -129,13 +145,9 @@ is_refuted(Relation parent, int partition, Relation relation,
 	Oid			function;
 	FmgrInfo	compare;
 
-	if (by->strategy == PARTITION_STRATEGY_HASH || by->partattrs[0] == 0 ||
-		bounds->default_index == partition)
+	if (bounds->default_index == partition)
 		return false;
-	range = find_range(filter, keys,
-					   get_attnum(RelationGetRelid(relation),
-								  get_attname(RelationGetRelid(parent),
-											  by->partattrs[0], false)));
+	range = find_range(filter, keys, partitioning_column(parent, relation));
 	if (range == NULL ||
 		!pgbloom_join_range_agrees(range, by->partopfamily[0],
 								   by->partcollation[0]))
@@ -149,12 +161,52 @@ is_refuted(Relation parent, int partition, Relation relation,
 }
 
 /*
+ * Open the table above a partition, or return NULL.  A query of a partition does
+ * not lock the tables above it, whose definition is read here.  So this does not
+ * wait for their locks, and keeps none.
+ */
+static Relation
+open_parent(Oid partition)
+{
+	List	   *ancestors = get_rel_relispartition(partition) ?
+		get_partition_ancestors(partition) : NIL;
+	Oid			above = ancestors != NIL ? linitial_oid(ancestors) : InvalidOid;
+	Relation	parent;
+
+	list_free(ancestors);
+	if (!OidIsValid(above) ||
+		!ConditionalLockRelationOid(above, AccessShareLock))
+		return NULL;
+	parent = try_relation_open(above, NoLock);
+	if (parent == NULL)
+		UnlockRelationOid(above, AccessShareLock);
+	return parent;
+}
+
+/* Is a relation a partition by the column of one of these keys? */
+bool
+pgbloom_join_is_partition_by(Relation relation, List *keys)
+{
+	Oid			partition = RelationGetRelid(relation);
+	bool		found = false;
+	Relation	parent;
+	ListCell   *lc;
+
+	while (!found && (parent = open_parent(partition)) != NULL)
+	{
+		AttrNumber	column = partitioning_column(parent, relation);
+
+		foreach(lc, keys)
+			found |= column > 0 && pgbloom_join_column(lfirst(lc)) == column;
+		partition = RelationGetRelid(parent);
+		relation_close(parent, AccessShareLock);
+	}
+	return found;
+}
+
+/*
  * Can no row of the relation have a key of the filter?  keys are those of the
- * relation, or NULL for one that is not among its columns.  A small relation is
- * read faster than it is proved to be empty.
- *
- * A query of a partition does not lock the tables above it, whose definition
- * is read here.  So this does not wait for their locks, and keeps none.
+ * relation.  A small relation is read faster than it is proved to be empty.
  */
 bool
 pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
@@ -162,7 +214,7 @@ pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
 {
 	Oid			partition = RelationGetRelid(relation);
 	bool		refuted = false;
-	List	   *ancestors;
+	Relation	parent;
 	int			i;
 
 	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
@@ -171,26 +223,18 @@ pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
 		return false;
 	for (i = 0; i < filter->nkeys; i++)
 		refuted |= pgbloom_join_range_is_empty(filter->ranges[i]);
-	while (!refuted && get_rel_relispartition(partition) &&
-		   (ancestors = get_partition_ancestors(partition)) != NIL &&
-		   ConditionalLockRelationOid(linitial_oid(ancestors), AccessShareLock))
+	while (!refuted && (parent = open_parent(partition)) != NULL)
 	{
-		Oid			above = linitial_oid(ancestors);
-		Relation	parent = try_relation_open(above, NoLock);
 		int			number = -1;
 
 		/* It may have been detached before the lock. */
-		if (parent != NULL && snapshot_sees_table(snapshot, partition))
+		if (snapshot_sees_table(snapshot, partition))
 			number = find_partition(RelationGetPartitionDesc(parent, true),
 									partition);
 		if (number >= 0)
 			refuted = is_refuted(parent, number, relation, filter, keys);
-		if (parent != NULL)
-			relation_close(parent, NoLock);
-		UnlockRelationOid(above, AccessShareLock);
-		if (number < 0)
-			break;
-		partition = above;
+		partition = number >= 0 ? RelationGetRelid(parent) : InvalidOid;
+		relation_close(parent, AccessShareLock);
 	}
 	return refuted;
 }

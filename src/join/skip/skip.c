@@ -53,7 +53,10 @@ typedef struct Gate
 static TupleTableSlot *exec_gate(PlanState *state);
 static void request_gate(AsyncRequest *request);
 
-/* A filter of the scan that this condition probes, or NULL. */
+/*
+ * A filter of the scan that this condition probes, or NULL if it leaves nothing
+ * unread.  One whose ranges another scan wants is not asked whether it does.
+ */
 static GateFilter *
 make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 {
@@ -71,8 +74,10 @@ make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 	keys = copyObject(list_copy_tail(call->args, 1));
 	ChangeVarNodes((Node *) keys, ((Scan *) scan->ps.plan)->scanrelid, 1, 0);
 	pull_varattnos((Node *) keys, 1, &columns);
-	if (!scan->ss_currentRelation->rd_rel->relispartition &&
-		(filter->ranges.hides_rows || !bms_overlap(columns, limiting)))
+	if ((filter->ranges.hides_rows || !bms_overlap(columns, limiting)) &&
+		!(scan->ss_currentRelation->rd_rel->relispartition &&
+		  (filter->ranges.context != NULL ||
+		   pgbloom_join_is_partition_by(scan->ss_currentRelation, keys))))
 		return NULL;
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
