@@ -290,6 +290,23 @@ SELECT query, (scans(query)).*
     $$SELECT FROM parts WHERE bloom_index_contains('parts_id', -5 - (random() * id / 1000)::bigint)$$]) query;
 RESET plan_cache_mode;
 DEALLOCATE by_parameter;
+
+-- It has the results of any function: with sets, in EXISTS of both kinds, with grouping sets.
+SELECT bloom_index_contains('parts_id', generate_series(99, 101)::bigint) FROM parts WHERE id = 1;
+SELECT part, EXISTS (SELECT FROM parts q WHERE q.id = p.id + 1 AND bloom_index_contains('parts_id', 5::bigint)) AS found
+  FROM parts p WHERE id > 97 ORDER BY id;
+SELECT id FROM parts p
+ WHERE id > 98 OR EXISTS (SELECT FROM parts q WHERE q.id = p.id + 98 AND bloom_index_contains('parts_id', 5::bigint))
+ ORDER BY id;
+SELECT found, count(*)
+  FROM (SELECT EXISTS (SELECT FROM parts q WHERE q.id = p.id + 1 AND bloom_index_contains('parts_id', 5::bigint)) AS found
+          FROM parts p
+         UNION ALL
+        SELECT EXISTS (SELECT FROM parts q WHERE q.id = p.id + 1 AND bloom_index_contains('parts_id', -5::bigint))
+          FROM parts p) u
+ GROUP BY found ORDER BY found;
+SELECT bloom_index_contains('parts_id', 5::bigint) IS NULL AS total, count(*)
+  FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_id', 5::bigint)) ORDER BY total;
 DROP FUNCTION scans;
 DROP TABLE parts;
 

@@ -71,7 +71,35 @@ is_same_for_all(PlannerInfo *root, FuncExpr *lookup)
 			return false;
 	}
 	return !depends_on_place(arguments, NULL) &&
+		!expression_returns_set(arguments) &&
 		!contain_volatile_functions(arguments);
+}
+
+static bool
+has_exists(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == EXISTS_SUBLINK)
+		return true;
+	return expression_tree_walker(node, has_exists, context);
+}
+
+/*
+ * May expressions of a query get further subqueries?  The planner simplifies
+ * the conditions of a subquery of EXISTS as if they were of the query around
+ * it, and then finds no subqueries in them.  With grouping sets, an expression
+ * is NULL where it is equal to one that is not grouped by; no two subqueries
+ * are equal.
+ */
+static bool
+may_get_subqueries(PlannerInfo *root)
+{
+	return root->parse->groupingSets == NIL &&
+		!has_exists((Node *) root->append_rel_list, NULL) &&
+		!query_tree_walker(root->parse, has_exists, NULL,
+						   QTW_IGNORE_RT_SUBQUERIES |
+						   QTW_IGNORE_CTE_SUBQUERIES);
 }
 
 /* Has a query a FROM clause?  The planner puts a row in place of an empty one. */
@@ -133,7 +161,8 @@ bloom_index_support(PG_FUNCTION_ARGS)
 	lookup = request->fcall;
 
 	/* The subquery itself is one without tables. */
-	if (!has_from(root->parse) || !may_be_partitioned(lookup) || !is_same_for_all(root, lookup))
+	if (!has_from(root->parse) || !may_be_partitioned(lookup) ||
+		!is_same_for_all(root, lookup) || !may_get_subqueries(root))
 		PG_RETURN_POINTER(NULL);
 	root->parse->hasSubLinks = true;
 	PG_RETURN_POINTER(make_subquery(lookup));
