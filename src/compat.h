@@ -282,6 +282,14 @@
 	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, strategy)
 #endif
 
+/* The oldest transaction that runs in any database; 19 added parameters. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_OLDEST_ACTIVE_TRANSACTION() \
+	GetOldestActiveTransactionId(false, true)
+#else
+#define PGBLOOM_OLDEST_ACTIVE_TRANSACTION	GetOldestActiveTransactionId
+#endif
+
 /*
  * Records of generic WAL have the same form in all versions so far: see
  * src/index/wal.c.

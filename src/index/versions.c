@@ -104,6 +104,20 @@ scan_heap(Relation heap, Versions *versions)
 }
 
 /*
+ * Deleters before it are seen by all snapshots of rows of a table.  It is not
+ * newer than the xmin of any snapshot, also where PostgreSQL leaves out the
+ * transactions of other databases, or of other sessions for temporary tables.
+ */
+static TransactionId
+visible_horizon(Relation heap)
+{
+	TransactionId active = PGBLOOM_OLDEST_ACTIVE_TRANSACTION();
+	TransactionId horizon = GetOldestNonRemovableTransactionId(heap);
+
+	return TransactionIdPrecedes(active, horizon) ? active : horizon;
+}
+
+/*
  * Call a function for each version of a row that a snapshot may see whose xmin
  * is not below *complete_from.  The snapshots of this server are such ones.
  * Returns the number of rows of the table.
@@ -124,7 +138,7 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 	if (!info->ii_Concurrent &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple)
 	{
-		versions.horizon = GetOldestNonRemovableTransactionId(heap);
+		versions.horizon = visible_horizon(heap);
 		*complete_from = bfi_full_transaction_id(versions.horizon);
 		scan_heap(heap, &versions);
 		return versions.nlive;
