@@ -305,8 +305,12 @@ SELECT found, count(*)
         SELECT EXISTS (SELECT FROM parts q WHERE q.id = p.id + 1 AND bloom_index_contains('parts_id', -5::bigint))
           FROM parts p) u
  GROUP BY found ORDER BY found;
-SELECT bloom_index_contains('parts_id', 5::bigint) IS NULL AS total, count(*)
-  FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_id', 5::bigint)) ORDER BY total;
+SELECT (SELECT array_agg(n ORDER BY n) FROM
+         (SELECT bloom_index_contains('parts_id', 5::bigint) IS NULL AS n
+            FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_id', 5::bigint))) p)
+     = (SELECT array_agg(n ORDER BY n) FROM
+         (SELECT bloom_index_contains('parts_1_id_idx', 5::bigint) IS NULL AS n
+            FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_1_id_idx', 5::bigint))) p) AS same;
 DROP FUNCTION scans;
 DROP TABLE parts;
 
