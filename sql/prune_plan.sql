@@ -319,6 +319,18 @@ SELECT parts('SELECT * FROM days WHERE id = 40') AS row_security, parts('SELECT 
 RESET ROLE;
 ALTER TABLE days DISABLE ROW LEVEL SECURITY;
 
+-- A kept plan that lacks a partition is made again once, not at each execution.
+PREPARE kept_plan AS SELECT count(*) FROM days WHERE id = 8001;
+EXECUTE kept_plan;
+INSERT INTO days SELECT day + 1, 8001, 'x' FROM days WHERE id = 40;
+SET client_min_messages = debug1;
+EXECUTE kept_plan;
+EXECUTE kept_plan;
+EXECUTE kept_plan;
+EXECUTE kept_plan;
+RESET client_min_messages;
+DEALLOCATE kept_plan;
+
 -- Off.
 SET bloomfilter.index_pruning = off;
 SELECT parts('SELECT * FROM days WHERE id = 40') AS off;

@@ -8,7 +8,9 @@
  * each execution, unless it is that of the probe.  If a partition that is not
  * in the plan may have a key now, the statement is planned again, under this
  * snapshot.  Once the indexes have been asked, no row that the snapshot sees
- * can get there any more.
+ * can get there any more.  A kept plan is then made again for later executions,
+ * too: it depends on a number that stands for no catalog entry, which is
+ * reported as changed.
  *
  * The statement and its keys travel with the plan, through the plan cache, as
  * the private data of a subplan that nothing refers to.  It is started with
@@ -19,13 +21,16 @@
 #include "prune/prune.h"
 
 #include "access/xact.h"
+#include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "optimizer/optimizer.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #ifdef PGBLOOM_EXPLAIN_PLAN_HOOK
 #include "commands/explain.h"
@@ -157,14 +162,19 @@ void
 bfp_add_note(PlannedStmt *plan, Query *query, int options, List *tables)
 {
 	CustomScan *note = makeNode(CustomScan);
+	PlanInvalItem *dependency = makeNode(PlanInvalItem);
 	List	   *lists = NIL;
 	ListCell   *cell;
 
 	foreach(cell, tables)
 		lists = lappend(lists, table_to_list(lfirst(cell)));
-	note->custom_private = list_make3(query, makeInteger(options), lists);
+	dependency->cacheId = PROCOID;
+	dependency->hashValue = pg_prng_uint32(&pg_global_prng_state) | 1;
+	note->custom_private = list_make4(query, makeInteger(options), lists,
+									  dependency);
 	note->methods = &bfp_note_methods;
 	plan->subplans = lappend(plan->subplans, note);
+	plan->invalItems = lappend(plan->invalItems, dependency);
 }
 
 static CustomScan *
@@ -244,7 +254,12 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	old_context = MemoryContextSwitchTo(GetMemoryChunkContext(query));
 	PushActiveSnapshot(query->snapshot);
 	if (!is_valid(note, query->snapshot))
+	{
+		PlanInvalItem *dependency = lfourth(note->custom_private);
+
 		query->plannedstmt = plan_again(note, query);
+		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
+	}
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old_context);
 	bfp_checked_plan = query->plannedstmt;
