@@ -26,7 +26,7 @@
 typedef struct Key
 {
 	void	   *owner;
-	int64		number;
+	intptr_t	number;			/* as wide as a pointer: there is no gap */
 } Key;
 
 typedef struct Entry
