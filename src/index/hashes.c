@@ -155,7 +155,7 @@ grant_bits(const BfiLayer *layer)
 	double		bits = (double) bf_geometry_full(&layer->geometry) / layer->npages;
 	double		sampled = Min(layer->npages, BFI_MAX_SAMPLE);
 	double		grant = GRANT_DEVIATIONS * bits / sqrt(keys) *
-	sampled / BFI_MAX_SAMPLE;
+		sampled / BFI_MAX_SAMPLE;
 
 	return (uint64) fmax(layer->geometry.k, fmin(grant, BFI_NO_LIMIT));
 }
@@ -169,7 +169,7 @@ static uint64
 granted_bits(Page image, const BfiLayer *layer)
 {
 	uint64		halves = 2 * (uint64) BfiPageGetOpaque(image)->grants +
-	(layer->npages > BFI_MAX_SAMPLE);
+		(layer->npages > BFI_MAX_SAMPLE);
 
 	return halves * grant_bits(layer) / 2;
 }

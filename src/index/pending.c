@@ -107,7 +107,7 @@ compare_hashes(const PendingHash *a, const PendingHash *b)
 #define MAX_BATCH		(1 << 17)
 
 /* Of all indexes, in the memory of the transaction; or NULL. */
-static pending_hash *pending = NULL;
+static pending_hash * pending = NULL;
 
 /* Where the first of them was inserted. */
 static SubTransactionId first_subtransaction;

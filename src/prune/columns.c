@@ -166,7 +166,7 @@ bfp_find_equalities(Query *query, List *conditions, ParamListInfo params)
 				continue;
 			equality.key = (Node *) key;
 			equalities = bfp_append_equality(equalities, &equality,
-										 equality.column);
+											 equality.column);
 		}
 	}
 	return equalities;
@@ -265,7 +265,7 @@ find_columns_walker(Node *node, void *context)
 /* Does PostgreSQL prune by a condition of a partition key alone? */
 bool
 bfp_prunes_already(Query *query, Index relation, List *conditions,
-			   PartitionKey key)
+				   PartitionKey key)
 {
 	ListCell   *cell;
 

@@ -19,7 +19,7 @@ PG_FUNCTION_INFO_V1(bloom_difference_cardinality);
 PG_FUNCTION_INFO_V1(bloom_compact);
 
 typedef BfStatus (*FilterOperation) (BfBuilder *result, const BfEnv *env,
-								  const BfView *a, const BfView *b);
+									 const BfView *a, const BfView *b);
 
 static Datum
 combine_filters(FunctionCallInfo fcinfo, FilterOperation operation)
