@@ -38,6 +38,31 @@ BEGIN
 END $$;
 
 --
+-- A filter goes to both sides of an inner hash join below that finds them equal,
+-- to whichever of the two the key of the upper join belongs.
+--
+CREATE TABLE sold WITH (autovacuum_enabled = off) AS SELECT i % 1000 AS k, (i % 1000)::bigint AS b, i % 20 AS g FROM generate_series(1, 20000) AS i;
+CREATE TABLE item WITH (autovacuum_enabled = off) AS SELECT i AS k, i::bigint AS b, i % 50 AS g FROM generate_series(0, 999) AS i;
+CREATE TABLE rare WITH (autovacuum_enabled = off) AS SELECT i AS k, i::bigint AS b, i - 500 AS g FROM generate_series(500, 504) AS i;
+ANALYZE sold, item, rare;
+SELECT alias, (rows_passed('SELECT FROM (sold JOIN item ON sold.k = item.k) JOIN rare ON ' || key || ' = rare.k', alias)).*
+  FROM unnest(ARRAY['sold', 'item']) AS alias, unnest(ARRAY['sold.k', 'item.k']) AS key;
+-- three columns, of which the lowest join compares two
+SELECT alias, (rows_passed('SELECT FROM (sold JOIN item ON sold.k = item.k JOIN item AS i ON i.k = item.k) JOIN rare ON i.k = rare.k', alias)).*
+  FROM unnest(ARRAY['sold', 'item', 'i']) AS alias;
+-- not by an equality of other types, whose hash may be another; nor of other columns
+SELECT alias, (rows_passed('SELECT FROM (sold JOIN item ON sold.k = item.b) JOIN rare ON item.b = rare.b', alias)).*
+  FROM unnest(ARRAY['sold', 'item']) AS alias;
+SELECT alias, (rows_passed('SELECT FROM (sold JOIN item ON sold.k = item.k) JOIN rare ON item.g = rare.g', alias)).*
+  FROM unnest(ARRAY['sold', 'item']) AS alias;
+-- nor where a row without a match remains
+SELECT alias, (rows_passed('SELECT FROM (sold LEFT JOIN item ON sold.k = item.k) JOIN rare ON sold.k = rare.k', alias)).*
+  FROM unnest(ARRAY['sold', 'item']) AS alias;
+-- nor below a grouping, where there is one key in all scans or none
+SELECT alias, (rows_passed('SELECT FROM (SELECT sold.k FROM sold JOIN item ON sold.k = item.k GROUP BY sold.k) AS s JOIN rare ON s.k = rare.k', alias)).*
+  FROM unnest(ARRAY['sold', 'item']) AS alias;
+
+--
 -- A scan does not read on where the query would have stopped: a hash join in
 -- between would read one row of its outer side, and end if its inner side is
 -- empty.  With a filter it reads its inner side first.

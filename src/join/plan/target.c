@@ -162,8 +162,47 @@ pass_grouping(TargetSearch *search, const Agg *agg, Keys *keys)
 }
 
 /*
+ * Replace the keys that a hash join below finds equal to a column of its other
+ * side by that column.  The type, the operator and the collation are those of
+ * the join with the filter, so the two have the same hash.
+ */
+static void
+equate_keys(TargetSearch *search, const HashJoin *below, bool to_outer,
+			Keys *keys)
+{
+	int			i,
+				j;
+
+	for (i = 0; i < keys->n; i++)
+	{
+		Expr	   *key = keys->key[i].expr;
+		int			number = keys->key[i].number;
+
+		for (j = 0; j < list_length(below->hashclauses); j++)
+		{
+			OpExpr	   *clause = list_nth_node(OpExpr, below->hashclauses, j);
+			Expr	   *same = list_nth(clause->args, to_outer ? 1 : 0);
+			Expr	   *other = list_nth(clause->args, to_outer ? 0 : 1);
+
+			if (clause->opno == list_nth_oid(search->join->hashoperators,
+											 number) &&
+				clause->inputcollid == list_nth_oid(search->join->hashcollations,
+													number) &&
+				equal(same, key) && pgbloom_join_is_key(other) &&
+				exprType((Node *) other) == exprType((Node *) key))
+			{
+				keys->key[i].expr = other;
+				break;
+			}
+		}
+	}
+}
+
+/*
  * Of a join below, the sides whose rows can be dropped: those that come with
- * NULLs instead of a match for the other side's rows cannot.
+ * NULLs instead of a match for the other side's rows cannot.  Both sides of an
+ * inner hash join have the same keys where it compares them, and not below a
+ * grouping, where all scans would need the filter.
  */
 static bool
 descend_join(TargetSearch *search, Join *join, Keys keys)
@@ -175,13 +214,20 @@ descend_join(TargetSearch *search, Join *join, Keys keys)
 		(type == JOIN_INNER || type == JOIN_RIGHT ||
 		 PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type));
 	bool		found = false;
+	Keys		of_outer;
 
 	keys.reduced = true;
 	keys.rows = 0;
+	of_outer = keys;
+	if (IsA(join, HashJoin) && type == JOIN_INNER && !keys.grouped)
+	{
+		equate_keys(search, (HashJoin *) join, true, &of_outer);
+		equate_keys(search, (HashJoin *) join, false, &keys);
+	}
 	if (inner)
 		found |= descend_to_scan(search, innerPlan(join), keys, INNER_VAR);
 	if (outer)
-		found |= descend_to_scan(search, outerPlan(join), keys, OUTER_VAR);
+		found |= descend_to_scan(search, outerPlan(join), of_outer, OUTER_VAR);
 	return found || no_target(search, PGBLOOM_REASON_PATH);
 }
 
