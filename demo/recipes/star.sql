@@ -54,7 +54,7 @@ DECLARE
 BEGIN
     -- A join of the two alone is a hash join, and the filter is there.
     said := unread('SELECT sum(amount) FROM store_sales JOIN calendar USING (day) WHERE month = ''2025-03-01''');
-    ASSERT said = 'Scans Skipped: 11 of 12' OR said = 'Scans Skipped: 10 of 12', said;
+    ASSERT said ~ '^Scans Skipped: 1[01] of 12\M', said;
 
     FOREACH fact IN ARRAY '{store_sales,sales_log}'::text[] LOOP
         SET LOCAL bloomfilter.join_planning = off;
