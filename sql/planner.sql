@@ -317,7 +317,6 @@ RESET client_min_messages;
 -- Of 1,500 filters 30 have key 7, one has 1,007, none has -7: the histogram tells.
 CREATE TABLE sets AS SELECT i AS id, CASE WHEN i % 4 > 0 THEN bloom_agg(k) END AS keys
   FROM generate_series(1, 2000) i, LATERAL (VALUES (i % 50), (i + 1000)) k(k) GROUP BY i;
-SELECT rows_expected('SELECT FROM sets WHERE keys @> 7') AS "not analyzed";
 ANALYZE sets;
 SELECT rows_expected('SELECT FROM sets WHERE ' || condition) AS expected, condition FROM (VALUES
   ('keys @> 7'), ('bloom_contains(keys, 7)'), ('7 <@ keys'), ('bloom_contains_hash(keys, bloom_hash(7))'),
