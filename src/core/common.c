@@ -247,13 +247,14 @@ static BfStatus
 count_in_layers(const BfInterrupts *interrupts, int n,
 				const BfView *const *filters, double *common)
 {
-	Counts		counts = {.interrupts = interrupts,.n = n};
+	Counts		counts = {.interrupts = interrupts};
 	const BfLayer *smallest = NULL;
 	unsigned	all = (1U << n) - 1;
 	double		most = HUGE_VAL;
 	unsigned	set;
 	int			i;
 
+	counts.n = n;
 	for (i = 0; i < n; i++)
 	{
 		const BfLayer *layer = &filters[i]->layers[0];

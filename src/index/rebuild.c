@@ -342,9 +342,10 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 {
 	Relation	index = vacuum->index;
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
-	State		state = {.index = index,.rows = fmax(vacuum->num_heap_tuples, 0)};
+	State		state = {.index = index};
 	BfiMeta		meta;
 
+	state.rows = fmax(vacuum->num_heap_tuples, 0);
 	bfi_read_meta(index, &meta);
 	state.keys = estimate_keys(index, &meta);
 	state.live = bfi_live_keys(&meta, state.rows, state.keys);

@@ -199,8 +199,9 @@ look_up_in_sample(Datum filter, const Const *key, Oid collation, bool by_hash,
 				  bool *found)
 {
 	Bloom	   *image = (Bloom *) PG_DETOAST_DATUM_PACKED(filter);
-	Condition	condition = {.by_hash = by_hash,.collation = collation};
+	Condition	condition = {.by_hash = by_hash};
 
+	condition.collation = collation;
 	if (bf_open((const uint8_t *) VARDATA_ANY(image),
 				VARSIZE_ANY_EXHDR(image), &condition.filter) != BF_OK ||
 		!resolve_type(&condition, key->consttype) ||
