@@ -205,11 +205,13 @@ is_column_equality(RestrictInfo *rinfo)
 static bool
 find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
-	List	   *args = ((OpExpr *) rinfo->clause)->args;
+	List	   *args;
 
 	memset(sides, 0, 2 * sizeof(Side));
-	return is_column_equality(rinfo) &&
-		examine_side(root, &sides[0], linitial(args)) &&
+	if (!is_column_equality(rinfo))
+		return false;
+	args = ((OpExpr *) rinfo->clause)->args;
+	return examine_side(root, &sides[0], linitial(args)) &&
 		examine_side(root, &sides[1], lsecond(args)) &&
 		find_shares(root, rinfo, &sides[0].share, &sides[1].share);
 }
@@ -359,7 +361,9 @@ forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
 	{
 		ForeignKeyOptInfo *key = lfirst(lc);
 
-		if (key->nkeys == 1 && key->eclass[0] == rinfo->parent_ec &&
+		if (key->nkeys == 1 &&
+			(rinfo->parent_ec != NULL ? key->eclass[0] == rinfo->parent_ec :
+			 list_member_ptr(key->rinfos[0], rinfo)) &&
 			((key->con_relid == a->relid && key->ref_relid == b->relid) ||
 			 (key->con_relid == b->relid && key->ref_relid == a->relid)))
 			root->fkey_list = foreach_delete_current(root->fkey_list, lc);

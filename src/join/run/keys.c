@@ -71,13 +71,17 @@ pgbloom_join_strip_relabel(Expr *key)
 	return key;
 }
 
-/* The column that the key is, or 0 if it is another expression. */
+/*
+ * The column that the key is, or 0 if it is another expression.  What a foreign
+ * server sends may have numbers of its own.
+ */
 AttrNumber
 pgbloom_join_column(Expr *key)
 {
 	Var		   *var = (Var *) pgbloom_join_strip_relabel(key);
 
-	return IsA(var, Var) && var->varattno > 0 ? var->varattno : 0;
+	return IsA(var, Var) && var->varno != INDEX_VAR && var->varattno > 0 ?
+		var->varattno : 0;
 }
 
 static bool
