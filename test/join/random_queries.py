@@ -42,8 +42,9 @@ MAX_SHOWN = 2000
 # The least shares of queries with a filter, and of rows that filters removed of those they checked.
 LEAST_FILTERED = 0.2
 LEAST_REMOVED = 0.05
-# In so many queries, scans are skipped and a BRIN index leaves blocks out for sure.
-MANY = 1000
+# In so many queries, scans are skipped and a BRIN index leaves blocks out for sure. All of them are analyzed, of the later
+# ones each fifth.
+MANY = 300
 MOST_UNSTABLE = 0.001
 ANALYZE_ONE_IN = 5
 
@@ -252,7 +253,7 @@ class Runner:
         self.debug_parallel = "force_parallel_mode" if self.connection.version() < 16 else "debug_parallel_query"
         self.available, self.tables = random_schema.create(self.connection)
         self.connection.run("LOAD 'bloomfilter'")
-        self.run_count = self.filtered = self.filters = self.checked = self.removed = 0
+        self.run_count = self.filtered = self.filters = self.analyzed = self.checked = self.removed = 0
         self.skipped = self.skipping = self.limited = 0
         self.rejected = self.errors = self.avoided = self.unstable = self.timeouts = self.different = 0
 
@@ -324,7 +325,8 @@ class Runner:
         probes = plan.count("bloom_join_probe(")
         self.filtered += probes > 0
         self.filters += probes
-        if probes > 0 and number % ANALYZE_ONE_IN == 0:
+        if probes > 0 and (self.run_count < MANY or number % ANALYZE_ONE_IN == 0):
+            self.analyzed += 1
             self.count_removed(query)
         mode = "on" if number % 4 == 0 else "force"
         off, forced = self.results(query, "off"), self.results(query, mode)
@@ -365,8 +367,8 @@ class Runner:
 
     def report(self, seconds):
         print(f"{self.run_count} queries in {seconds:.0f} s; {self.filtered} with filters, {self.filters} in all, which "
-              f"removed {self.removed} of {self.checked} rows in one query of {ANALYZE_ONE_IN}, where {self.skipping} "
-              f"filters skipped {self.skipped} scans and {self.limited} left out blocks; {self.errors} ended in an "
+              f"removed {self.removed} of {self.checked} rows in {self.analyzed} queries, where {self.skipping} filters "
+              f"skipped {self.skipped} scans and {self.limited} left out blocks; {self.errors} ended in an "
               f"error, of which filters avoided {self.avoided}; left out: {self.rejected} that are long or invalid, "
               f"{self.timeouts} too slow; {self.unstable} unstable, {self.different} different")
         acted = self.args.only is not None or (self.filtered >= LEAST_FILTERED * self.run_count and
