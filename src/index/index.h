@@ -159,6 +159,17 @@ typedef struct BfiPartition
 	bool		is_heap;		/* PostgreSQL's own access method */
 } BfiPartition;
 
+/* The keys that a query looks up in indexes of one table or of partitions. */
+typedef struct BfiKeys
+{
+	PgBloomKeyInfo *info;
+	Datum	   *values;			/* not null */
+	int			n;
+	MemoryContext context;		/* of hashes */
+	uint64	   *hashes;			/* ascending; NULL until they are computed */
+	uint64		seed;			/* of the hashes */
+} BfiKeys;
+
 #ifdef __GNUC__
 #pragma GCC visibility push(hidden)
 #endif
@@ -296,6 +307,13 @@ extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_check_complete(const BfiIndex *index, Oid oid);
 extern void bfi_check_has_all_rows(Relation index);
+
+/* lookup.c */
+extern bool bfi_asked_by_queries;
+extern bool bfi_is_equality(Oid operator, Oid type);
+extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
+							Oid key_type, Oid collation);
+extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 
 /* partitions.c */
 extern BfiPartition *bfi_leaves(Relation index, int *n);

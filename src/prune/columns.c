@@ -221,7 +221,7 @@ bfp_append_implied(Query *query, List *conditions, List *equalities)
 			right = bfp_resolve_column(query, join.key);
 			if (left == NULL || right == NULL ||
 				exprType(left) != exprType(right) ||
-				!bfp_is_equality(&join, exprType(left)))
+				!bfi_is_equality(join.operator, exprType(left)))
 				continue;
 			equalities = append_other_side(equalities, &join, left, right);
 			equalities = append_other_side(equalities, &join, right, left);

@@ -8,18 +8,11 @@
  */
 #include "prune/prune.h"
 
-#include "access/stratnum.h"
-#include "catalog/pg_language_d.h"
-#include "access/htup_details.h"
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "utils/array.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
 
 /*
  * Read a condition as one of a column, or expression, and a key.  Only the
@@ -58,80 +51,19 @@ bfp_read_equality(Node *clause, bool key_first, BfpEquality *equality)
 }
 
 /*
- * Do values of a type hash by what they are, by functions that do not fail?
- * Enums hash by labels, which may be renamed.  A function that is not in C may
- * do anything.
- */
-static bool
-hashes_reliably(Oid type)
-{
-	Oid			element;
-	HeapTuple	tuple;
-	Oid			function;
-	bool		result;
-
-	for (type = getBaseType(type);
-		 OidIsValid(element = get_element_type(type));
-		 type = getBaseType(element))
-		;
-	if (type_is_enum(type))
-		return false;
-	if (type < FirstNormalObjectId)
-		return true;
-	function = lookup_type_cache(type,
-								 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId ||
-		((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/*
- * Does the operator compare values for equality, so that those of this type that
- * are equal have equal hashes?
- */
-bool
-bfp_is_equality(const BfpEquality *equality, Oid type)
-{
-	Oid			family = lookup_type_cache(type,
-										   TYPECACHE_HASH_OPFAMILY)->hash_opf;
-
-	return OidIsValid(family) &&
-		get_op_opfamily_strategy(equality->operator, family) == HTEqualStrategyNumber &&
-		op_strict(equality->operator);
-}
-
-/*
  * Does an index of this key type and collation tell for certain that no row
- * fulfils the condition?  Values that are equal by the operator must have equal
- * hashes: it is an equality of the hash operator family of the key type, under
- * the same collation, and both sides hash as the same type of keys.
+ * fulfils the condition?
  */
 bool
 bfp_can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
 {
 	Oid			type = exprType(equality->key);
-	PgBloomKeyInfo *index_info;
-	PgBloomKeyInfo *info;
 
-	if (equality->collation != collation ||
-		!bfp_is_equality(equality, key_type))
-		return false;
 	if (equality->is_array)
 		type = get_element_type(getBaseType(type));
-	if (!OidIsValid(type) || !hashes_reliably(key_type) ||
-		!hashes_reliably(type))
-		return false;
-	index_info = pgbloom_make_key_info(key_type, collation,
-									   CurrentMemoryContext, false);
-	info = type == key_type ? index_info :
-		pgbloom_make_key_info(type, collation, CurrentMemoryContext, false);
-	return index_info != NULL && info != NULL && !index_info->untyped &&
-		!info->untyped &&
-		bf_key_type_equal(&index_info->key_type, &info->key_type);
+	return OidIsValid(type) &&
+		bfi_can_look_up(equality->operator, equality->collation, type,
+						key_type, collation);
 }
 
 /* How many keys there are, as far as that is known when planning. */

@@ -39,7 +39,6 @@
 #define LOOKUP_COST			(50 * cpu_operator_cost)
 #define LOOKUP_FPP			0.01
 
-bool		bfp_enabled = true;
 bool		bfp_is_pruned = false;
 
 void
@@ -48,7 +47,7 @@ bfp_define_setting(void)
 	DefineCustomBoolVariable("bloomfilter.index_pruning",
 							 "Scans of tables and partitions are left out if an index rules out the key.",
 							 NULL,
-							 &bfp_enabled, true,
+							 &bfi_asked_by_queries, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
@@ -331,7 +330,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	const char *reason;
 	ListCell   *cell;
 
-	if (!bfp_enabled || !IS_SIMPLE_REL(rel) || rel->baserestrictinfo == NIL ||
+	if (!bfi_asked_by_queries || !IS_SIMPLE_REL(rel) || rel->baserestrictinfo == NIL ||
 		IS_DUMMY_REL(rel))
 		return;
 	if (bfp_is_pruned && rel->reloptkind == RELOPT_OTHER_MEMBER_REL &&

@@ -47,12 +47,13 @@ bfp_may_ask(const BfpTable *table)
 }
 
 /* How to hash the keys; NULL if they cannot be looked up. */
-static BfpKeys *
+static BfiKeys *
 make_keys(const BfpTable *table, Oid collation)
 {
-	BfpKeys    *keys = palloc0(sizeof(*keys));
+	BfiKeys    *keys = palloc0(sizeof(*keys));
 	Oid			type = table->key->consttype;
 
+	keys->context = CurrentMemoryContext;
 	if (table->is_array)
 	{
 		ArrayType  *array = DatumGetArrayTypeP(table->key->constvalue);
@@ -92,7 +93,7 @@ for_each_leaf(const BfpTable *table, int *nleaves,
 			  bool (*callback) (Oid leaf, void *state), void *state)
 {
 	Relation	index;
-	BfpKeys    *keys;
+	BfiKeys    *keys;
 	BfiPartition *leaves;
 	bool		goes_on = true;
 	int			i;
@@ -117,7 +118,7 @@ for_each_leaf(const BfpTable *table, int *nleaves,
 
 		CHECK_FOR_INTERRUPTS();
 		bfi_open_leaf(&leaf, &leaves[i]);
-		if (!leaves[i].is_heap || bfp_may_have(&leaf, keys))
+		if (!leaves[i].is_heap || bfi_may_have(&leaf, keys))
 			goes_on = callback(leaves[i].table, state);
 		bfi_close(&leaf);
 	}

@@ -1,11 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lookup.c
- *	  Looking up the keys of a query in an index.
- *
- * Whoever executes the query may read the column, which is checked when it
- * starts, before anything is looked up.  So there is no check here, and no
- * call that a user could make.
+ *	  The function that gates call.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,63 +10,12 @@
 #include "access/htup_details.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(bloom_index_gate);
-
-/* Hash keys for an index.  Those of partitions often have the same seed. */
-static void
-hash_keys(BfpKeys *keys, uint64 seed)
-{
-	PgBloomHashedKey *hashed;
-	int			i;
-
-	if (keys->hashes != NULL && keys->seed == seed)
-		return;
-	if (keys->hashes == NULL)
-		keys->hashes = MemoryContextAllocHuge(CurrentMemoryContext,
-											  keys->n * sizeof(uint64));
-	keys->seed = seed;
-	hashed = MemoryContextAllocHuge(CurrentMemoryContext,
-									keys->n * sizeof(*hashed));
-	for (i = 0; i < keys->n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		hashed[i].hash = pgbloom_hash_value(keys->info, keys->values[i], seed);
-		hashed[i].index = i;
-	}
-	pgbloom_sort_hashed_keys(hashed, keys->n);
-	for (i = 0; i < keys->n; i++)
-		keys->hashes[i] = hashed[i].hash;
-	pfree(hashed);
-}
-
-/* May the table of an index that is open have a row with one of the keys? */
-bool
-bfp_may_have(const BfiIndex *index, BfpKeys *keys)
-{
-	bool	   *found;
-	bool		result = false;
-	int			i;
-
-	if (!index->complete || index->partitioned ||
-		index->meta.key_type != keys->info->key_type.code)
-		return true;
-	if (keys->n == 0)
-		return false;
-	hash_keys(keys, index->meta.seed);
-	found = MemoryContextAllocHuge(CurrentMemoryContext,
-								   keys->n * sizeof(bool));
-	bfi_find_hashes(index, keys->hashes, keys->n, found);
-	for (i = 0; i < keys->n && !result; i++)
-		result = found[i];
-	pfree(found);
-	return result;
-}
 
 /*
  * bloom_index_gate(index regclass, key "any") returns boolean
@@ -84,7 +29,7 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 	FuncExpr   *call = (FuncExpr *) fcinfo->flinfo->fn_expr;
 	PgBloomKeyArray array;
 	Datum		key = PG_GETARG_DATUM(1);
-	BfpKeys		keys = {0};
+	BfiKeys		keys = {.context = CurrentMemoryContext};
 	BfiIndex	index;
 	bool		result;
 
@@ -109,7 +54,7 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 		keys.n = 1;
 	}
 	bfi_open_for_query(&index, PG_GETARG_OID(0));
-	result = bfp_may_have(&index, &keys);
+	result = bfi_may_have(&index, &keys);
 	bfi_close(&index);
 	PG_RETURN_BOOL(result);
 }

@@ -34,16 +34,6 @@ typedef struct BfpEquality
 	bool		is_array;
 } BfpEquality;
 
-/* The keys that a query looks up in indexes of one table. */
-typedef struct BfpKeys
-{
-	PgBloomKeyInfo *info;
-	Datum	   *values;			/* not null */
-	int			n;
-	uint64	   *hashes;			/* ascending; NULL until they are computed */
-	uint64		seed;			/* of the hashes */
-} BfpKeys;
-
 /* Partitions that are left of a table, at most. */
 #define BFP_MAX_LEAVES		40
 
@@ -65,13 +55,11 @@ typedef struct BfpTable
 #pragma GCC visibility push(hidden)
 #endif
 
-extern bool bfp_enabled;
 extern bool bfp_is_pruned;		/* the statement that is being planned */
 
 /* equality.c */
 extern bool bfp_read_equality(Node *clause, bool key_first,
 							  BfpEquality *equality);
-extern bool bfp_is_equality(const BfpEquality *equality, Oid type);
 extern bool bfp_can_look_up(const BfpEquality *equality, Oid key_type,
 							Oid collation);
 extern int	bfp_count_keys(const BfpEquality *equality);
@@ -84,7 +72,6 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 
 /* lookup.c */
 extern Oid	bfp_gate_function(void);
-extern bool bfp_may_have(const BfiIndex *index, BfpKeys *keys);
 
 /* leaves.c */
 extern bool bfp_may_ask(const BfpTable *table);

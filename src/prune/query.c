@@ -353,7 +353,7 @@ bfp_prune(Query *query, ParamListInfo params, List **tables)
 	Statement	statement = {0};
 
 	*tables = NIL;
-	if (!bfp_enabled || !ActiveSnapshotSet() || IsParallelWorker() ||
+	if (!bfi_asked_by_queries || !ActiveSnapshotSet() || IsParallelWorker() ||
 		query->commandType == CMD_UTILITY)
 		return NULL;
 	statement.query = query;
