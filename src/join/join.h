@@ -330,12 +330,14 @@ extern List *pgbloom_join_filters_of(CustomScan *scan);
 extern int	pgbloom_join_filter_number(List *filter);
 extern List *pgbloom_join_filter_keys(List *filter);
 
-/* start.c */
+/* registry.c */
 extern void pgbloom_join_remember(MemoryContext query, void *owner, int number,
 								  void *thing);
 extern void *pgbloom_join_recall(void *owner, int number);
 extern PgBloomJoinFilter *pgbloom_join_find(MemoryContext query,
 											const Node *call);
+
+/* start.c */
 extern void pgbloom_join_start(PlanState *plan);
 
 /* collect.c */
