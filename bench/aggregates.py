@@ -47,12 +47,9 @@ def run(bench, section):
             (name, statistics.median(t.cpu for t in series) * 1e9 / bench.rows, 'bloom' in name)
             for name, series in timings.items() if None not in series], log_x=True)
 
-        section.target('sized', timings['bloom_agg, sized'], timings['hll_add_agg'],
-                       profile=(serial, queries['bloom_agg, sized']))
-        section.target('self-sizing', timings['bloom_agg, self-sizing'], timings['bloom_agg, sized'],
-                       profile=(serial, queries['bloom_agg, self-sizing']))
-        section.target('parallel', timings['bloom_agg, sized, two processes'], timings['bloom_agg, sized'], 'wall',
-                       profile=(two, queries['bloom_agg, sized']))
+        section.target('sized', timings['bloom_agg, sized'], timings['hll_add_agg'])
+        section.target('self-sizing', timings['bloom_agg, self-sizing'], timings['bloom_agg, sized'])
+        section.target('parallel', timings['bloom_agg, sized, two processes'], timings['bloom_agg, sized'], 'wall')
         parallel_memory(bench, section, sized)
         section.plan('bloom_agg, two processes', two, queries['bloom_agg, sized'],
                      ['Finalize Aggregate', 'Gather', 'Workers Planned: 1', 'Partial Aggregate'])
@@ -87,7 +84,7 @@ def unite(bench, section):
                  'many words takes %.0f µs.' % ('{:,}'.format(expected),
                                                 *(statistics.median(series[what]) / 1000 for what in ('union', 'or'))))
     section.code('sh', 'bench/core union %d %d %d' % (bench.rounds, expected, unions))
-    section.target('union', series['union'], series['or'], profile=command)
+    section.target('union', series['union'], series['or'])
 
 
 def peak_memory(bench, sql):

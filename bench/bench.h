@@ -21,9 +21,6 @@
 #define HUGE_PAGE	((size_t) 2 << 20)
 #define CACHE_LINE	64
 
-/* Whether memory is taken in huge pages; else in those of 4 KiB. */
-static bool huge_pages;
-
 static inline void
 fail(const char *what)
 {
@@ -31,7 +28,7 @@ fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Zeroed memory in pages of the chosen size, aligned to a huge page. */
+/* Zeroed memory in pages of 4 KiB, aligned to a huge page. */
 static inline void *
 bench_alloc(size_t size)
 {
@@ -49,8 +46,7 @@ bench_alloc(size_t size)
 	/* bench_free finds these in the page before. */
 	((size_t *) aligned)[-1] = reserved;
 	((uint8_t **) aligned)[-2] = start;
-	(void) madvise(aligned, size,
-				   huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	(void) madvise(aligned, size, MADV_NOHUGEPAGE);
 	return aligned;
 }
 

@@ -46,11 +46,9 @@ def statements(table, bench):
 # Row numbers, without having them all in a temporary file first as generate_series() in FROM has.
 TABLES = {
     'urls': 'SELECT i::bigint AS id, {url} AS url FROM (SELECT generate_series(1, {rows}) AS i) n',
-    'numbers': 'SELECT i::bigint AS id FROM (SELECT generate_series(1, {rows}) AS i) n',
     # every tenth and every hundredth of them
     'some_urls': 'SELECT {url} AS url FROM (SELECT generate_series(10, {rows}, 10) AS i) n',
     'few_urls': 'SELECT {url} AS url FROM (SELECT generate_series(100, {rows}, 100) AS i) n',
-    'some_numbers': 'SELECT i::bigint AS id FROM (SELECT generate_series(10, {rows}, 10) AS i) n',
     # a tenth as many as urls; one in ten is among them, which are all of those with id % 100 = 0
     'pages': '''SELECT CASE WHEN i % 10 = 0 THEN {matching_url} ELSE {other_url} END AS url, i % 1000 AS score
                   FROM (SELECT generate_series(1, {tenth}) AS i) n''',
@@ -63,8 +61,6 @@ TABLES = {
                   FROM (SELECT generate_series(1::bigint, {rows}) AS i) n''',
     'customers': '''SELECT i AS customer, (i % 50)::int AS region, 'customer ' || i AS name
                       FROM (SELECT generate_series(0::bigint, {tenth} - 1) AS i) n''',
-    'products': '''SELECT i AS product, (i % 10)::int AS category, 'product ' || i AS name
-                     FROM (SELECT generate_series(0::bigint, {tenth} - 1) AS i) n''',
     # of all values of sales.amount
     'amounts': "SELECT i AS amount, 'amount ' || i AS name FROM generate_series(0, 996) AS i",
     # one in a hundred rows of events is of a subscriber

@@ -1,15 +1,9 @@
-"""Joins with filters: unmodified queries with bloomfilter.join_filters off and on, and filters written by hand.
-
-Some queries have a perfect filter, too: an expression that knows without a set which rows will be joined. No filter
-can be faster.
-"""
+"""Joins with filters: unmodified queries with bloomfilter.join_filters off and on, and filters written by hand."""
 import collections
 import re
 
 import joins_queries
-from lib import (OFF, ON, PLANNED, filter_session, hold, keep_analysis, log, measure_equal, median_ratio, settings_text,
-                 significant)
-from report import TARGETS
+from lib import OFF, ON, PLANNED, filter_session, log, measure_equal, median_ratio, settings_text, significant
 
 TITLE = 'Joins'
 SECONDS = (2300, 75)
@@ -17,8 +11,8 @@ SECONDS = (2300, 75)
 ROUNDS = (7, 1)
 FOREIGN_ROUNDS = (3, 1)
 
-# A query with a place for one more condition, what the place begins with, and two conditions for it, or None.
-Query = collections.namedtuple('Query', 'text joint filter perfect', defaults=('', None, None))
+# A query with a place for one more condition, what the place begins with, and the filter for it, or None.
+Query = collections.namedtuple('Query', 'text joint filter', defaults=('', None))
 
 # What to measure: targets are keys of TARGETS for the variants "on" and "by hand"; expected are regular expressions
 # for each plan.
@@ -26,21 +20,14 @@ Case = collections.namedtuple('Case', 'part title query settings expected target
                               defaults=((), ROUNDS))
 
 JOIN = Query('SELECT count(*), sum(score), max(id) FROM urls JOIN pages USING (url){}', ' WHERE ',
-             'bloom_contains((SELECT bloom_agg(url, 0.01, {tenth}) FROM pages), urls.url)', 'id % 100 = 0')
+             'bloom_contains((SELECT bloom_agg(url, 0.01, {tenth}) FROM pages), urls.url)')
 
 GROUPING = Query('''SELECT count(*), sum(n), max(total) FROM kept_pages JOIN
   (SELECT url, count(*) AS n, sum(ms) AS total FROM visits{} GROUP BY url) v USING (url)''', ' WHERE ',
-                 'bloom_contains((SELECT bloom_agg(url) FROM kept_pages), url)', 'page % 1000 = 0')
-
-THREE_WAY = Query('''SELECT region, count(*), sum(amount)
-  FROM sales s JOIN products USING (product) JOIN customers USING (customer)
- WHERE category = 3{} GROUP BY region''', '\n   AND ',
-                  'bloom_contains((SELECT bloom_agg(product) FROM products WHERE category = 3), s.product)',
-                  's.product % 10 = 3')
+                 'bloom_contains((SELECT bloom_agg(url) FROM kept_pages), url)')
 
 PARTITIONED = Query('SELECT plan, count(*), sum(ms) FROM events JOIN subscribers USING (visitor){} GROUP BY plan',
-                    ' WHERE ', 'bloom_contains((SELECT bloom_agg(visitor) FROM subscribers), events.visitor)',
-                    'events.visitor % 100 = 0')
+                    ' WHERE ', 'bloom_contains((SELECT bloom_agg(visitor) FROM subscribers), events.visitor)')
 
 DIMENSIONS = ('day', 'store', 'product', 'customer')
 STAR = Query('SELECT s.region, count(*), sum(amount) FROM star_facts f\n  ' +
@@ -63,20 +50,15 @@ def run(bench, section):
     rounds = bench.forced_rounds or bench.scale(*ROUNDS)
     section.text('''Times of whole queries per row of the largest table; a filter is built in the same statement and its
         time is included. *Off* and *on* are the values of `bloomfilter.join_filters` for the unmodified query. *By
-        hand* is the query below with `bloom_contains`. *Perfect* puts an arithmetic expression in the place of the
-        filter that is true for just the rows which will be joined: no filter can do better. All variants return the
-        same rows. Ratios are medians of {} rounds. The plans are at the end.'''.format(rounds))
-    by_hand = []
+        hand* is the query below with `bloom_contains`. All variants return the same rows. Ratios are medians of {} rounds. The plans are at the end.'''.format(rounds))
     for case, tables in cases(bench):
         if not bench.wants(case.part):
             continue
         bench.fill(*tables)
         if case.part == 'foreign':
             make_foreign_tables(bench)
-        compare(bench, section, case, by_hand)
+        compare(bench, section, case)
         bench.drop(*{'visits', 'kept_pages', 'events', 'subscribers', 'star_facts'}.intersection(tables))
-    if by_hand:
-        section.target('auto by hand', *max(by_hand, key=lambda timings: against_hand(*timings)))
     if bench.wants('planning'):
         joins_queries.planning(bench, section)
     if bench.wants('analytic'):
@@ -85,44 +67,36 @@ def run(bench, section):
         joins_queries.run_analytic(bench, section, by_month=True)
     if bench.wants('calendar'):
         run_calendar(bench, section)
-    if bench.wants('generated'):
-        joins_queries.run_generated(bench, section)
 
 
 def cases(bench):
     """All that is to be measured, each with its tables. Those of one table are neighbours, so it can be dropped."""
     rows, tenth = '{:,}'.format(bench.rows), '{:,}'.format(bench.rows // 10)
     join = JOIN._replace(filter=JOIN.filter.format(tenth=bench.rows // 10))
-    urls, sales = ('urls', 'pages'), ('sales', 'customers', 'products')
-    fact = 'a fact of %s rows' % rows
+    urls, sales = ('urls', 'pages'), ('sales', 'customers')
     return [
         (Case('spilling', '%s × %s rows, 1 %% match, with a hash join that spills' % (rows, tenth), join,
               {'work_mem': "'4MB'"}, ['Hash Join'], {'on': 'auto spilling', 'by hand': 'spilling join'}), urls),
         (Case('memory', 'The same, all in memory', join, {'work_mem': "'1GB'"}, ['Hash Join'],
               {'on': 'auto memory', 'by hand': 'join in memory'}), urls),
         (Case('parallel', 'The same with two workers and Parallel Hash', join, PARALLEL,
-              ['Workers Planned: 2.*Parallel Hash Join.*Parallel Hash'], {'on': 'auto parallel'},
-              ('perfect',)), urls),
+              ['Workers Planned: 2.*Parallel Hash Join.*Parallel Hash'], {'on': 'auto parallel'}), urls),
         (Case('grouping', '%s rows grouped below a join that keeps 0.1 %% of %s groups' % (rows, tenth), GROUPING,
               {'work_mem': "'512MB'"}, [r'Aggregate.*Seq Scan on public\.visits'],
               {'on': 'auto grouping', 'by hand': 'grouping'}), ('visits', 'kept_pages')),
         (Case('partitions', 'A fact of %s rows in 100 partitions, joined by another column, 1 %% match' % rows,
               PARTITIONED, {'work_mem': "'64MB'"}, ['Hash Join.*Append'], {'on': 'auto partitions'}),
          ('events', 'subscribers')),
-        (Case('star', 'Star: %s of 100 bytes, four dimensions, 10 %% of each' % fact, STAR, {'work_mem': "'64MB'"},
+        (Case('star', 'Star: a fact of %s rows of 100 bytes, four dimensions, 10 %% of each' % rows, STAR, {'work_mem': "'64MB'"},
               [], {'on': 'auto star'}),
          ('star_facts', *('star_%ss' % name for name in DIMENSIONS))),
-        (Case('three-way', 'Three-way join, %s, 10 %% match' % fact, THREE_WAY, {'work_mem': "'256MB'"},
-              ['Hash Join.*Hash Join'], {'by hand': 'three-way'}), sales),
         (Case('match', 'Every one of %s rows matches one of %s' % (rows, tenth), ALL_MATCH,
               {'work_mem': "'256MB'"}, ['Hash Join'], {'on': 'auto match'}), sales),
         (Case('match', 'Every one of %s narrow rows matches one of 997' % rows, ALL_MATCH_SMALL,
               {'work_mem': "'64MB'"}, ['Hash Join'], {'on': 'auto small match'}), ('sales', 'amounts')),
         (Case('foreign', 'The first join, the large side on another server (postgres_fdw)',
               on_another_server(join, 'urls'), {'work_mem': "'1GB'"}, ['Hash Join.*Foreign Scan'],
-              {'by hand': 'foreign'}, ('on',), FOREIGN_ROUNDS), (*urls, 'sales')),
-        (Case('foreign', 'The three-way join, the fact on another server', on_another_server(THREE_WAY, 'sales'),
-              {'work_mem': "'256MB'"}, ['Hash Join.*Foreign Scan'], {}, (), FOREIGN_ROUNDS), (*urls, *sales)),
+              {'by hand': 'foreign'}, ('on',), FOREIGN_ROUNDS), urls),
     ]
 
 
@@ -139,10 +113,8 @@ def make_foreign_tables(bench):
             CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS
                 (host '%s', dbname 'bench', extensions 'bloomfilter');
             CREATE USER MAPPING FOR postgres SERVER other OPTIONS (user 'postgres');
-            CREATE FOREIGN TABLE foreign_sales (customer bigint, product bigint, amount int) SERVER other
-                OPTIONS (table_name 'sales');
             CREATE FOREIGN TABLE foreign_urls (id bigint, url text) SERVER other OPTIONS (table_name 'urls');
-            ANALYZE foreign_sales, foreign_urls''' % bench.server.socket_dir)
+            ANALYZE foreign_urls''' % bench.server.socket_dir)
 
 
 def variants_of(case):
@@ -152,12 +124,10 @@ def variants_of(case):
     variants = {'off': (OFF, plain), 'on': (ON, plain)}
     if query.filter is not None:
         variants['by hand'] = OFF, query.text.format(query.joint + query.filter)
-    if query.perfect is not None:
-        variants['perfect'] = OFF, query.text.format(query.joint + query.perfect)
     return {name: variant for name, variant in variants.items() if name not in case.without}
 
 
-def compare(bench, section, case, by_hand):
+def compare(bench, section, case):
     """Measure the variants, hold them against targets, and look whether the plans are the expected ones."""
     log('    ' + case.title)
     variants = variants_of(case)
@@ -165,19 +135,14 @@ def compare(bench, section, case, by_hand):
     with bench.server.until_ended(), filter_session(bench, case.settings) as session:
         others = []
         if case.part == 'foreign':
-            session.execute('SELECT FROM foreign_sales LIMIT 1')
+            session.execute('SELECT FROM foreign_urls LIMIT 1')
             others = [pid for pid, in session.execute(
                 "SELECT pid FROM pg_stat_activity WHERE application_name = 'postgres_fdw'")]
         timings = measure_equal(bench, session, variants, bench.scale(*case.rounds), others)
         show(section, case, variants)
         section.timing_table('query', timings, bench.rows, 'off', ('by hand',) if 'by hand' in timings else ())
         for name, key in case.targets.items():
-            hold(section, key, timings[name], timings['off'], session, variants, name)
-        automatic, written = timings.get('on', [None]), timings.get('by hand', [None])
-        if case.part != 'foreign' and None not in automatic + written:
-            by_hand.append((automatic, written))
-            if against_hand(automatic, written) > TARGETS['auto by hand'].at_most:
-                keep_analysis(section, 'auto by hand', session, variants, 'on', case.title)
+            section.target(key, timings[name], timings['off'])
         keep_plans(section, session, case, variants)
         if case.part == 'spilling':
             section.facts['rows'] = rows_of_the_join(session, variants)
@@ -195,12 +160,9 @@ def rows_of_the_join(session, variants):
 
 
 def show(section, case, variants):
-    """The query as it is written by hand, if it is, and the perfect filter."""
-    shown = [variants['by hand' if 'by hand' in variants else 'on'][1]]
-    if 'perfect' in variants:
-        shown.append('-- perfect: ' + case.query.perfect)
+    """The query as it is written by hand, if it is."""
     section.text('**%s**' % case.title)
-    section.code('sql', settings_text(**case.settings) + ';\n' + ';\n'.join(shown))
+    section.code('sql', settings_text(**case.settings) + ';\n' + variants['by hand' if 'by hand' in variants else 'on'][1])
 
 
 def keep_plans(section, session, case, variants):
@@ -210,13 +172,8 @@ def keep_plans(section, session, case, variants):
     if case.part == 'foreign':
         needed['by hand'] = [r'Remote SQL: [^\n]*bloom_contains']
     for name, (setting, sql) in variants.items():
-        if name != 'perfect':
-            session.execute(setting)
-            section.plan('%s: %s' % (case.title, name), session, sql, case.expected + needed.get(name, []))
-
-
-def against_hand(automatic, by_hand):
-    return median_ratio([t.cpu for t in automatic], [t.cpu for t in by_hand])[0]
+        session.execute(setting)
+        section.plan('%s: %s' % (case.title, name), session, sql, case.expected + needed.get(name, []))
 
 
 # The part "calendar": facts of seven years, by month or in the order of days, and a calendar of 100 years.
@@ -324,8 +281,7 @@ def compare_calendar(bench, section, rows, what, fact, title, query, condition, 
         section.text('**%s**' % title)
         section.code('sql', sql)
         section.timing_table('query', timings, rows, 'off')
-        hold(section, key + (' blocks' if what == 'blocks' else ''), timings[held], timings['off'], session, variants,
-             held, title)
+        section.target(key + (' blocks' if what == 'blocks' else ''), timings[held], timings['off'])
         for name, (setting, _) in variants.items():
             session.execute(setting)
             expected = {'off': [r'Nested Loop.*calendar'] if held == 'planned' else [],

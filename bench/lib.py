@@ -7,23 +7,18 @@ import collections
 import contextlib
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 import psycopg2
 
 import data
-from report import is_met
 
 # Seconds. CPU is user and system time of the process that did the work and of those it made do it.
 Timing = collections.namedtuple('Timing', 'wall cpu')
-
-PERF_RECORD = ['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '997', '-o']
 
 
 def log(text, end='\n'):
@@ -254,7 +249,7 @@ class Section:
 
     def __init__(self, bench, name):
         self.bench, self.name = bench, name
-        self.blocks, self.targets, self.plans, self.profiles = [], [], [], []
+        self.blocks, self.targets, self.plans = [], [], []
         self.facts = {}
 
     def text(self, text):
@@ -292,10 +287,8 @@ class Section:
         header = [what, 'CPU, ' + unit, 'wall, ' + unit, *('CPU, × ' + name for name in references), *extra[:1]]
         self.table(header, rows)
 
-    def target(self, key, series, to, measure='cpu', profile=None):
-        """Hold a target of report.py against rounds: Timings, or plain numbers.
-
-        `profile`, (session, SQL) or the command line of a program, is run under perf if the target is missed."""
+    def target(self, key, series, to, measure='cpu'):
+        """Hold a target of report.py against rounds: Timings, or plain numbers."""
         if None in series or None in to:
             ratios = None
         elif isinstance(series[0], Timing):
@@ -303,9 +296,6 @@ class Section:
         else:
             ratios = median_ratio(series, to)
         self.targets.append({'key': key, 'ratios': ratios})
-        if profile is not None and not is_met(key, ratios):
-            symbols = top_symbols_of(profile) if isinstance(profile, list) else top_symbols(*profile)
-            self.profiles.append({'key': key, 'symbols': symbols})
 
     def plan(self, title, session, sql, expected):
         """Keep a query's plan for the report; it has to match each of some regular expressions to be the one meant."""
@@ -318,46 +308,6 @@ class Section:
 
 def settings_text(**settings):
     return '; '.join('SET %s = %s' % item for item in settings.items())
-
-
-def top_symbols(session, sql):
-    """Where a query spends its time, by perf if that works here: [share, symbol, library], largest first."""
-    if shutil.which('perf') is None:
-        return []
-    with tempfile.NamedTemporaryFile() as file:
-        perf = subprocess.Popen([*PERF_RECORD, file.name, '-p', str(session.pid)],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.5)
-        with contextlib.suppress(psycopg2.errors.QueryCanceled):
-            session.execute(sql)
-        perf.send_signal(2)
-        perf.wait()
-        return symbols_in(file.name)
-
-
-def top_symbols_of(command):
-    """The same of a program."""
-    if shutil.which('perf') is None:
-        return []
-    with tempfile.NamedTemporaryFile() as file:
-        subprocess.run([*PERF_RECORD, file.name, '--', *command],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return symbols_in(file.name)
-
-
-def symbols_in(path):
-    """What perf has recorded in a file."""
-    report = subprocess.run(['perf', 'report', '-q', '--stdio', '--sort', 'symbol,dso', '-t', '\t', '-i', path],
-                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
-    shares = collections.Counter()
-    for line in report.stdout.splitlines():
-        fields = [field.strip() for field in line.split('\t')]
-        if len(fields) >= 3 and fields[0].endswith('%'):
-            symbol = re.sub(r'^\[.\] ', '', fields[1])
-            # a stripped program has names for what it exports only
-            symbol = 'static functions' if symbol.startswith('0x') else symbol.split('@')[0]
-            shares[symbol, fields[2]] += float(fields[0][:-1])
-    return [['%.1f %%' % share, symbol, library] for (symbol, library), share in shares.most_common(12) if share >= 2]
 
 
 # Queries with and without join filters: variants are pairs of a setting and a query.
@@ -393,25 +343,3 @@ def measure_equal(bench, session, variants, rounds, others=()):
 
     return bench.in_turns({name: (lambda variant=variant: measure(*variant)) for name, variant in variants.items()},
                           rounds)
-
-
-def hold(section, key, timings, to, session, variants, name, title=None):
-    """Hold a target; if it is missed, keep what perf and EXPLAIN ANALYZE say. Variants are as of variants_of."""
-    section.target(key, timings, to)
-    if not is_met(key, section.targets[-1]['ratios']):
-        keep_analysis(section, key, session, variants, name, title)
-
-
-def keep_analysis(section, key, session, variants, name, title=None):
-    """What perf says of the variant `name`, and what EXPLAIN ANALYZE says of each, unless it takes too long."""
-    analyzed = {}
-    for other in ('off', 'on', 'planned', 'by hand'):
-        if other in variants:
-            setting, sql = variants[other]
-            session.execute(setting)
-            with contextlib.suppress(psycopg2.errors.QueryCanceled):
-                analyzed[other] = session.explain(sql, 'ANALYZE, COSTS OFF')
-    setting, sql = variants[name]
-    session.execute(setting)
-    profile = {'key': key, 'symbols': top_symbols(session, sql), 'analyzed': analyzed}
-    section.profiles.append({**profile, 'title': title} if title else profile)

@@ -41,8 +41,7 @@ def run(bench, section):
                          unit='µs a key')
     section.target('lookup', of_one['stored 120 MB'], of_one['btree'])
     with bench.session() as session:
-        section.target('lookups', of_many['stored 120 MB, many'], of_many['btree, many'],
-                       profile=(session, repeatedly(statement_of(many['stored 120 MB, many']))))
+        section.target('lookups', of_many['stored 120 MB, many'], of_many['btree, many'])
         for name, script in many.items():
             section.plan('{:,} keys in one statement: {}'.format(MANY, name), session, statement_of(script),
                          ['Index' if 'btree' in name else 'bloom_contains'])
@@ -81,11 +80,6 @@ def scripts_of_many(bench, filters):
 def statement_of(script):
     """What a script for pgbench executes, once."""
     return re.sub(':i ', '42 ', script.split('\n')[1].rstrip(';'))
-
-
-def repeatedly(statement):
-    """Long enough for a profile."""
-    return 'DO $$ BEGIN FOR i IN 1..1000 LOOP EXECUTE $sql$%s$sql$; END LOOP; END $$' % statement
 
 
 def text_of(scripts):

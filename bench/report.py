@@ -30,7 +30,6 @@ TARGETS = {
     'join in memory': Target('the same in memory, by hand', 'the plain hash join', 0.7),
     'grouping': Target('10 million rows grouped below a join that keeps 0.1 % of the groups, by hand',
                        'without the filter', 0.25),
-    'three-way': Target('three-way join, fact of 10 million, 10 % match, by hand', 'without the filter', 0.75),
     'foreign': Target('the join of 10 million × 1 million rows, 1 % matching, by hand, with the small side on another '
                       'server than the large one (postgres_fdw)', 'without the filter', 0.2),
     'auto spilling': Target('join of 10 million URLs × 1 million, 1 % of them matching, `work_mem` 4 MB',
@@ -70,8 +69,6 @@ TARGETS = {
                          'filters without `join_planning`', 1.02),
     'skip start': Target('executing a cached plan of 1,000 partitions without joins, filters on', 'without the library',
                          1.02),
-    'auto generated': Target('the worst of 200 generated queries that has a filter', 'off', 1.10),
-    'auto by hand': Target('the worst of these joins', 'the same with the filter written by hand', 1.0),
     'key literal': Target('one row by id in 1,000 partitions, unprepared', 'off, btrees', 0.05),
     'key absent': Target('the same, an id that is not there', 'off, btrees', 0.03),
     'key custom': Target('the same, prepared, custom plan', 'off, btrees', 0.10),
@@ -97,7 +94,6 @@ TARGETS = {
     'index cold': Target('lookups of absent keys from disk, the btree ten times larger than memory', 'a btree', 0.3),
     'lookups': Target('1,000 keys looked up in that filter in one statement', '1,000 btree lookups', 1.0),
 }
-
 
 
 def is_met(key, ratios):
@@ -211,9 +207,6 @@ def markdown(results, scenarios):
     held = targets_table(sections)
     if held:
         lines += ['## Targets', '', *held]
-    for section in sections:
-        for profile in section['profiles']:
-            lines += where_it_goes(profile)
     lines += ['## The machine', '', *table(['', ''], run['machine'])]
     for section in sections:
         lines += ['## ' + section['title'], '']
@@ -225,16 +218,6 @@ def markdown(results, scenarios):
     if all_plans:
         lines += ['## Plans', '', *plans(all_plans)]
     return '\n'.join(lines).rstrip('\n') + '\n'
-
-
-def where_it_goes(profile):
-    """Of a missed target: what perf says, and what EXPLAIN ANALYZE says of each variant that was looked at."""
-    lines = table(['share', 'symbol', 'in'], profile['symbols']) if profile['symbols'] else \
-        ['`perf` is not to be had here, or has no samples.', '']
-    for name, plan in profile.get('analyzed', {}).items():
-        lines += [name + ':', '', '```', shortened(plan), '```', '']
-    what = TARGETS[profile['key']].what
-    return details('Where it goes: ' + (what + ': ' + profile['title'] if 'title' in profile else what), *lines)
 
 
 def plans(some):
