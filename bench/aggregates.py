@@ -3,7 +3,6 @@ import collections
 import statistics
 import subprocess
 
-import plots
 from lib import as_bytes, settings_text
 
 TITLE = 'Aggregates'
@@ -43,9 +42,6 @@ def run(bench, section):
             ['-- two processes:', settings_text(**TWO_PROCESSES) + ';']))
         section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',),
                              extra=('memory', memory))
-        plots.bars(section.plot('aggregates', 'CPU time of an aggregate per row'), 'ns per row, logarithmic', [
-            (name, statistics.median(t.cpu for t in series) * 1e9 / bench.rows, 'bloom' in name)
-            for name, series in timings.items() if None not in series], log_x=True)
 
         section.target('sized', timings['bloom_agg, sized'], timings['hll_add_agg'])
         section.target('self-sizing', timings['bloom_agg, self-sizing'], timings['bloom_agg, sized'])

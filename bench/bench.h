@@ -18,7 +18,7 @@
 
 #include "bf.h"
 
-#define HUGE_PAGE	((size_t) 2 << 20)
+#define PAGE		((size_t) 4096)
 #define CACHE_LINE	64
 
 static inline void
@@ -28,36 +28,30 @@ fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Zeroed memory in pages of 4 KiB, aligned to a huge page. */
+/* Zeroed memory in pages of 4 KiB; its size is in the page before. */
 static inline void *
 bench_alloc(size_t size)
 {
-	size_t		reserved = size + 2 * HUGE_PAGE;
+	size_t		reserved = size + PAGE;
 	uint8_t    *start = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
 							 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 							 -1, 0);
-	uint8_t    *aligned;
 
 	if (start == MAP_FAILED)
 		fail("out of memory");
-	aligned = start + HUGE_PAGE;
-	aligned -= (uintptr_t) aligned % HUGE_PAGE;
-
-	/* bench_free finds these in the page before. */
-	((size_t *) aligned)[-1] = reserved;
-	((uint8_t **) aligned)[-2] = start;
-	(void) madvise(aligned, size, MADV_NOHUGEPAGE);
-	return aligned;
+	(void) madvise(start, reserved, MADV_NOHUGEPAGE);
+	*(size_t *) start = reserved;
+	return start + PAGE;
 }
 
-/* The pointer may also be one to the first huge page. */
+/* The pointer may also be one to the first page. */
 static inline void
 bench_free(void *pointer)
 {
-	uint8_t    *aligned = pointer;
+	uint8_t    *start = pointer;
 
-	aligned -= (uintptr_t) aligned % HUGE_PAGE;
-	munmap(((uint8_t **) aligned)[-2], ((size_t *) aligned)[-1]);
+	start -= (uintptr_t) start % PAGE + PAGE;
+	munmap(start, *(size_t *) start);
 }
 
 static inline void *

@@ -3,7 +3,6 @@ import collections
 import statistics
 import subprocess
 
-import plots
 from lib import log, median_ratio, significant
 
 TITLE = 'One lookup in filters of all sizes, without a server'
@@ -42,9 +41,6 @@ def run(bench, section):
         if kib in sizes:
             worst = max(('absent', 'member'), key=lambda loop: ratio(series, kib, loop)[0])
             section.target(key, series[kib, worst], series[kib, 'floor'])
-    plots.lines(section.plot('probe', 'CPU time per lookup against the size of the filter'),
-                x='size of the filter, MiB', y='ns per key, with 40 ns of other work', log_x=True,
-                series=[(loop, [(kib / 1024, medians[kib, loop]) for kib in sizes]) for loop in LOOPS])
 
 
 def size_name(kib):

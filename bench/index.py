@@ -34,7 +34,6 @@ def run(bench, section):
         rows_of_a_transaction(small, section)
         adds(small, section)
         cold_lookups(small, section)
-        cold_partitions(small, section)
 
 
 # --- in the server of the other sections ---
@@ -91,16 +90,6 @@ def cached_lookups(bench, section):
     section.code('sql', lookups.text_of(scripts))
     section.timing_table('', timings, 1, 'btree', ['SELECT 1'], 'µs a key')
     section.target('index lookup', timings['bloomfilter'], timings['btree'])
-
-    many = bench.scale(100_000, 2000)
-    question = {'neither': 'key', 'btree': '(SELECT true FROM urls WHERE id = key)',
-                'bloomfilter': "bloom_index_contains('filter_of_ids', key)"}
-    with bench.session(statement_timeout=0) as session:
-        timings = bench.in_turns({name: lambda name=name: session.measure(
-            'SELECT count(%s) FROM (SELECT ceil(random() * %d)::bigint AS key FROM generate_series(1, %d) OFFSET 0) q' %
-            (question[name], bench.rows, many)) for name in question})
-    section.text('Keys that are there, many in one statement.')
-    section.timing_table('', timings, many, 'btree', ['neither'], 'µs a key')
 
 
 # --- in a server with few shared buffers, and with WAL for replicas ---
@@ -299,54 +288,3 @@ def cold_lookups(bench, section):
         [name, as_bytes(blocks[name] * 8192), significant(statistics.median(t.wall for t in series) * 1e6)]
         for name, series in timings.items()])
     section.target('index cold', timings['bloomfilter'], timings['btree'], 'wall')
-
-
-def cold_partitions(bench, section):
-    """Ids in partitions by day: in all of their btrees, or in those that the filter names."""
-    partitions, number = bench.scale(365, 20), bench.scale(200, 20)
-    with bench.session(statement_timeout=0, maintenance_work_mem='512MB') as session:
-        session.execute('CREATE TABLE entries (day int, id bigint) PARTITION BY LIST (day)')
-        for day in range(partitions):
-            session.execute('CREATE TABLE entries_%d PARTITION OF entries FOR VALUES IN (%d)' % (day, day))
-        session.execute('INSERT INTO entries SELECT i %% %d, (random() * 1e18)::bigint FROM generate_series(1, %d) i' %
-                        (partitions, bench.rows))
-        session.execute('CREATE INDEX entries_btree ON entries (id)')
-        session.execute('CREATE INDEX entries_filter ON entries USING bloomfilter (id) WITH (fpp = 1e-5, expected = %d)' %
-                        (bench.rows // partitions))
-        session.execute("""
-CREATE FUNCTION find_in_btrees(wanted bigint) RETURNS SETOF entries LANGUAGE plpgsql STABLE AS
-$$ BEGIN RETURN QUERY SELECT * FROM entries WHERE id = wanted; END $$;
-CREATE FUNCTION find_by_filter(wanted bigint) RETURNS SETOF entries LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    partition regclass;
-BEGIN
-    FOR partition IN SELECT bloom_index_partitions('entries_filter', wanted) LOOP
-        RETURN QUERY EXECUTE format('SELECT * FROM %s WHERE id = $1', partition) USING wanted;
-    END LOOP;
-END $$""")
-        ids = [row[0] for row in session.execute(
-            'SELECT id FROM entries WHERE random() < %f LIMIT %d' % (4 * number / bench.rows, number))]
-        variants = {'btrees': ('entries_btree', 'find_in_btrees'), 'filter': ('entries_filter', 'find_by_filter')}
-        sizes = {name: session.value("SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree('%s')" % index)
-                 for name, (index, _) in variants.items()}
-
-        session.execute("LOAD 'bloomfilter'; SET bloomfilter.index_pruning = off")
-
-        def find(name):
-            empty_caches(bench, session)
-            timing = session.measure('SELECT count(*) FROM unnest(%s::bigint[]) id, %s(id)' % (
-                "'{%s}'" % ','.join(map(str, ids)), variants[name][1]))
-            assert session.result[0][0] >= len(ids), 'an id was not found'
-            return timing
-
-        timings = bench.in_turns({name: lambda name=name: find(name) for name in variants})
-        lookup = "SELECT bloom_index_contains('entries_filter', i) FROM generate_series(-%d::bigint, -1) i" % number
-        absent = bench.in_turns({'absent': lambda: session.measure(lookup)})['absent']
-    section.text('''Finding {} of {:,} ids in {} partitions, in all btrees, or in those that the filter names: the
-        caches of the server and of the kernel are emptied before. `bloom_index_contains` of an absent id, with all
-        of the filter in the caches: {} µs a partition.'''.format(
-            number, bench.rows, partitions,
-            significant(statistics.median(t.wall for t in absent) / number / partitions * 1e6)))
-    section.table(['', 'size', 'wall, ms an id', 'CPU, ms an id'], [
-        [name, as_bytes(sizes[name]), significant(statistics.median(t.wall for t in series) / number * 1e3),
-         significant(statistics.median(t.cpu for t in series) / number * 1e3)] for name, series in timings.items()])

@@ -11,7 +11,6 @@ import subprocess
 import time
 
 import data
-import plots
 from lib import Timing, cpu_seconds, cpu_seconds_of_ended_children, log, median_ratio, significant
 
 TITLE = 'Lookups of single keys'
@@ -46,11 +45,7 @@ def run(bench, section):
             section.plan('{:,} keys in one statement: {}'.format(MANY, name), session, statement_of(script),
                          ['Index' if 'btree' in name else 'bloom_contains'])
 
-    in_redis = compare_redis(bench, section, of_one['stored 1.2 MB'], per_key['stored 1.2 MB, many'])
-    plots.bars(section.plot('lookups', 'Wall time of one lookup; "many": one of 1,000 in a statement'),
-               'µs, logarithmic', [(name, statistics.median(t.wall for t in series) * 1e6, 'stored' in name)
-                                   for name, series in {**of_one, **per_key, **in_redis}.items()
-                                   if None not in series], log_x=True)
+    compare_redis(bench, section, of_one['stored 1.2 MB'], per_key['stored 1.2 MB, many'])
 
 
 def scripts_of_one(bench, filters):
@@ -145,7 +140,6 @@ def compare_redis(bench, section, lookup, lookups):
                      '' if None in peer else
                      '%.2f' % median_ratio([t.wall for t in series], [t.wall for t in peer])[0]])
     section.table(['', 'CPU, µs a key', 'wall, µs a key', 'wall, × bloomfilter'], rows)
-    return timings
 
 
 @contextlib.contextmanager

@@ -43,7 +43,7 @@ def measured(results):
 
 def draw_bars(name, title, values):
     os.makedirs(IMAGES, exist_ok=True)
-    plots.bars(os.path.join(IMAGES, name), title, values, width=480)
+    plots.bars(os.path.join(IMAGES, name), title, values)
 
 
 def draw_pictures(sections, directory, ratios):

@@ -7,19 +7,11 @@ COLORS = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#00
 OURS, OTHERS = '0x0072B2', '0xAAAAAA'     # of bars
 
 
-def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=None):
-    """Series are (title, points) or (title, points, style); a style of 'requested' is a dashed line in the colour of the
-    one before."""
-    commands = ['set xlabel "%s"' % x, 'set ylabel "%s"' % y, 'set key %s reverse Left opaque' % key,
-                'set grid back lc rgb "#dddddd" lt 1']
-    if log_x:
-        commands += ['set logscale x', 'set format x "%g"']
-    if log_y:
-        commands += ['set logscale y', 'set format y "%g"']
-    else:
-        commands.append('set yrange [0:*]')
-    if y_range:
-        commands.append('set yrange [%g:%g]' % y_range)
+def lines(path, x, y, series):
+    """Both axes logarithmic. Series are (title, points), or (title, points, 'requested'): a dashed line in the colour of
+    the one before."""
+    commands = ['set xlabel "%s"' % x, 'set ylabel "%s"' % y, 'set key outside right reverse Left opaque',
+                'set grid back lc rgb "#dddddd" lt 1', 'set logscale xy', 'set format xy "%g"']
     parts, data, color = [], [], -1
     for number, (title, points, *style) in enumerate(series):
         data += ['$s%d << END' % number, *('%.8g %.8g' % point for point in points), 'END']
@@ -32,21 +24,17 @@ def lines(path, x, y, series, log_x=False, log_y=False, key='left top', y_range=
     draw(path, (820, 480), [*data, *commands, 'plot ' + ', '.join(parts)])
 
 
-def bars(path, x, values, log_x=False, width=820):
+def bars(path, x, values, width=480):
     """Horizontal bars, in the order given: (label, value, whether it is ours)."""
     largest = max(value for _, value, _ in values)
-    start = min(value for _, value, _ in values) / 3 if log_x else 0
     data = ['$bars << END']
     data += ['"%s" %.8g %d "%s"' % (label, value, ours, readable(value)) for label, value, ours in values]
     commands = ['END', 'set xlabel "%s"' % x, 'unset key', 'set style fill solid', 'set border 1',
                 'set ytics scale 0 noenhanced', 'set xtics nomirror', 'set grid x back lc rgb "#dddddd" lt 1',
                 'set yrange [%g:0.5]' % (0.5 - len(values)),
                 'set lmargin %d' % (2 + 0.85 * max(len(label) for label, _, _ in values))]
-    if log_x:
-        commands += ['set logscale x', 'set format x "%g"', 'set xrange [%g:%g]' % (start, largest * 4)]
-    else:
-        commands.append('set xrange [0:%g]' % (largest * 1.12))
-    box = '($0 * -1):(%g):2:(-$0 - 0.35):(-$0 + 0.35)' % start
+    commands.append('set xrange [0:%g]' % (largest * 1.12))
+    box = '($0 * -1):(0):2:(-$0 - 0.35):(-$0 + 0.35)'
     commands.append(
         'plot $bars using 2:%s:($3 == 1 ? %s : %s):ytic(1) with boxxyerror lc rgb variable, '
         '$bars using 2:(-$0):4 with labels noenhanced left offset char 0.6,0' % (box, OURS, OTHERS))

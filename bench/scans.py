@@ -1,8 +1,5 @@
 """Scans that keep the rows of which the key is in a set."""
-import statistics
-
 import data
-import plots
 from lib import settings_text
 
 TITLE = 'Scans'
@@ -53,9 +50,6 @@ def show(bench, section, timings, queries):
         '%s;    -- %s' % (sql if len(sql) < 300 else sql[:sql.index('(', 30)] + '(…)', name)
         for name, sql in queries.items()]))
     section.timing_table('scan', timings, bench.rows, 'count(*)', ('hashtextextended',))
-    plots.bars(section.plot('scans', 'CPU time of a scan per row'), 'ns per row', [
-        (name, statistics.median(t.cpu for t in series) * 1e9 / bench.rows, 'filter' in name)
-        for name, series in timings.items() if None not in series])
     section.target('scan', timings['filter in memory, 1.2 MB'], timings['hashtextextended'])
     section.target('stored', timings['filter stored, 1.2 MB'], timings['filter in memory, 1.2 MB'])
     section.target('large', timings['filter in memory, 120 MB'], timings['filter in memory, 1.2 MB'])
