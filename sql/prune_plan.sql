@@ -5,13 +5,13 @@
 
 LOAD 'bloomfilter';
 
--- The tables that a plan reads, or that it reads none.
+-- The tables that a plan reads, or that it reads none; and who does.
 CREATE FUNCTION tables(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   plan jsonb;
 BEGIN
   EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-  RETURN (SELECT coalesce(string_agg(DISTINCT t #>> '{}', ', '), 'none')
+  RETURN (SELECT coalesce(string_agg(DISTINCT t #>> '{}', ', '), 'none') || CASE WHEN plan::text ~ '"Gather"' THEN ' by workers' ELSE '' END
     FROM jsonb_path_query(plan, 'strict $.** ? (@."Node Type" != "ModifyTable")."Relation Name"') t);
 END $$;
 
@@ -211,6 +211,86 @@ INSERT INTO days SELECT 1 + i % 3, 8000 + i % 6, 'new' FROM generate_series(0, 1
 DROP TRIGGER skip_known ON days;
 DELETE FROM days WHERE id BETWEEN 8000 AND 8005;
 
+-- Cursors that are changed through, functions that insert first, temporary
+-- tables, parallel workers.
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM days WHERE id = 40 FOR UPDATE;
+FETCH c;
+UPDATE days SET v = 'current' WHERE CURRENT OF c RETURNING v;
+INSERT INTO days VALUES (5, 5000, 'own');
+DECLARE d CURSOR FOR SELECT v FROM days WHERE id = 5000;
+FETCH d;
+DELETE FROM days WHERE CURRENT OF d RETURNING v;
+CREATE FUNCTION insert_first() RETURNS SETOF text LANGUAGE sql AS $$
+  INSERT INTO days VALUES (6, 5001, 'first');
+  SELECT v FROM days WHERE id = 5001 $$;
+SELECT insert_first();
+CREATE TEMP TABLE days_temp (day int, id int) PARTITION BY LIST (day) ON COMMIT DELETE ROWS;
+CREATE TEMP TABLE days_temp_1 PARTITION OF days_temp FOR VALUES IN (1) ON COMMIT DELETE ROWS;
+CREATE TEMP TABLE days_temp_2 PARTITION OF days_temp FOR VALUES IN (2) ON COMMIT DELETE ROWS;
+CREATE INDEX ON days_temp USING bloomfilter (id) WITH (fpp = 1e-6);
+PREPARE of_temp AS SELECT day FROM days_temp WHERE id = 1;
+EXECUTE of_temp;
+INSERT INTO days_temp VALUES (2, 1);
+EXECUTE of_temp;
+SELECT tables('SELECT day FROM days_temp WHERE id = 1');
+COMMIT;
+EXECUTE of_temp;
+SELECT tables('SELECT day FROM days_temp WHERE id = 1');
+DROP TABLE days_temp;
+DELETE FROM days WHERE id = 5001;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+PREPARE by_workers AS SELECT count(*) FROM days WHERE id IN (41, 5000) AND length(v) > 1;
+SELECT tables('EXECUTE by_workers');
+EXECUTE by_workers;
+INSERT INTO days VALUES (9, 5000, 'committed');
+EXECUTE by_workers;
+DELETE FROM days WHERE id = 5000;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+
+-- Types: values that are equal but not the same, other ones of the operator
+-- family, domains, collations.
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE DOMAIN ids AS bigint[];
+CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+CREATE TABLE days_typed (day int, i2 smallint, i8 bigint, f4 real, f8 float8, num numeric, c char(8), v varchar, na name, d positive,
+  ts timestamptz, a int[], j jsonb, t text, blind text COLLATE blind) PARTITION BY RANGE (day);
+DO $$
+DECLARE
+  c text;
+BEGIN
+  FOR d IN 1 .. 9 LOOP
+    EXECUTE format('CREATE TABLE days_typed_%s PARTITION OF days_typed FOR VALUES FROM (%s) TO (%s)', d, d, d + 1);
+  END LOOP;
+  FOREACH c IN ARRAY ARRAY['i2', 'i8', 'f4', 'f8', 'num', 'c', 'v', 'na', 'd', 'ts', 'a', 'j', 't', '(blind COLLATE "C")'] LOOP
+    EXECUTE format('CREATE INDEX ON days_typed USING bloomfilter (%s) WITH (fpp = 1e-6)', c);
+  END LOOP;
+END $$;
+INSERT INTO days_typed SELECT i, i, i, i, i, i, i, i, i, i, to_timestamp(i), ARRAY[i, NULL], to_jsonb(i), i, i FROM generate_series(1, 8) i;
+INSERT INTO days_typed VALUES (9, 9, NULL, 'NaN', '-0', 'NaN', 'é ', 'é ', 'é', NULL, 'infinity', '{}', 'null', 'é ', 'É');
+PREPARE by_domain(positive) AS SELECT * FROM days_typed WHERE d = $1;
+PREPARE by_text(text) AS SELECT * FROM days_typed WHERE v = $1;
+SELECT tables('EXECUTE by_domain(5)') AS domain, tables('EXECUTE by_domain(NULL)') AS null, tables('EXECUTE by_text(''5'')') AS text,
+  tables('EXECUTE by_text(''5 '')') AS spaces;
+SELECT parts('SELECT * FROM days_typed WHERE ' || condition), rows_of('SELECT i8 FROM days_typed WHERE ' || condition) AS rows, condition
+  FROM unnest(ARRAY[
+    'i2 = 5', 'i2 = 70000', 'i2 = 5::bigint', 'i8 = 5::smallint', 'i8 = 5.0', 'i8 IN (5::int, 6::smallint)', 'i8 = ANY (''{5,6}''::ids)',
+    'i8 = ANY (''{{5,6},{7,NULL}}'')', 'i8 = ANY (''{NULL}'')', 'i8 = NULL', 'i8 = ANY (NULL::int8[])', 'f4 = ''NaN''', 'f4 = 5::float8', 'f8 = 0',
+    'f8 = ''-0''::real', 'f8 = 5::real', 'num = ''NaN''', 'num = 5.00', 'num = 5::bigint', 'num = 5::float8', 'c = ''5''', 'c = ''5   ''', 'c = ''5''::text',
+    'c = ''é''', 'v = ''é''', 'v = ''é ''', 'v = ''5''::name', 'v = ''5''::bpchar', 'na = ''é''', 'na = ''5''::text', 'd = 5', 'd = 5::positive', 'd = 5::bigint',
+    'ts = to_timestamp(5)', 'ts = ''infinity''', 'ts = ''1970-01-01 00:00:05''::timestamp', 'a = ''{5,NULL}''', 'a = ''{}''', 'a = ''[0:1]={5,NULL}''',
+    'j = ''5.0''', 'j = ''null''', 't = ''5''', 't = ''5'' COLLATE "C"', 't = ''5'' COLLATE blind', 'blind = ''é''',
+    'blind = ''5'' COLLATE "C"']) condition;
+DEALLOCATE by_domain;
+DEALLOCATE by_text;
+DROP TABLE days_typed;
+DROP DOMAIN positive, ids;
+DROP COLLATION blind;
+
 -- Lists, sub-partitions, DEFAULT, hash, other orders of columns, missing indexes.
 CREATE TABLE tree (a int, b text, id int) PARTITION BY LIST (a);
 CREATE TABLE tree_1 PARTITION OF tree FOR VALUES IN (1, 2);
@@ -248,7 +328,18 @@ INSERT INTO gaps VALUES (1, 1), (2, 2), (3, 3);
 SELECT i, tables(format('SELECT * FROM gaps WHERE id = %s', i)), rows_of(format('SELECT * FROM gaps WHERE id = %s', i)) FROM generate_series(0, 4) i;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'gaps_1_id'::regclass;
 SELECT tables('SELECT * FROM gaps WHERE id = 4');
+CREATE FOREIGN DATA WRAPPER regress_bloom_none;
+CREATE SERVER regress_bloom_none FOREIGN DATA WRAPPER regress_bloom_none;
+DROP INDEX gaps_id;
+CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler;
+CREATE TABLE gaps_4 PARTITION OF gaps FOR VALUES FROM (4) TO (5) USING other_heap;
+CREATE INDEX ON gaps USING bloomfilter (id) WITH (fpp = 1e-6);
+SELECT tables('SELECT * FROM gaps WHERE id = 3');
+CREATE FOREIGN TABLE gaps_5 PARTITION OF gaps FOR VALUES FROM (5) TO (6) SERVER regress_bloom_none;
+SELECT tables('SELECT * FROM gaps WHERE id = 3');
 DROP TABLE gaps;
+DROP FOREIGN DATA WRAPPER regress_bloom_none CASCADE;
+DROP ACCESS METHOD other_heap;
 CREATE TABLE hashed (id int, other int) PARTITION BY HASH (other);
 CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);
@@ -339,4 +430,4 @@ RESET bloomfilter.index_pruning;
 DROP OWNED BY regress_bloom_reader;
 DROP ROLE regress_bloom_reader;
 DROP TABLE days, days_many, wanted, copied CASCADE;
-DROP FUNCTION tables, rows_of, parts, literal, literal_sql, kept, skip_known;
+DROP FUNCTION tables, rows_of, parts, literal, literal_sql, kept, skip_known, insert_first;

@@ -77,7 +77,7 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 {
 	List	   *tables;
 	bool		was_pruned = bfp_is_pruned;
-	Query	   *original = bfp_prune(parse, params, &tables);
+	Query	   *original = bfp_prune(parse, cursor_options, params, &tables);
 	PlannedStmt *stmt;
 
 	bfp_is_pruned = original != NULL;

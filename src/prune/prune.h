@@ -93,7 +93,8 @@ extern bool bfp_prunes_already(Query *query, Index relation, List *conditions,
 							   struct PartitionKeyData *key);
 
 /* query.c */
-extern Query *bfp_prune(Query *query, ParamListInfo params, List **tables);
+extern Query *bfp_prune(Query *query, int options, ParamListInfo params,
+						List **tables);
 
 /* note.c */
 extern const CustomScanMethods bfp_note_methods;

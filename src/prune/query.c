@@ -345,16 +345,18 @@ prune_query(Statement *statement, Query *query, List *given)
 /*
  * Prune the partitioned tables of a statement before it is planned.  Returns
  * the statement as it was, and the tables that are pruned; or NULL if there are
- * none.
+ * none.  Not for cursors: UPDATE ... WHERE CURRENT OF fails for partitions that
+ * are not in the cursor's plan.
  */
 Query *
-bfp_prune(Query *query, ParamListInfo params, List **tables)
+bfp_prune(Query *query, int options, ParamListInfo params, List **tables)
 {
 	Statement	statement = {0};
 
 	*tables = NIL;
 	if (!bfi_asked_by_queries || !ActiveSnapshotSet() || IsParallelWorker() ||
-		query->commandType == CMD_UTILITY)
+		query->commandType == CMD_UTILITY ||
+		(options & CURSOR_OPT_FAST_PLAN) != 0)
 		return NULL;
 	statement.query = query;
 	statement.params = params;
