@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""PostgreSQL's own regression suite gives the same results with join filters as without.
+"""PostgreSQL's own regression suite gives the same results with join filters and index pruning as without.
 
 Runs the tests of src/test/regress in throwaway servers, once with bloomfilter.join_filters = off and once with it on
 "force", and compares the results of the two runs, not with the expected ones. EXPLAIN output is left out. Each variant
 below has settings that make other plans. Where two runs differ, both are repeated: a test is wrong if no run with filters
 has the results of a run without. Tests that are unstable without filters, too, must be known, with a reason.
 
-auto_explain writes each plan to the server's log, from which the filters and the rows that they removed are counted.
+In the variant "pruned" an event trigger gives each table bloomfilter indexes on all of its columns, as far as their types
+can be keys, and bloomfilter.index_pruning is off and on.
+
+auto_explain writes each plan to the server's log, from which the filters and the rows that they removed are counted, or
+the plans with gates and the tables that were pruned before planning.
 
     check_suite.py --programs=DIR --suite=DIR --libraries=DIR --pg-regress=FILE --work=DIR [VARIANT...]
 
@@ -25,6 +29,8 @@ from pathlib import Path
 JOINS = {"enable_nestloop": "off", "enable_mergejoin": "off"}
 PARALLEL = {"min_parallel_table_scan_size": 0, "min_parallel_index_scan_size": 0, "parallel_setup_cost": 0,
             "parallel_tuple_cost": 0, "max_parallel_workers": 4}
+# A gate is there if the scan behind it costs much.
+DEAR_PAGES = {"seq_page_cost": 1000, "random_page_cost": 4000, "max_parallel_workers_per_gather": 0}
 
 # The settings of each variant, and the least number of plans with filters and of rows that these removed.
 VARIANTS = {
@@ -32,10 +38,22 @@ VARIANTS = {
     "hash": (JOINS, 500, 10000),
     "parallel": ({**JOINS, **PARALLEL}, 500, 10000),
     "planned": ({"bloomfilter.join_planning": "on"}, 100, 1000),
+    "pruned": ({**DEAR_PAGES, "bloomfilter.join_filters": "off", "log_min_messages": "debug1"}, 1000, 100),
 }
 
+# What is off and then on, and what the log shows of it: in a plan, and elsewhere, with a number that is summed up.
+FILTERS = ("bloomfilter.join_filters = {}", "force", "bloom_join_probe(", re.compile(r"Checked: \d+ +Removed: (\d+)"))
+PRUNING = ("bloomfilter.index_pruning = {}", "on", "bloom_index_gate(",
+           re.compile(r"index .* leaves \d+ of \d+ partitions of ()"))
+SWITCHES = {"pruned": PRUNING}
+
+# A variant may have some of the tests alone, and those that make their tables.
+TESTS = {"pruned": "test_setup create_index create_misc create_view inherit updatable_views rowsecurity rules plancache"
+                   " partition_prune partition_join partition_aggregate prepare portals foreign_key triggers subselect"
+                   " union with merge"}
+
 # Variants in which the order of rows without ORDER BY depends on timing or the plan: there, rows are compared as sets.
-UNORDERED = {"parallel", "planned"}
+UNORDERED = {"parallel", "planned", "pruned"}
 
 # Here, tests run one at a time: parallel workers of one and VACUUM FULL pg_class of another end in a deadlock, and workers
 # that are taken by others change what a test does.
@@ -62,7 +80,29 @@ auto_explain.log_nested_statements = on
 auto_explain.log_analyze = on
 auto_explain.log_timing = off
 bloomfilter.join_filter_min_rows = 0
-bloomfilter.join_filters = {mode}
+"""
+
+# A partition has the indexes of its parent.
+INDEXES = """
+CREATE FUNCTION bloomfilter.add_indexes() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  command text;
+BEGIN
+  FOR command IN
+    SELECT format('CREATE INDEX %I ON %s.%I USING bloomfilter (%I)', 'bf_' || c.relname || '_' || a.attname,
+        c.relnamespace::regnamespace, c.relname, a.attname)
+      FROM pg_event_trigger_ddl_commands() d JOIN pg_class c ON c.oid = d.objid AND d.classid = 'pg_class'::regclass
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+      WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+  LOOP
+    BEGIN
+      EXECUTE command;
+    EXCEPTION WHEN OTHERS THEN
+    END;
+  END LOOP;
+END $$;
+CREATE EVENT TRIGGER add_indexes ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO')
+  EXECUTE FUNCTION bloomfilter.add_indexes();
 """
 
 # What pg_regress sets in a database that it makes itself.
@@ -103,26 +143,28 @@ class Suite:
     def run_tests(self, variant, suffix, mode):
         """Run all tests in a server of its own; returns the directory of the run."""
         settings = VARIANTS[variant][0]
+        switch = SWITCHES.get(variant, FILTERS)[0]
         directory = self.work / f"{variant}-{suffix}"
         data = directory / "data"
         log = directory / "output"
         directory.mkdir()
         shutil.copytree(self.template, data)
         with open(data / "postgresql.conf", "a", encoding="utf-8") as conf:
-            conf.write(SETTINGS.format(sockets=directory, mode=mode))
+            conf.write(SETTINGS.format(sockets=directory) + switch.format(mode) + "\n")
             for setting, value in settings.items():
                 conf.write(f"{setting} = {value}\n")
         self.program("pg_ctl", "-D", data, "-l", directory / "log", "-w", "start", log=log)
         try:
             self.psql(directory, "postgres", "CREATE DATABASE regression TEMPLATE template0", log=log)
             self.psql(directory, "regression", "CREATE SCHEMA bloomfilter",
-                      "CREATE EXTENSION bloomfilter SCHEMA bloomfilter",
+                      "CREATE EXTENSION bloomfilter SCHEMA bloomfilter", *([INDEXES] if variant == "pruned" else []),
                       *(f"ALTER DATABASE regression SET {setting} = '{value}'"
                         for setting, value in DATABASE_SETTINGS.items()), log=log)
             run([self.args.pg_regress, "--use-existing", f"--host={directory}", "--user=postgres",
                  f"--dlpath={self.args.libraries}", f"--bindir={self.args.programs}", f"--inputdir={self.args.suite}",
                  f"--outputdir={directory}", f"--max-connections={1 if variant in ONE_AT_A_TIME else 10}",
-                 f"--schedule={self.args.suite / 'parallel_schedule'}"], log, cwd=directory)
+                 *(TESTS[variant].split() if variant in TESTS else
+                   [f"--schedule={self.args.suite / 'parallel_schedule'}"])], log, cwd=directory)
         finally:
             run([self.args.programs / "pg_ctl", "-D", data, "-w", "-m", "fast", "stop"], log)
         shutil.rmtree(data)
@@ -172,20 +214,21 @@ def crashes(directory):
     return re.findall(r"^.*(?:was terminated by signal|PANIC: |TRAP: ).*$", log, re.MULTILINE)
 
 
-def count_filters(directory):
-    """The number of plans with filters, and of the rows that filters removed."""
+def count_filters(directory, variant):
+    """The number of plans with filters, and of the rows that filters removed; or those with gates, and pruned tables."""
+    _, _, in_plan, elsewhere = SWITCHES.get(variant, FILTERS)
     plans = removed = 0
     with open(directory / "log", encoding="utf-8", errors="replace") as log:
         in_filtered_plan = False
         for line in log:
             if not line.startswith("\t"):
                 in_filtered_plan = False
-            elif "bloom_join_probe(" in line and not in_filtered_plan:
+            elif in_plan in line and not in_filtered_plan:
                 in_filtered_plan = True
                 plans += 1
-            found = re.search(r"Checked: \d+ +Removed: (\d+)", line)
+            found = elsewhere.search(line)
             if found:
-                removed += int(found[1])
+                removed += int(found[1] or 1)
     return plans, removed
 
 
@@ -208,10 +251,11 @@ def differing(one, other):
 
 def check_variant(suite, report, variant):
     _, least_plans, least_removed = VARIANTS[variant]
+    on = SWITCHES.get(variant, FILTERS)[1]
     unordered = variant in UNORDERED
-    expected = scheduled_tests(suite.args.suite)
+    expected = sorted(TESTS[variant].split()) if variant in TESTS else scheduled_tests(suite.args.suite)
     without = suite.run_tests(variant, "off", "off")
-    forced = suite.run_tests(variant, "force", "force")
+    forced = suite.run_tests(variant, on, on)
     results_without, results_forced = results(without, unordered), results(forced, unordered)
     report.check(f"{variant}: all tests ran", sorted(results_without) == sorted(results_forced) == expected)
     found = crashes(without) + crashes(forced)
@@ -221,7 +265,7 @@ def check_variant(suite, report, variant):
     wrong, unstable = sorted(different), set()
     if different:
         again = results(suite.run_tests(variant, "off-again", "off"), unordered)
-        forced_again = results(suite.run_tests(variant, "force-again", "force"), unordered)
+        forced_again = results(suite.run_tests(variant, f"{on}-again", on), unordered)
         unstable = differing(results_without, again)
         wrong = [name for name in wrong if not {results_without.get(name), again.get(name)} &
                  {results_forced.get(name), forced_again.get(name)}]
@@ -229,10 +273,11 @@ def check_variant(suite, report, variant):
           f" unstable without filters: {' '.join(sorted(unstable)) or 'none'}")
     report.check(f"{variant}: the same results", not wrong,
                  *(f"diff {without}/results/{name}.out {forced}/results/{name}.out" for name in wrong))
-    plans, removed = count_filters(forced)
-    report.check(f"{variant}: {plans} plans with filters, which removed {removed} rows",
+    plans, removed = count_filters(forced, variant)
+    report.check(f"{variant}: {plans} plans with gates, {removed} tables pruned before planning" if variant == "pruned" else
+                 f"{variant}: {plans} plans with filters, which removed {removed} rows",
                  plans >= least_plans and removed >= least_removed)
-    report.check(f"{variant}: no plan has filters when they are off", count_filters(without)[0] == 0)
+    report.check(f"{variant}: no plan has them when they are off", count_filters(without, variant) == (0, 0))
 
 
 def main():

@@ -7,8 +7,8 @@ Connects as libpq does (PGHOST, PGDATABASE and so on, as a superuser), to a data
 replaces.
 
 Writers move rows with fixed keys between partitions, in one statement or by DELETE and INSERT, so in READ COMMITTED each
-of these keys is in exactly one row, whenever a query looks. They insert new keys, each of which has to be found by every
-query that begins after its commit. Others attach and detach a partition, rebuild indexes, vacuum, and roll back. Half of
+of these keys is in exactly one row, whenever a query looks. They insert new keys, of which the newest has to be found by
+every query that begins after its commit, and delete old ones. Others attach and detach a partition, rebuild indexes, vacuum, and roll back. Half of
 the keys that readers look for are not there. Forms: literals, lists, kept plans of PL/pgSQL and PREPARE, custom and generic,
 views, UNION ALL, subqueries, joins, cursors, UPDATE and DELETE that are rolled back. In REPEATABLE READ and SERIALIZABLE,
 the result is compared with that of bloomfilter.index_pruning = off.
@@ -28,6 +28,10 @@ FIXED = 2000
 ABSENT = 10**9
 RETRIED = ("40001", "40P01", "55P03", "55000")
 LITERALS = 20
+BATCH = 50                      # queries of one call, and queries by themselves after it
+ALONE = 15
+KEPT = 500                      # of the new keys
+PAUSE = 0.003
 
 SCHEMA = """
 DROP SCHEMA IF EXISTS keys CASCADE;
@@ -53,6 +57,16 @@ INSERT INTO hashed SELECT i, i FROM generate_series(1, {FIXED}) i;
 INSERT INTO one SELECT i, repeat('x', 50) FROM generate_series(1, {FIXED}) i;
 CREATE VIEW part_view AS SELECT id AS key, day, upper(v) FROM part;
 CREATE TABLE loose (LIKE part);
+CREATE FUNCTION counts(queries text[]) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+  query text;
+  n bigint;
+BEGIN
+  FOREACH query IN ARRAY queries LOOP
+    EXECUTE query INTO n;
+    RETURN NEXT n;
+  END LOOP;
+END $$;
 ANALYZE;
 """ + "".join(f"""
 CREATE FUNCTION literal_{i}() RETURNS SETOF bigint LANGUAGE plpgsql AS $$
@@ -90,6 +104,7 @@ class Shared:
         self.failures = []
         self.queries = 0
         self.lock = threading.Lock()
+        self.writing = threading.Lock()
 
     def fail(self, text):
         with self.lock:
@@ -132,12 +147,16 @@ def write(shared, rng):
                     f" INSERT INTO part VALUES ({day}, {key}, 'b'); ROLLBACK TO s;"
                     f" INSERT INTO part VALUES ({(day + 1) % PARTITIONS}, {key}, 'a'); ROLLBACK")
         else:
-            with shared.lock:
+            with shared.writing:
                 new = shared.newest + 1
                 attempt(connection, f"BEGIN; INSERT INTO part VALUES ({day}, {new}, 'a');"
                         f" INSERT INTO hashed VALUES ({new}, {new}); INSERT INTO one VALUES ({new}, 'x'); COMMIT")
+                if new > FIXED + KEPT:
+                    for table in ("part", "hashed", "one"):
+                        attempt(connection, f"DELETE FROM {table} WHERE id = {new - KEPT}")
                 if connection.run(f"SELECT count(*) FROM one WHERE id + 0 = {new}") == [(b"1",)]:
                     shared.newest = new
+        time.sleep(PAUSE)
     connection.close()
 
 
@@ -171,6 +190,16 @@ def expect(shared, connection, statement, expected):
     rows = connection.run(statement)
     if rows[0][0] != str(expected).encode():
         shared.fail(f"{rows} instead of {expected}: {statement}")
+
+
+def read_batch(shared, rng, connection):
+    """Queries of one transaction, each with a snapshot of its own."""
+    keys = [choose_key(shared, rng) for _ in range(BATCH)]
+    queries = [rng.choice(FORMS).format(k=key, a=ABSENT * 3) for key, _ in keys]
+    rows = connection.run("SELECT * FROM counts(ARRAY[" + ", ".join(f"$${query}$$" for query in queries) + "])")
+    for query, (_, expected), (count,) in zip(queries, keys, rows):
+        if count != str(expected).encode():
+            shared.fail(f"{count} instead of {expected}: {query}")
 
 
 def read_committed(shared, rng, connection):
@@ -219,14 +248,15 @@ def read(shared, rng, queries):
     connection = connect()
     connection.run("PREPARE custom(bigint) AS SELECT count(*) FROM part WHERE id = $1;"
                    "PREPARE generic(bigint) AS SELECT count(*) FROM part WHERE id = $1;")
-    for number in range(queries):
-        if shared.stop:
-            break
-        if number % 50 == 0:
-            connection.run("SET plan_cache_mode = " + rng.choice(("auto", "force_custom_plan", "force_generic_plan")))
-        (compare if rng.random() < 0.2 else read_committed)(shared, rng, connection)
+    done = 0
+    while done < queries and not shared.stop:
+        connection.run("SET plan_cache_mode = " + rng.choice(("auto", "force_custom_plan", "force_generic_plan")))
+        read_batch(shared, rng, connection)
+        for _ in range(ALONE):
+            (compare if rng.random() < 0.4 else read_committed)(shared, rng, connection)
+        done += BATCH + ALONE
         with shared.lock:
-            shared.queries += 1
+            shared.queries += BATCH + ALONE
     connection.close()
 
 
@@ -240,7 +270,7 @@ def guard(shared, function, *args):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--queries", type=int, default=5000)
-    parser.add_argument("--readers", type=int, default=2)
+    parser.add_argument("--readers", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     setup = Connection()
