@@ -533,7 +533,7 @@ COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS 'equality of filters for DIST
 CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS
-	'number of distinct keys; exact if the filter is sparse, else estimated from the bits set';
+	'number of distinct keys; exact if sparse, else estimated; an upper bound for intersections and several layers';
 
 CREATE FUNCTION bloom_fpp(filter bloom) RETURNS float8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;

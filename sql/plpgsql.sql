@@ -55,7 +55,7 @@ END $$;
 
 -- All functions produce the same bytes: as a list of hashes, during
 -- conversion to dense, in one or several layers, and with separate
--- layers of a union.
+-- layers of a union, which takes keys that it reports.
 CREATE TEMP TABLE starts (name text, f bloom);
 INSERT INTO starts VALUES
 	('unsized', bloom_add(bloom_empty(0.01, NULL, 42), 0)),

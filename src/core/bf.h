@@ -445,8 +445,10 @@ extern bool bf_contains(const BfView *view, uint64_t hash);
 extern bool bf_contains_sliced(const BfView *view, uint64_t hash,
 							   BfReadSlice read, void *context);
 
-/* layers.c: how far a filter can grow */
+/* layers.c: how far a filter can grow, and what is in it already */
 extern uint64_t bf_max_grown_keys(double fpp, uint64_t expected);
+extern bool bf_layers_have(const BfParams *params, const BfLayer *layers,
+						   int nlayers, uint64_t hash);
 
 /* builder.c: filters under construction */
 extern void bf_builder_init(BfBuilder *b, const BfEnv *env,
@@ -461,6 +463,7 @@ extern BfStatus bf_builder_add(BfBuilder *b, uint64_t hash);
 extern BfStatus bf_builder_add_all(BfBuilder *b, const uint64_t *hashes,
 								   uint32_t n);
 extern bool bf_builder_contains(const BfBuilder *b, uint64_t hash);
+extern bool bf_builder_has(const BfBuilder *b, uint64_t hash);
 extern void bf_builder_sort_for_probes(BfBuilder *b);
 extern bool bf_builder_has_room(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_plan(BfBuilder *b, size_t *size);

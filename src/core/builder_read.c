@@ -8,21 +8,14 @@
 #include "bytes.h"
 #include "internal.h"
 
-/*
- * Is a hash in the filter so far?  There are both layers and hashes after a
- * merge that was not finished.  Pending hashes are looked at one by one: call
- * bf_builder_sort_for_probes before a loop that probes, and
- * bf_builder_expect_probes before one that adds, too.
- */
-bool
-bf_builder_contains(const BfBuilder *b, uint64_t hash)
+/* Is a hash in the list?  Pending ones are looked at one by one. */
+static bool
+list_contains(const BfBuilder *b, uint64_t hash)
 {
 	const uint64_t *sorted = b->hashes;
 	size_t		n = b->nsorted;
 	uint32_t	i;
 
-	if (bf_layers_contain(b->layers, b->nlayers, hash))
-		return true;
 	while (n > 0)
 	{
 		size_t		half = n / 2;
@@ -46,6 +39,26 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 }
 
 /*
+ * Is a hash in the filter so far?  There are both layers and hashes after a
+ * merge that was not finished.  Call bf_builder_sort_for_probes before a
+ * loop that probes, and bf_builder_expect_probes before one that adds, too.
+ */
+bool
+bf_builder_contains(const BfBuilder *b, uint64_t hash)
+{
+	return bf_layers_contain(b->layers, b->nlayers, hash) ||
+		list_contains(b, hash);
+}
+
+/* Would adding a hash leave the filter as it is? */
+bool
+bf_builder_has(const BfBuilder *b, uint64_t hash)
+{
+	return bf_layers_have(&b->params, b->layers, b->nlayers, hash) ||
+		list_contains(b, hash);
+}
+
+/*
  * Can n hashes, all of them new, certainly be added without a change of form?
  * Then the filter neither becomes dense nor gets another layer, and adding
  * them fails at most for lack of memory, which leaves a valid filter.
@@ -53,17 +66,9 @@ bf_builder_contains(const BfBuilder *b, uint64_t hash)
 bool
 bf_builder_has_room(const BfBuilder *b, uint32_t n)
 {
-	int			i;
-
 	if (b->nlayers == 0)
 		return b->nhashes <= b->max_hashes && n <= b->max_hashes - b->nhashes;
-
-	for (i = 0; i < b->nlayers; i++)
-	{
-		if (bf_layer_has_room(&b->layers[i], n))
-			return true;
-	}
-	return false;
+	return bf_layers_have_room(&b->params, b->layers, b->nlayers, n);
 }
 
 /*

@@ -47,6 +47,8 @@ extern double bf_deviation(double m, double k, double n);
 extern void *bf_reallocate(const BfEnv *env, void *memory, size_t used,
 						   size_t size);
 extern bool bf_layer_has_room(const BfLayer *layer, uint32_t n);
+extern bool bf_layers_have_room(const BfParams *params, const BfLayer *layers,
+								int nlayers, uint32_t n);
 extern BfStatus bf_builder_append_layer(BfBuilder *b,
 										const BfGeometry *geometry,
 										BfLayer **layer);

@@ -11,6 +11,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <math.h>
+
 #include "internal.h"
 
 /* Times the capacity of the largest layer that a successor has for expected. */
@@ -227,21 +229,76 @@ bf_max_grown_keys(double fpp, uint64_t expected)
 }
 
 /*
+ * The first of the layers that are asked for a key before it is added.  The key
+ * takes no room if this layer, or a later one, reports it.  Of a filter that
+ * grew, all layers are asked: the few keys that they hide in this way are known
+ * (statistics.c).  The layers of a union may hide most keys, and then its
+ * cardinality would be no upper bound.  So only the last ones are asked, those
+ * that can have grown from one: each rate is half of another one, or less, and
+ * none is above that of the filter.
+ */
+static int
+first_asked(const BfParams *params, const BfLayer *layers, int nlayers)
+{
+	uint64_t	seen = 0;
+	int			first = nlayers;
+
+	while (first > 0)
+	{
+		double		ratio = params->fpp / layers[first - 1].geometry.fpp;
+		int			halvings;
+
+		(void) frexp(ratio, &halvings); /* 1 if the rates are equal */
+		if (ratio < 1 || halvings > 63 || (seen >> halvings & 1) != 0)
+			break;
+		seen |= UINT64_C(1) << halvings;
+		first--;
+	}
+	return first < nlayers || nlayers == 0 ? first : nlayers - 1;
+}
+
+/* Would adding a hash leave these layers as they are? */
+bool
+bf_layers_have(const BfParams *params, const BfLayer *layers, int nlayers,
+			   uint64_t hash)
+{
+	int			first = first_asked(params, layers, nlayers);
+
+	return bf_layers_contain(layers + first, nlayers - first, hash);
+}
+
+/* Can these layers certainly take n more keys, whatever they are? */
+bool
+bf_layers_have_room(const BfParams *params, const BfLayer *layers, int nlayers,
+					uint32_t n)
+{
+	int			i;
+
+	for (i = first_asked(params, layers, nlayers); i < nlayers; i++)
+	{
+		if (bf_layer_has_room(&layers[i], n))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Add a hash to the layers, of which there is at least one.  remaining is the
  * number of keys that are known to come, this one included.
  */
 BfStatus
 bf_builder_add_to_layers(BfBuilder *b, uint64_t hash, uint32_t remaining)
 {
+	int			first = first_asked(&b->params, b->layers, b->nlayers);
 	BfLayer    *layer;
 	BfStatus	status;
 	int			i;
 
-	/* A key that some layer reports as a member takes no room in another. */
-	if (b->nlayers > 1 && bf_layers_contain(b->layers, b->nlayers, hash))
+	if (b->nlayers > 1 &&
+		bf_layers_contain(b->layers + first, b->nlayers - first, hash))
 		return BF_OK;
 
-	for (i = b->nlayers - 1; i >= 0; i--)
+	for (i = b->nlayers - 1; i >= first; i--)
 	{
 		layer = &b->layers[i];
 		if (bf_bits_add_within(&layer->geometry, layer->bits, hash,

@@ -246,7 +246,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 		for (i = 0; i < n; i++)
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (!bf_builder_contains(builder, hashes[i]))
+			if (!bf_builder_has(builder, hashes[i]))
 				nnew++;
 		}
 		if (nnew == 0)
@@ -263,7 +263,7 @@ pgbloom_add_hashes(Datum filter, const BfKeyType *key_type,
 			for (i = 0; i < n; i++)
 			{
 				/* The same key may occur more than once. */
-				if (n == 1 || !bf_builder_contains(builder, hashes[i]))
+				if (n == 1 || !bf_builder_has(builder, hashes[i]))
 					pgbloom_check(bf_builder_add(builder, hashes[i]),
 								  &builder->params, NULL);
 			}

