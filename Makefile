@@ -125,7 +125,8 @@ fuzz-programs: $(fuzz_programs)
 fuzz: fuzz-programs
 	set -e; for target in $(fuzz_programs:$(CORE_OUT)/fuzz_%=%); do \
 		echo "fuzz_$$target"; \
-		$(CORE_OUT)/fuzz_$$target $(CORE_OUT)/corpus/$$target/*; done
+		edit=; [ $$target != image ] || edit=--edit; \
+		$(CORE_OUT)/fuzz_$$target $$edit $(CORE_OUT)/corpus/$$target/*; done
 
 # The names of the regression tests.
 list-regress:

@@ -4,10 +4,13 @@
  *	  What the unit tests share: reports in the Test Anything Protocol, sizes
  *	  of tests, keys and filters of them.
  *
- * A test is a function that calls CHECK() as often as it likes.  tap_run()
- * runs it and prints one line, "ok" if every check held.  What a failed
- * check has to say stands in lines with a "#" before that line, the first
- * few of them: a broken loop fails a million times.
+ * A test is a function that calls CHECK(), HOLDS() and EQUAL() as often as it
+ * likes.  tap_run() runs it and prints one line, "ok" if every check held.
+ * What a failed check has to say stands in lines with a "#" before that line,
+ * the first few of them: a broken loop fails a million times.  tap_case() says
+ * what a loop is at.
+ *
+ * An image lives until its test ends, or until forget_images().
  *
  * All randomness has a fixed seed: a test that fails, fails again.
  *
@@ -24,11 +27,30 @@
 
 #include "../env.h"
 
+#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
+
+/* Lengths in an image: of its header without a name, of an entry for a layer. */
+#define HEADER	44
+#define ENTRY	32
+
 #define TAP_MOST_COMPLAINTS	5
 
 static int	tap_tests;
 static int	tap_failures;
 static long tap_complaints;
+static char tap_case_text[200];
+
+static uint8_t **images;
+static size_t nimages;
+static size_t nkept;			/* of those, for all tests */
+
+/* Frees the images that were made since there were so many. */
+static inline void
+forget_images(size_t keep)
+{
+	while (nimages > keep)
+		free(images[--nimages]);
+}
 
 /* Not just "true": then compilers complain of values that nobody uses. */
 static inline bool
@@ -45,6 +67,30 @@ tap_agree(void)
 	((condition) ? tap_agree() \
 	 : tap_complain(__LINE__, #condition, __VA_ARGS__))
 
+/* A condition that says all. */
+#define HOLDS(condition) \
+	((condition) ? tap_agree() \
+	 : tap_complain(__LINE__, #condition, "%s", "does not hold"))
+
+/* Numbers of any types. */
+#define EQUAL(x, y) \
+	((x) == (y) ? tap_agree() \
+	 : tap_complain(__LINE__, #x " == " #y, "%.17g and %.17g", \
+					(double) (x), (double) (y)))
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static inline void
+tap_case(const char *format, ...)
+{
+	va_list		args;
+
+	va_start(args, format);
+	vsnprintf(tap_case_text, sizeof(tap_case_text), format, args);
+	va_end(args);
+}
+
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
@@ -56,7 +102,8 @@ tap_complain(int line, const char *condition, const char *format,
 
 	if (++tap_complaints <= TAP_MOST_COMPLAINTS)
 	{
-		printf("# line %d: failed: %s\n#   ", line, condition);
+		printf("# line %d: failed: %s\n#   %s: ", line, condition,
+			   tap_case_text);
 		va_start(args, format);
 		vprintf(format, args);
 		va_end(args);
@@ -69,7 +116,9 @@ static inline void
 tap_run(const char *name, void (*test) (void))
 {
 	tap_complaints = 0;
+	tap_case("%s", name);
 	test();
+	forget_images(nkept);
 	if (tap_complaints > TAP_MOST_COMPLAINTS)
 		printf("# and %ld more\n", tap_complaints - TAP_MOST_COMPLAINTS);
 	if (tap_complaints > 0)
@@ -151,16 +200,30 @@ key(uint64_t i, uint64_t set)
 static inline void
 add_keys(BfBuilder *b, uint64_t first, uint64_t n, uint64_t set)
 {
-	uint64_t	i;
-
-	for (i = first; i < first + n; i++)
-	{
-		BfStatus	status = bf_builder_add(b, key(i, set));
-
-		if (!CHECK(status == BF_OK, "adding key %llu: status %d",
-				   (unsigned long long) i, (int) status))
+	for (uint64_t i = first; i < first + n; i++)
+		if (!EQUAL(bf_builder_add(b, key(i, set)), BF_OK))
 			return;
-	}
+}
+
+static inline void
+add_list(BfBuilder *b, const uint64_t *hashes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!EQUAL(bf_builder_add(b, hashes[i]), BF_OK))
+			return;
+}
+
+static inline void
+merge(BfBuilder *b, const Image *image)
+{
+	EQUAL(bf_builder_merge(b, &image->view), BF_OK);
+}
+
+static inline void
+start_with(BfBuilder *b, TestEnv *env, const BfParams *params)
+{
+	env_init(env, SIZE_MAX);
+	bf_builder_init(b, &env->env, params);
 }
 
 static inline void
@@ -168,16 +231,14 @@ start(BfBuilder *b, TestEnv *env, double fpp, uint64_t expected)
 {
 	BfParams	params = params_of(fpp, expected);
 
-	env_init(env, SIZE_MAX);
-	bf_builder_init(b, &env->env, &params);
+	start_with(b, env, &params);
 }
 
 static inline void
 finish(BfBuilder *b, TestEnv *env)
 {
 	bf_builder_free(b);
-	CHECK(env->outstanding == 0, "%ld allocations leaked",
-		  env->outstanding);
+	EQUAL(env->outstanding, 0);
 }
 
 /* Open as if the bytes had come from outside. */
@@ -194,10 +255,12 @@ image_open(Image *image)
 static inline bool
 image_write(Image *image, BfBuilder *b, bool compact)
 {
-	BfStatus	status = image_of(image, b, compact);
-
-	return CHECK(status == BF_OK, "writing: status %d", (int) status) &&
-		image_open(image);
+	if (!EQUAL(image_of(image, b, compact), BF_OK))
+		return false;
+	images = realloc(images, (nimages + 1) * sizeof(uint8_t *));
+	assert(images != NULL);
+	images[nimages++] = image->bytes;
+	return image_open(image);
 }
 
 /* The image of n keys of a set, from the first one on. */
@@ -220,15 +283,10 @@ image_build(Image *image, double fpp, uint64_t expected,
 static inline bool
 image_has(const Image *image, uint64_t first, uint64_t n, uint64_t set)
 {
-	uint64_t	i;
-
-	for (i = first; i < first + n; i++)
-	{
-		if (!CHECK(bf_contains(&image->view, key(i, set)),
-				   "key %llu of set %llu is lost",
+	for (uint64_t i = first; i < first + n; i++)
+		if (!CHECK(bf_contains(&image->view, key(i, set)), "key %llu of set %llu",
 				   (unsigned long long) i, (unsigned long long) set))
 			return false;
-	}
 	return true;
 }
 
@@ -237,9 +295,8 @@ static inline uint64_t
 count_hits(const BfView *view, uint64_t first, uint64_t n, uint64_t set)
 {
 	uint64_t	hits = 0;
-	uint64_t	i;
 
-	for (i = first; i < first + n; i++)
+	for (uint64_t i = first; i < first + n; i++)
 		hits += bf_contains(view, key(i, set));
 	return hits;
 }

@@ -20,14 +20,12 @@ high_of_product(uint64_t x, uint64_t y)
 {
 	uint32_t	digits[8] = {0};
 	uint64_t	high = 0;
-	int			i,
-				j;
 
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 	{
 		uint32_t	carry = 0;
 
-		for (j = 0; j < 4; j++)
+		for (int j = 0; j < 4; j++)
 		{
 			uint32_t	xi = (uint32_t) (x >> 16 * i & 0xFFFF);
 			uint32_t	yj = (uint32_t) (y >> 16 * j & 0xFFFF);
@@ -38,7 +36,7 @@ high_of_product(uint64_t x, uint64_t y)
 		}
 		digits[i + 4] = carry;
 	}
-	for (i = 7; i >= 4; i--)
+	for (int i = 7; i >= 4; i--)
 		high = high << 16 | digits[i];
 	return high;
 }
@@ -64,9 +62,7 @@ reference_get(const uint8_t *bits, uint64_t bit)
 static void
 reference_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 {
-	int			i;
-
-	for (i = 1; i <= geometry->k; i++)
+	for (int i = 1; i <= geometry->k; i++)
 	{
 		uint64_t	bit = reference_bit(geometry, hash, i);
 
@@ -77,13 +73,9 @@ reference_add(const BfGeometry *geometry, uint8_t *bits, uint64_t hash)
 static bool
 reference_contain(const BfGeometry *geometry, const uint8_t *bits, uint64_t hash)
 {
-	int			i;
-
-	for (i = 1; i <= geometry->k; i++)
-	{
+	for (int i = 1; i <= geometry->k; i++)
 		if (!reference_get(bits, reference_bit(geometry, hash, i)))
 			return false;
-	}
 	return true;
 }
 
@@ -91,9 +83,8 @@ static uint64_t
 reference_count(const uint8_t *bits, size_t size)
 {
 	uint64_t	count = 0;
-	uint64_t	bit;
 
-	for (bit = 0; bit < 8 * (uint64_t) size; bit++)
+	for (uint64_t bit = 0; bit < 8 * (uint64_t) size; bit++)
 		count += reference_get(bits, bit);
 	return count;
 }
@@ -109,7 +100,7 @@ static const uint64_t extremes[] = {
 	UINT64_C(0xAAAAAAAAAAAAAAAA), UINT64_C(0xAAAAAAAAAAAAAAAB)
 };
 
-#define NEXTREMES	(sizeof(extremes) / sizeof(extremes[0]))
+#define NEXTREMES	(LENGTH(extremes))
 
 static BfGeometry
 geometry_of(uint32_t nblocks, int block_log2, int k)
@@ -142,10 +133,8 @@ test_golden(void)
 		{16585, 17600, 18411, 18103, 19725}},
 		{UINT64_MAX, {7, 14, 4, 0, 1, 0.01}, {104562, 100398, 108525, 100783}}
 	};
-	size_t		i;
-	int			j;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < LENGTH(cases); i++)
 	{
 		const BfGeometry *geometry = &cases[i].geometry;
 		size_t		size = bf_geometry_size(geometry);
@@ -153,12 +142,11 @@ test_golden(void)
 		unsigned	added = bf_bits_add(geometry, bits, cases[i].hash);
 
 		CHECK(added == reference_count(bits, size), "case %zu", i);
-		for (j = 0; j < geometry->k; j++)
+		for (int j = 0; j < geometry->k; j++)
 		{
 			uint64_t	bit = cases[i].bits[j];
 
-			CHECK(reference_bit(geometry, cases[i].hash, j + 1) == bit,
-				  "the reference, case %zu, bit %d", i, j + 1);
+			EQUAL(reference_bit(geometry, cases[i].hash, j + 1), bit);
 			CHECK(reference_get(bits, bit), "case %zu, bit %d", i, j + 1);
 		}
 		free(bits);
@@ -170,13 +158,9 @@ static void
 test_reference(void)
 {
 	uint64_t	state = 1;
-	int			log2,
-				k,
-				i;
 
-	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
-	{
-		for (k = 1; k <= BF_MAX_HASHES; k++)
+	for (int log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+		for (int k = 1; k <= BF_MAX_HASHES; k++)
 		{
 			BfGeometry	geometry = geometry_of(1 + (uint32_t)
 											   (random64(&state) % 5), log2, k);
@@ -188,36 +172,28 @@ test_reference(void)
 
 			if (!is_long() && k % 8 > 1)
 				keys = 2;
-			for (i = 0; i < keys; i++)
+			for (int i = 0; i < keys; i++)
 			{
 				uint64_t	hash = random64(&state);
 				unsigned	added = bf_bits_add(&geometry, bits, hash);
 
 				reference_add(&geometry, expected, hash);
 				count += added;
-				CHECK(bf_bits_contain(&geometry, bits, hash),
-					  "2^%d, k = %d: just added", log2, k);
-				CHECK(bf_bits_add(&geometry, bits, hash) == 0,
-					  "2^%d, k = %d: added again", log2, k);
+				HOLDS(bf_bits_contain(&geometry, bits, hash));
+				EQUAL(bf_bits_add(&geometry, bits, hash), 0);
 			}
-			CHECK(memcmp(bits, expected, size) == 0,
-				  "2^%d, k = %d: other bits than the reference", log2, k);
-			CHECK(count == reference_count(expected, size),
-				  "2^%d, k = %d: %llu bits newly set, should be %llu",
-				  log2, k, (unsigned long long) count,
-				  (unsigned long long) reference_count(expected, size));
-			for (i = 0; i < 200; i++)
+			EQUAL(memcmp(bits, expected, size), 0);
+			EQUAL(count, reference_count(expected, size));
+			for (int i = 0; i < 200; i++)
 			{
 				uint64_t	hash = random64(&state);
 
-				CHECK(bf_bits_contain(&geometry, bits, hash) ==
-					  reference_contain(&geometry, expected, hash),
-					  "2^%d, k = %d: absent key", log2, k);
+				EQUAL(bf_bits_contain(&geometry, bits, hash),
+					  reference_contain(&geometry, expected, hash));
 			}
 			free(bits);
 			free(expected);
 		}
-	}
 }
 
 /* How many bits an add reports, one add at a time. */
@@ -226,24 +202,20 @@ test_added(void)
 {
 	static const int ks[] = {1, 3, 6, 13, 64};
 	uint64_t	state = 2;
-	size_t		i;
-	int			j;
 
-	for (i = 0; i < sizeof(ks) / sizeof(ks[0]); i++)
+	for (size_t i = 0; i < LENGTH(ks); i++)
 	{
 		BfGeometry	geometry = geometry_of(3, 9, ks[i]);
 		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint64_t	before = 0;
 
-		for (j = 0; j < 600; j++)
+		for (int j = 0; j < 600; j++)
 		{
 			unsigned	added = bf_bits_add(&geometry, bits, random64(&state));
 			uint64_t	count = reference_count(bits, size);
 
-			CHECK(count - before == added,
-				  "k = %d: %u bits reported, %llu set", ks[i], added,
-				  (unsigned long long) (count - before));
+			EQUAL(count - before, added);
 			before = count;
 		}
 		free(bits);
@@ -255,10 +227,8 @@ static void
 test_every_bit_counts(void)
 {
 	uint64_t	state = 3;
-	int			k,
-				missing;
 
-	for (k = 1; k <= BF_MAX_HASHES; k++)
+	for (int k = 1; k <= BF_MAX_HASHES; k++)
 	{
 		BfGeometry	geometry = geometry_of(2, 14, k);
 		size_t		size = bf_geometry_size(&geometry);
@@ -267,13 +237,12 @@ test_every_bit_counts(void)
 
 		memset(bits, 0xFF, size);
 		CHECK(bf_bits_contain(&geometry, bits, hash), "k = %d: all set", k);
-		for (missing = 1; missing <= k; missing++)
+		for (int missing = 1; missing <= k; missing++)
 		{
 			uint64_t	bit = reference_bit(&geometry, hash, missing);
 
 			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
-			CHECK(!bf_bits_contain(&geometry, bits, hash),
-				  "k = %d: bit %d is not looked at", k, missing);
+			HOLDS(!bf_bits_contain(&geometry, bits, hash));
 			bits[bit / 8] = 0xFF;
 		}
 
@@ -282,13 +251,11 @@ test_every_bit_counts(void)
 		{
 			uint64_t	bit = reference_bit(&geometry, hash, k + 1);
 			bool		other = true;
-			int			i;
 
-			for (i = 1; i <= k; i++)
+			for (int i = 1; i <= k; i++)
 				other &= reference_bit(&geometry, hash, i) != bit;
 			bits[bit / 8] = (uint8_t) ~(1 << bit % 8);
-			CHECK(bf_bits_contain(&geometry, bits, hash) == other,
-				  "k = %d: bit %d is looked at", k, k + 1);
+			EQUAL(bf_bits_contain(&geometry, bits, hash), other);
 		}
 		free(bits);
 	}
@@ -302,17 +269,15 @@ test_extremes(void)
 		1, 2, 3, 5, 7, 255, 256, 257, 65535, 65536, 1 << 18
 	};
 	uint64_t	state = 4;
-	size_t		i,
-				j;
 
-	for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
+	for (size_t i = 0; i < LENGTH(nblocks); i++)
 	{
 		BfGeometry	geometry = geometry_of(nblocks[i], 9, 6);
 		size_t		size = bf_geometry_size(&geometry);
 		uint8_t    *bits = zeros(size);
 		uint8_t    *expected = zeros(size);
 
-		for (j = 0; j < NEXTREMES + 3 * 200; j++)
+		for (size_t j = 0; j < NEXTREMES + 3 * 200; j++)
 		{
 			uint64_t	hash;
 
@@ -325,15 +290,12 @@ test_extremes(void)
 
 				hash = UINT64_MAX / nblocks[i] * block + j % 3 - 1;
 			}
-			CHECK(high_of_product(hash, nblocks[i]) < nblocks[i],
-				  "block of %016llX", (unsigned long long) hash);
+			HOLDS(high_of_product(hash, nblocks[i]) < nblocks[i]);
 			bf_bits_add(&geometry, bits, hash);
 			reference_add(&geometry, expected, hash);
-			CHECK(bf_bits_contain(&geometry, bits, hash), "%016llX of %u blocks",
-				  (unsigned long long) hash, nblocks[i]);
+			HOLDS(bf_bits_contain(&geometry, bits, hash));
 		}
-		CHECK(memcmp(bits, expected, size) == 0, "%u blocks: other bits",
-			  nblocks[i]);
+		EQUAL(memcmp(bits, expected, size), 0);
 		free(bits);
 		free(expected);
 	}
@@ -345,25 +307,21 @@ test_largest(void)
 {
 	BfGeometry	geometry = geometry_of(1 << 23, 9, 6);
 	uint8_t    *bits = calloc(bf_geometry_size(&geometry), 1);
-	size_t		i;
-	int			j;
 
-	CHECK(bf_geometry_size(&geometry) == (size_t) 1 << 29, "%zu bytes",
-		  bf_geometry_size(&geometry));
+	EQUAL(bf_geometry_size(&geometry), (size_t) 1 << 29);
 	if (bits == NULL)
 	{
 		printf("# 512 MiB are not to be had here, so the largest layer is "
 			   "not tried\n");
 		return;
 	}
-	for (i = 0; i < NEXTREMES; i++)
+	for (size_t i = 0; i < NEXTREMES; i++)
 	{
 		bf_bits_add(&geometry, bits, extremes[i]);
-		CHECK(bf_bits_contain(&geometry, bits, extremes[i]), "%016llX",
-			  (unsigned long long) extremes[i]);
-		for (j = 1; j <= geometry.k; j++)
-			CHECK(reference_get(bits, reference_bit(&geometry, extremes[i], j)),
-				  "%016llX, bit %d", (unsigned long long) extremes[i], j);
+		HOLDS(bf_bits_contain(&geometry, bits, extremes[i]));
+		for (int j = 1; j <= geometry.k; j++)
+			HOLDS(reference_get(bits, reference_bit(&geometry, extremes[i],
+													j)));
 	}
 	free(bits);
 }
@@ -374,10 +332,9 @@ test_kernels(void)
 {
 	uint64_t	state = 5;
 	TestEnv		env;
-	int			round;
 
 	env_init(&env, SIZE_MAX);
-	for (round = 0; round < 400; round++)
+	for (int round = 0; round < 400; round++)
 	{
 		/*
 		 * A few of them longer than what is done between two check for
@@ -391,11 +348,10 @@ test_kernels(void)
 		uint8_t    *both = exactly(size);
 		uint8_t    *common = exactly(size);
 		uint8_t    *z = exactly(size);
-		size_t		i;
 
-		for (i = 0; i < at; i++)
+		for (size_t i = 0; i < at; i++)
 			x[i] = 0xEE;
-		for (i = 0; i < size; i++)
+		for (size_t i = 0; i < size; i++)
 		{
 			/* Sparse, dense, all and nothing. */
 			x[at + i] = (uint8_t) (round % 7 == 0 ? 0 : round % 7 == 1 ? 255 :
@@ -404,21 +360,20 @@ test_kernels(void)
 			both[i] = x[at + i] | y[i];
 			common[i] = x[at + i] & y[i];
 		}
-		CHECK(bf_bitmap_combine(&no_interrupts, false, NULL, x + at, x + at, size) ==
-			  reference_count(x + at, size), "%zu bytes", size);
-		CHECK(bf_bitmap_combine(&env.env.interrupts, false, NULL, x + at, y, size) ==
-			  reference_count(both, size), "%zu bytes", size);
-		CHECK(bf_bitmap_combine(&env.env.interrupts, false, NULL, y, x + at, size) ==
-			  reference_count(both, size), "%zu bytes", size);
+		HOLDS(bf_bitmap_combine(&no_interrupts, false, NULL, x + at, x + at,
+								size) == reference_count(x + at, size));
+		HOLDS(bf_bitmap_combine(&env.env.interrupts, false, NULL, x + at, y,
+								size) == reference_count(both, size));
+		HOLDS(bf_bitmap_combine(&env.env.interrupts, false, NULL, y, x + at,
+								size) == reference_count(both, size));
 		memcpy(z, x + at, size);
-		CHECK(bf_bitmap_combine(&env.env.interrupts, true, z, z, y, size) ==
-			  reference_count(common, size), "%zu bytes", size);
-		CHECK(memcmp(z, common, size) == 0, "intersection of %zu bytes",
-			  size);
-		CHECK(bf_bitmap_combine(&env.env.interrupts, false, x + at, x + at, y, size) ==
-			  reference_count(both, size), "union of %zu bytes", size);
+		EQUAL(bf_bitmap_combine(&env.env.interrupts, true, z, z, y, size),
+			  reference_count(common, size));
+		EQUAL(memcmp(z, common, size), 0);
+		EQUAL(bf_bitmap_combine(&env.env.interrupts, false, x + at, x + at, y,
+								size), reference_count(both, size));
 		CHECK(memcmp(x + at, both, size) == 0, "union of %zu bytes", size);
-		for (i = 0; i < at; i++)
+		for (size_t i = 0; i < at; i++)
 			CHECK(x[i] == 0xEE, "written before the first block");
 		free(x);
 		free(y);
@@ -465,13 +420,9 @@ test_fold(void)
 		{254, 127}, {1020, 17}, {1016, 127}, {900, 25}
 	};
 	uint64_t	state = 6;
-	size_t		c,
-				i;
-	int			log2;
 
-	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
-	{
-		for (c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+	for (int log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+		for (size_t c = 0; c < LENGTH(cases); c++)
 		{
 			BfGeometry	geometry = geometry_of(cases[c].nblocks, log2, 7 + (int) c);
 			BfGeometry	small = geometry_of(cases[c].nblocks / cases[c].factor,
@@ -484,7 +435,7 @@ test_fold(void)
 
 			env_init(&env, SIZE_MAX);
 			memset(to, 0xA5, bf_geometry_size(&small));
-			for (i = 0; i < NEXTREMES + keys; i++)
+			for (size_t i = 0; i < NEXTREMES + keys; i++)
 			{
 				uint64_t	hash = i < NEXTREMES ? extremes[i]
 					: random64(&state);
@@ -494,19 +445,14 @@ test_fold(void)
 			}
 			bf_bitmap_fold(&env.env.interrupts, to, from, cases[c].nblocks,
 						   cases[c].factor, (size_t) 1 << log2 >> 3);
-			CHECK(memcmp(to, direct, bf_geometry_size(&small)) == 0,
-				  "%u blocks of 2^%d bits by %u", cases[c].nblocks, log2,
-				  cases[c].factor);
+			EQUAL(memcmp(to, direct, bf_geometry_size(&small)), 0);
 			bf_bitmap_fold(&env.env.interrupts, from, from, cases[c].nblocks,
 						   cases[c].factor, (size_t) 1 << log2 >> 3);
-			CHECK(memcmp(from, direct, bf_geometry_size(&small)) == 0,
-				  "%u blocks of 2^%d bits by %u in place", cases[c].nblocks,
-				  log2, cases[c].factor);
+			EQUAL(memcmp(from, direct, bf_geometry_size(&small)), 0);
 			free(from);
 			free(to);
 			free(direct);
 		}
-	}
 }
 
 /* Single blocks have the bits of the whole layer. */
@@ -514,21 +460,19 @@ static void
 same_bits(void)
 {
 	static const double rates[] = {0.1, 0.01, 1e-3, 1e-5, 1e-9};
-	size_t		r;
 
-	for (r = 0; r < sizeof(rates) / sizeof(rates[0]); r++)
+	for (size_t r = 0; r < LENGTH(rates); r++)
 	{
 		BfGeometry	geometry;
 		uint8_t    *whole;
 		uint8_t    *blocks;
 		uint64_t	set = 0;
-		uint64_t	i;
 
 		bf_geometry_for(rates[r], false, 3000, &geometry);
 		geometry.generation = (uint8_t) r;
 		whole = calloc(1, bf_geometry_size(&geometry));
 		blocks = calloc(1, bf_geometry_size(&geometry));
-		for (i = 0; i < 3000; i++)
+		for (uint64_t i = 0; i < 3000; i++)
 		{
 			uint64_t	hash = key(i, r);
 			uint8_t    *block = blocks +
@@ -536,23 +480,18 @@ same_bits(void)
 
 			bf_bits_add(&geometry, whole, hash);
 			set += bf_block_add(&geometry, block, hash);
-			CHECK(bf_block_contains(&geometry, block, hash),
-				  "key %llu at rate %g", (unsigned long long) i, rates[r]);
+			HOLDS(bf_block_contains(&geometry, block, hash));
 		}
-		CHECK(memcmp(whole, blocks, bf_geometry_size(&geometry)) == 0,
-			  "rate %g", rates[r]);
-		CHECK(set == bf_blocks_bits_set(blocks, bf_geometry_size(&geometry)),
-			  "%llu bits at rate %g", (unsigned long long) set, rates[r]);
-		for (i = 3000; i < 6000; i++)
+		EQUAL(memcmp(whole, blocks, bf_geometry_size(&geometry)), 0);
+		EQUAL(set, bf_blocks_bits_set(blocks, bf_geometry_size(&geometry)));
+		for (uint64_t i = 3000; i < 6000; i++)
 		{
 			uint64_t	hash = key(i, r);
 			uint8_t    *block = blocks +
 				bf_blocks_size(&geometry, bf_block_number(&geometry, hash));
 
-			CHECK(bf_block_contains(&geometry, block, hash) ==
-				  bf_bits_contain(&geometry, whole, hash),
-				  "absent key %llu at rate %g", (unsigned long long) i,
-				  rates[r]);
+			EQUAL(bf_block_contains(&geometry, block, hash),
+				  bf_bits_contain(&geometry, whole, hash));
 		}
 		free(whole);
 		free(blocks);
@@ -568,11 +507,9 @@ share_full(void)
 
 	bf_geometry_for(0.01, false, 12345, &geometry);
 	full = bf_blocks_full(&geometry, geometry.nblocks);
-	CHECK(full == bf_geometry_full(&geometry), "%llu bits",
-		  (unsigned long long) full);
-	CHECK(geometry.nblocks % 2 != 0 ||
-		  bf_blocks_full(&geometry, geometry.nblocks / 2) == full / 2,
-		  "half of %llu bits", (unsigned long long) full);
+	EQUAL(full, bf_geometry_full(&geometry));
+	HOLDS(geometry.nblocks % 2 != 0 ||
+		  bf_blocks_full(&geometry, geometry.nblocks / 2) == full / 2);
 }
 
 /*
@@ -594,17 +531,16 @@ large_rate(double fpp, uint64_t n, uint64_t probes)
 	uint64_t	span;
 	uint64_t	made_keys;
 	uint8_t    *blocks;
-	uint64_t	i;
 
-	CHECK(bf_geometry_for(fpp, true, n, &geometry) == BF_OK,
-		  "%llu keys", (unsigned long long) n);
-	CHECK(bf_geometry_bits(&geometry) > BF_MAX_BITS, "no larger than an image");
+	EQUAL(bf_geometry_for(fpp, true, n, &geometry), BF_OK);
+	CHECK(bf_geometry_bits(&geometry) > BF_MAX_BITS,
+		  "no larger than an image");
 	span = UINT64_MAX / geometry.nblocks * MADE;
 	blocks = calloc(MADE + 2, bf_blocks_size(&geometry, 1));
 	made_keys = (uint64_t) ((double) geometry.capacity / geometry.nblocks *
 							MADE);
 
-	for (i = 0; i < made_keys + probes; i++)
+	for (uint64_t i = 0; i < made_keys + probes; i++)
 	{
 		uint64_t	hash = first + random64(&random) % span;
 		uint32_t	block = bf_block_number(&geometry, hash) -
@@ -616,13 +552,10 @@ large_rate(double fpp, uint64_t n, uint64_t probes)
 		else
 			found += bf_block_contains(&geometry, at, hash);
 	}
-	CHECK((double) found < 1.1 * fpp * (double) probes +
-		  4 * sqrt(fpp * (double) probes) &&
-		  (double) found > 0.8 * fpp * (double) probes -
-		  4 * sqrt(fpp * (double) probes),
-		  "%llu keys at rate %g: %llu of %llu probes",
-		  (unsigned long long) n, fpp, (unsigned long long) found,
-		  (unsigned long long) probes);
+	HOLDS((double) found < 1.1 * fpp * (double) probes + 4 * sqrt(fpp *
+																  (double) probes));
+	HOLDS((double) found > 0.8 * fpp * (double) probes - 4 * sqrt(fpp *
+																  (double) probes));
 	free(blocks);
 }
 
@@ -634,10 +567,10 @@ large_layers(void)
 	large_rate(0.005, UINT64_C(1000000000), scaled(5000000, 500000));
 	large_rate(0.005, UINT64_C(10000000000), scaled(5000000, 500000));
 	large_rate(5e-4, UINT64_C(10000000000), scaled(20000000, 1000000));
-	CHECK(bf_geometry_for(0.005, true, UINT64_C(90000000000), &geometry) == BF_OK,
-		  "90 billion keys");
-	CHECK(bf_geometry_for(0.005, true, UINT64_C(1000000000000),
-						  &geometry) == BF_TOO_LARGE, "10^12 keys");
+	EQUAL(bf_geometry_for(0.005, true, UINT64_C(90000000000), &geometry),
+		  BF_OK);
+	EQUAL(bf_geometry_for(0.005, true, UINT64_C(1000000000000), &geometry),
+		  BF_TOO_LARGE);
 }
 
 /* An image from a view, layer by layer. */
@@ -660,7 +593,6 @@ view_header(void)
 	bf_write_header(copy, &view->params, 0, 0, view->layers, view->nlayers);
 	CHECK(memcmp(copy, image.bytes, header) == 0, "%d layers", view->nlayers);
 	free(copy);
-	free(image.bytes);
 	finish(&b, &env);
 }
 

@@ -157,17 +157,12 @@ static const struct
 	UINT64_C(0x412B089853A0709E)}
 };
 
-#define LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
-
 static void
 test_patterns(void)
 {
-	size_t		i,
-				j,
-				s,
-				at;
+	size_t		at;
 
-	for (i = 0; i < LENGTH(patterns); i++)
+	for (size_t i = 0; i < LENGTH(patterns); i++)
 	{
 		size_t		size = patterns[i].size;
 
@@ -176,15 +171,13 @@ test_patterns(void)
 		{
 			uint8_t    *bytes = exactly(at + size);
 
-			for (j = 0; j < size; j++)
+			for (size_t j = 0; j < size; j++)
 				bytes[at + j] = (uint8_t) (131 * j + 7);
-			for (s = 0; s < LENGTH(seeds); s++)
+			for (size_t s = 0; s < LENGTH(seeds); s++)
 			{
 				uint64_t	hash = bf_hash_bytes(bytes + at, size, seeds[s]);
 
-				CHECK(hash == patterns[i].hashes[s],
-					  "%zu bytes at %zu under seed %zu: %016llX",
-					  size, at, s, (unsigned long long) hash);
+				EQUAL(hash, patterns[i].hashes[s]);
 			}
 			free(bytes);
 		}
@@ -194,16 +187,12 @@ test_patterns(void)
 static void
 test_texts(void)
 {
-	size_t		i;
-
-	for (i = 0; i < LENGTH(texts); i++)
+	for (size_t i = 0; i < LENGTH(texts); i++)
 	{
 		const char *text = texts[i].text;
 
-		CHECK(bf_hash_bytes(text, strlen(text), 0) == texts[i].hash,
-			  "\"%s\"", text);
-		CHECK(bf_hash_bytes(text, strlen(text), 42) == texts[i].hash42,
-			  "\"%s\" with seed 42", text);
+		EQUAL(bf_hash_bytes(text, strlen(text), 0), texts[i].hash);
+		EQUAL(bf_hash_bytes(text, strlen(text), 42), texts[i].hash42);
 	}
 }
 
@@ -211,26 +200,21 @@ static void
 test_numbers(void)
 {
 	uint64_t	state = 1;
-	size_t		i;
-	int			j;
 
-	for (i = 0; i < LENGTH(numbers); i++)
+	for (size_t i = 0; i < LENGTH(numbers); i++)
 	{
-		CHECK(bf_hash_u64(numbers[i].value, 0) == numbers[i].hash,
-			  "number %zu", i);
-		CHECK(bf_hash_u64(numbers[i].value, 42) == numbers[i].hash42,
-			  "number %zu with seed 42", i);
+		EQUAL(bf_hash_u64(numbers[i].value, 0), numbers[i].hash);
+		EQUAL(bf_hash_u64(numbers[i].value, 42), numbers[i].hash42);
 	}
-	for (i = 0; i < 1000; i++)
+	for (size_t i = 0; i < 1000; i++)
 	{
 		uint64_t	value = random64(&state);
 		uint64_t	seed = random64(&state);
 		uint8_t		bytes[8];
 
-		for (j = 0; j < 8; j++)
+		for (int j = 0; j < 8; j++)
 			bytes[j] = (uint8_t) (value >> 8 * j);
-		CHECK(bf_hash_u64(value, seed) == bf_hash_bytes(bytes, 8, seed),
-			  "%016llX", (unsigned long long) value);
+		EQUAL(bf_hash_u64(value, seed), bf_hash_bytes(bytes, 8, seed));
 	}
 }
 
@@ -239,14 +223,12 @@ static void
 test_spread(void)
 {
 	uint64_t	n = scaled(1000000, 100000);
-	uint64_t	i;
 	double		counts[256] = {0};
 	double		chi2 = 0;
-	int			byte;
 
-	for (i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		counts[bf_hash_u64(i, 0) >> 56]++;
-	for (byte = 0; byte < 256; byte++)
+	for (int byte = 0; byte < 256; byte++)
 	{
 		double		off = counts[byte] - (double) n / 256;
 
@@ -254,8 +236,7 @@ test_spread(void)
 	}
 
 	/* 255 degrees of freedom: mean 255, standard deviation 22.6 */
-	CHECK(chi2 > 255 - 5 * 22.6 && chi2 < 255 + 5 * 22.6,
-		  "chi-squared of the top byte is %g", chi2);
+	HOLDS(chi2 > 255 - 5 * 22.6 && chi2 < 255 + 5 * 22.6);
 }
 
 /*
@@ -283,17 +264,14 @@ test_shards(void)
 	};
 	uint64_t	n = scaled(1000000, 100000);
 	double		counts[2][10];
-	size_t		i;
 	int			half,
 				s;
 
-	for (i = 0; i < LENGTH(cases); i++)
+	for (size_t i = 0; i < LENGTH(cases); i++)
 	{
 		uint32_t	shard = bf_shard(cases[i].hash, cases[i].shards);
 
-		CHECK(shard == cases[i].shard, "%016llX of %u: %u, not %u",
-			  (unsigned long long) cases[i].hash, cases[i].shards, shard,
-			  cases[i].shard);
+		EQUAL(shard, cases[i].shard);
 	}
 
 	/*
@@ -301,19 +279,16 @@ test_shards(void)
 	 * count's standard deviation is the root of its mean.
 	 */
 	memset(counts, 0, sizeof(counts));
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 	{
 		uint64_t	hash = bf_hash_u64(i, 0);
 
 		counts[hash >> 63][bf_shard(hash, 10)]++;
 	}
 	for (half = 0; half < 2; half++)
-	{
 		for (s = 0; s < 10; s++)
-			CHECK(fabs(counts[half][s] - (double) n / 20) <
-				  5 * sqrt((double) n / 20), "%g keys in shard %d",
-				  counts[half][s], s);
-	}
+			HOLDS(fabs(counts[half][s] - (double) n / 20) < 5 *
+				  sqrt((double) n / 20));
 }
 
 int

@@ -80,9 +80,8 @@ static BfStatus
 op_add_all(BfBuilder *b)
 {
 	static uint64_t hashes[9000];
-	int			i;
 
-	for (i = 0; i < 9000; i++)
+	for (int i = 0; i < 9000; i++)
 		hashes[i] = key((uint64_t) i, 2);
 	return bf_builder_add_all(b, hashes, 9000);
 }
@@ -157,17 +156,14 @@ static const struct
 
 /* Has a builder, and the image that it writes, the keys of a set? */
 static bool
-has_keys(BfBuilder *b, uint64_t nkeys, uint64_t set, const char *what)
+has_keys(BfBuilder *b, uint64_t nkeys, uint64_t set)
 {
 	Image		image;
 	bool		good = image_write(&image, b, false);
-	uint64_t	i;
 
-	for (i = 0; good && i < nkeys; i++)
-		good = CHECK(bf_builder_contains(b, key(i, set)) &&
-					 bf_contains(&image.view, key(i, set)),
-					 "%s: key %llu is lost", what, (unsigned long long) i);
-	image_free(&image);
+	for (uint64_t i = 0; good && i < nkeys; i++)
+		good = HOLDS(bf_builder_contains(b, key(i, set)) &&
+					 bf_contains(&image.view, key(i, set)));
 	return good;
 }
 
@@ -186,6 +182,9 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 	volatile bool ended = true;
 	BfStatus	status;
 
+	forget_images(2);			/* but dense and list */
+	tap_case("%s: %s, end at %ld", builders[which].name,
+			 operations[operation].name, at);
 	arena.checks = arena.allocations = -1;
 	bf_builder_init(&b, &env, &params);
 	if (builders[which].partial)
@@ -206,31 +205,22 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 	arena.checks = arena.allocations = -1;
 
 	if (!ended)
-		has_keys(&b, operations[operation].nkeys, 2, operations[operation].name);
+		has_keys(&b, operations[operation].nkeys, 2);
 	status = op_plan(&b);
 	if (status == BF_OK)
 	{
-		has_keys(&b, builders[which].nkeys, 1, operations[operation].name);
+		has_keys(&b, builders[which].nkeys, 1);
 
 		/* It is still of use. */
-		if (ended && CHECK(operations[operation].run(&b) == BF_OK,
-						   "%s again", operations[operation].name))
-			has_keys(&b, operations[operation].nkeys, 2,
-					 operations[operation].name);
+		if (ended && EQUAL(operations[operation].run(&b), BF_OK))
+			has_keys(&b, operations[operation].nkeys, 2);
 	}
 	else
 	{
-		uint64_t	i;
-
-		CHECK(status == BF_INCOMPLETE && operations[operation].nkeys > 0,
-			  "%s: status %d", operations[operation].name, (int) status);
-		for (i = 0; i < builders[which].nkeys; i += 97)
-		{
-			if (!CHECK(bf_builder_contains(&b, key(i, 1)),
-					   "%s: key %llu is lost by an incomplete builder",
-					   operations[operation].name, (unsigned long long) i))
+		HOLDS(status == BF_INCOMPLETE && operations[operation].nkeys > 0);
+		for (uint64_t i = 0; i < builders[which].nkeys; i += 97)
+			if (!HOLDS(bf_builder_contains(&b, key(i, 1))))
 				break;
-		}
 	}
 	arena_release(&arena);
 	return ended;
@@ -239,25 +229,17 @@ end_early(size_t which, size_t operation, bool at_check, long at)
 static void
 test_all(bool at_check)
 {
-	size_t		i,
-				j;
-
 	image_build(&dense, 0.01, 9000, 0, 9000, 2, false);
 	image_build(&list, 0.01, 1000000, 0, 6000, 2, false);
-	CHECK(dense.view.nlayers == 1 && list.view.nlayers == 0, "%d and %d layers",
-		  dense.view.nlayers, list.view.nlayers);
-	for (i = 0; i < sizeof(builders) / sizeof(builders[0]); i++)
-	{
-		for (j = 0; j < sizeof(operations) / sizeof(operations[0]); j++)
+	HOLDS(dense.view.nlayers == 1 && list.view.nlayers == 0);
+	for (size_t i = 0; i < LENGTH(builders); i++)
+		for (size_t j = 0; j < LENGTH(operations); j++)
 		{
 			long		at = 1;
 
 			while (end_early(i, j, at_check, at))
 				at++;
 		}
-	}
-	image_free(&dense);
-	image_free(&list);
 }
 
 static void
@@ -285,13 +267,12 @@ forge(Image *image, int nlayers, uint32_t nblocks, uint8_t block_log2,
 	static BfView view;
 	size_t		header;
 	uint8_t    *bits;
-	int			i;
 
 	memset(&view, 0, sizeof(view));
 	view.params = params_of(0.01, 0);
 	view.nlayers = nlayers;
 	header = bf_header_size(&view.params, view.nlayers);
-	for (i = 0; i < nlayers; i++)
+	for (int i = 0; i < nlayers; i++)
 	{
 		BfLayer    *layer = &view.layers[i];
 
@@ -308,14 +289,13 @@ forge(Image *image, int nlayers, uint32_t nblocks, uint8_t block_log2,
 	bf_write_header(image->bytes, &view.params, 0, 0, view.layers, view.nlayers);
 	memset(image->bytes + header, 1, image->size - header);
 
-	for (i = 0; i < nlayers; i++)
+	for (int i = 0; i < nlayers; i++)
 	{
 		uint64_t	left = number + nlayers - 1 - i;
-		int			digit;
 
 		bits = image->bytes + header +
 			(i + 1) * bf_geometry_size(&view.layers[0].geometry) - 8;
-		for (digit = 0; digit < 8; digit++, left /= 8)
+		for (int digit = 0; digit < 8; digit++, left /= 8)
 			bits[digit] = (uint8_t) (1 << left % 8);
 	}
 	image_open(image);
@@ -325,8 +305,8 @@ forge(Image *image, int nlayers, uint32_t nblocks, uint8_t block_log2,
 static void
 check_often(const char *what, TestEnv *env, long least)
 {
-	CHECK(env->polls >= least, "%s: %ld checks, but at least %ld are due",
-		  what, env->polls, least);
+	tap_case("%s", what);
+	HOLDS(env->polls >= least);
 	env->polls = 0;
 }
 
@@ -346,37 +326,31 @@ test_hashes_in_many_layers(void)
 	image_build(&list, 0.01, 1000000, 0, 9000, 2, false);
 	env_init(&env, SIZE_MAX);
 
-	CHECK(bf_intersection(&b, &env.env, &many.view, &list.view) == BF_OK,
-		  "intersection");
+	EQUAL(bf_intersection(&b, &env.env, &many.view, &list.view), BF_OK);
 	bf_builder_free(&b);
 	check_often("intersection", &env, least);
-	CHECK(bf_common_keys(&env.env.interrupts, 2, views, &n, pair) == BF_OK,
-		  "cardinality");
+	EQUAL(bf_common_keys(&env.env.interrupts, 2, views, &n, pair), BF_OK);
 	check_often("its cardinality", &env, least);
 
 	bf_builder_init(&b, &env.env, &many.view.params);
-	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	merge(&b, &many);
 	env.polls = 0;
-	CHECK(bf_builder_merge(&b, &list.view) == BF_TOO_MANY_LAYERS,
-		  "there is room for one more layer");
+	EQUAL(bf_builder_merge(&b, &list.view), BF_TOO_MANY_LAYERS);
 	check_often("adding until a layer is due", &env, 1);
 	finish(&b, &env);
 
 	/* Without their last layer, they grow. */
-	image_free(&many);
 	forge(&many, BF_MAX_LAYERS - 1, 1, 9, false, 0);
 	bf_builder_init(&b, &env.env, &many.view.params);
-	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	merge(&b, &many);
 	env.polls = 0;
-	CHECK(bf_builder_merge(&b, &list.view) == BF_OK, "merge of a list");
+	merge(&b, &list);
 	check_often("adding a list", &env, least);
-	CHECK(bf_builder_merge(&b, &list.view) == BF_OK, "merge of a list");
+	merge(&b, &list);
 	check_often("adding a list for which there is room", &env, least);
 	CHECK(op_add_all(&b) == BF_OK, "add_all");
 	check_often("add_all", &env, least);
 	finish(&b, &env);
-	image_free(&many);
-	image_free(&list);
 }
 
 /* To find out whether a layer can be folded takes a fraction of a millisecond. */
@@ -390,15 +364,12 @@ test_compact_many_layers(void)
 	bool		found;
 
 	forge(&many, BF_MAX_LAYERS, 1, 9, false, 0);
-	env_init(&env, SIZE_MAX);
-	bf_builder_init(&b, &env.env, &many.view.params);
-	CHECK(bf_builder_merge(&b, &many.view) == BF_OK, "merge");
+	start_with(&b, &env, &many.view.params);
+	merge(&b, &many);
 	env.polls = 0;
-	CHECK(bf_builder_compact(&b, &smaller, &found) == BF_OK && !found,
-		  "compact");
+	HOLDS(bf_builder_compact(&b, &smaller, &found) == BF_OK && !found);
 	check_often("compact", &env, BF_MAX_LAYERS);
 	finish(&b, &env);
-	image_free(&many);
 }
 
 /* Operations on 8 MB of bits. */
@@ -414,24 +385,21 @@ test_large_layers(void)
 	forge(&two, 2, 2048, 14, true, 0);
 	env_init(&env, SIZE_MAX);
 
-	CHECK(bf_intersection(&b, &env.env, &one.view, &one.view) == BF_OK,
-		  "intersection");
+	EQUAL(bf_intersection(&b, &env.env, &one.view, &one.view), BF_OK);
 	bf_builder_free(&b);
 	check_often("intersection: copy, AND, count", &env, 3 * 8);
-	CHECK(bf_count_distinct(&env.env.interrupts, 0, two.view.layers,
-							two.view.nlayers) > 0, "distinct");
+	HOLDS(bf_count_distinct(&env.env.interrupts, 0, two.view.layers,
+							two.view.nlayers) > 0);
 	check_often("count_distinct", &env, 8);
 
-	CHECK(bf_validate(&env.env.interrupts, one.bytes, one.size,
-					  &one.view) == BF_OK, "validate");
+	EQUAL(bf_validate(&env.env.interrupts, one.bytes, one.size, &one.view),
+		  BF_OK);
 	check_often("validate", &env, 8);
 
 	/* Both images are equal, so they are compared to the end. */
-	CHECK(bf_union(&b, &env.env, &one.view, &one.view) == BF_OK, "union");
+	EQUAL(bf_union(&b, &env.env, &one.view, &one.view), BF_OK);
 	check_often("union: compare, copy, count, OR", &env, 4 * 8);
 	finish(&b, &env);
-	image_free(&one);
-	image_free(&two);
 }
 
 /*
@@ -447,32 +415,28 @@ merge_over_full(const Image *x, const Image *y, long at)
 	BfEnv		env = {arena_alloc, arena_free, &arena, {arena_check, &arena}};
 	BfBuilder	b;
 	int			nlayers = x->view.nlayers;
-	int			i,
-				j;
+	int			j;
 
 	env_init(&counting, SIZE_MAX);
 	arena.checks = arena.allocations = -1;
 	bf_builder_init(&b, &env, &x->view.params);
-	CHECK(bf_builder_merge(&b, &x->view) == BF_OK, "first merge");
+	EQUAL(bf_builder_merge(&b, &x->view), BF_OK);
 	if (at < 0)
 		b.env.interrupts = counting.env.interrupts;
 	if (setjmp(arena.end) == 0)
 	{
 		arena.checks = at;
-		CHECK(bf_builder_merge(&b, &y->view) == BF_OK, "second merge");
+		EQUAL(bf_builder_merge(&b, &y->view), BF_OK);
 		CHECK(b.nlayers == nlayers + y->view.nlayers, "%d layers", b.nlayers);
 	}
-	for (i = 0; i < nlayers; i++)
+	for (int i = 0; i < nlayers; i++)
 	{
 		size_t		size = bf_geometry_size(&x->view.layers[i].geometry);
 
 		for (j = 0; j < b.nlayers; j++)
-		{
 			if (memcmp(b.layers[j].bits, x->view.layers[i].bits, size) == 0)
 				break;
-		}
-		if (!CHECK(j < b.nlayers, "layer %d is lost at check %ld", i,
-				   at))
+		if (!HOLDS(j < b.nlayers))
 			break;
 	}
 	arena_release(&arena);
@@ -495,18 +459,13 @@ test_sort_layers(void)
 	 * all are sorted.
 	 */
 	at = merge_over_full(&x, &y, -1);
-	CHECK(at > n * n + n * (n - 1) / 2 + n + 2 * n - 1,
-		  "%ld checks: too few to sort %ld layers", at, 2 * n);
-	image_free(&x);
-	image_free(&y);
+	HOLDS(at > n * n + n * (n - 1) / 2 + n + 2 * n - 1);
 
 	n = 10;
 	forge(&x, (int) n, 1, 9, true, 0);
 	forge(&y, (int) n, 1, 9, true, 500);
 	for (at = merge_over_full(&x, &y, -1); at > 0; at--)
 		merge_over_full(&x, &y, at);
-	image_free(&x);
-	image_free(&y);
 }
 
 int

@@ -83,8 +83,7 @@ guarded(size_t n)
 static void
 release(uint64_t *list, size_t n)
 {
-	CHECK(list[-1] == SENTINEL && list[n] == SENTINEL,
-		  "written outside a list of %zu", n);
+	HOLDS(list[-1] == SENTINEL && list[n] == SENTINEL);
 	free(list - 1);
 }
 
@@ -93,13 +92,10 @@ static size_t
 reference_dedup(uint64_t *list, size_t n)
 {
 	size_t		cache = n > 0;
-	size_t		i;
 
-	for (i = 1; i < n; i++)
-	{
+	for (size_t i = 1; i < n; i++)
 		if (list[i] != list[i - 1])
 			list[cache++] = list[i];
-	}
 	return cache;
 }
 
@@ -111,23 +107,19 @@ sort_and_dedup(Order order, size_t n, uint64_t *state)
 	TestEnv		env;
 	size_t		cache;
 	size_t		distinct;
-	size_t		i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		list[i] = expected[i] = item(order, i, n, state);
 	qsort(expected, n, sizeof(uint64_t), compare);
 
 	env_init(&env, SIZE_MAX);
 	bf_list_sort(&env.env.interrupts, list, n);
-	CHECK(memcmp(list, expected, n * sizeof(uint64_t)) == 0,
-		  "%zu items of order %d", n, (int) order);
+	EQUAL(memcmp(list, expected, n * sizeof(uint64_t)), 0);
 
 	cache = bf_list_dedup(&no_interrupts, list, n);
 	distinct = n == 0 ? 0 : reference_dedup(expected, n);
-	CHECK(cache == distinct &&
-		  memcmp(list, expected, distinct * sizeof(uint64_t)) == 0,
-		  "%zu items of order %d: %zu distinct, should be %zu", n,
-		  (int) order, cache, distinct);
+	EQUAL(cache, distinct);
+	EQUAL(memcmp(list, expected, distinct * sizeof(uint64_t)), 0);
 	release(list, n);
 	free(expected);
 }
@@ -139,15 +131,13 @@ test_sort(void)
 		255, 256, 257, 500, 1000, 4095, 4096, 4097, 10000, 65536
 	};
 	uint64_t	state = 1;
-	int			order;
-	size_t		i;
 
-	for (order = 0; order < ORDERS; order++)
+	for (int order = 0; order < ORDERS; order++)
 	{
 		/* All sizes around the change from insertion to radix sort. */
-		for (i = 0; i < 130; i++)
+		for (size_t i = 0; i < 130; i++)
 			sort_and_dedup((Order) order, i, &state);
-		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (size_t i = 0; i < LENGTH(sizes); i++)
 			sort_and_dedup((Order) order, sizes[i], &state);
 	}
 }
@@ -157,9 +147,8 @@ static void
 test_sort_large(void)
 {
 	uint64_t	state = 2;
-	int			order;
 
-	for (order = 0; order < ORDERS; order++)
+	for (int order = 0; order < ORDERS; order++)
 		sort_and_dedup((Order) order, (size_t) scaled(300000, 30000), &state);
 	sort_and_dedup(RANDOM, (size_t) scaled(3000000, 200000), &state);
 }
@@ -176,9 +165,8 @@ static uint64_t
 sum_of(const uint64_t *list, size_t n)
 {
 	uint64_t	sum = 0;
-	size_t		i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		sum += list[i] * list[i];
 	return sum;
 }
@@ -189,8 +177,7 @@ poll_sort(void *context)
 	Sorted	   *sorted = context;
 
 	sorted->polls++;
-	CHECK(sum_of(sorted->list, sorted->n) == sorted->sum,
-		  "poll %ld: a hash is missing", sorted->polls);
+	EQUAL(sum_of(sorted->list, sorted->n), sorted->sum);
 }
 
 /* A check for interrupts may be the end: then no hash must be lost. */
@@ -202,9 +189,8 @@ test_sort_polls(void)
 	uint64_t	state = 3;
 	Sorted		sorted = {0};
 	BfInterrupts interrupts;
-	size_t		i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		list[i] = item(RANDOM, i, n, &state);
 	sorted.list = list;
 	sorted.n = n;
@@ -230,8 +216,7 @@ poll_dedup(void *context)
 	sorted->polls++;
 	memcpy(copy, sorted->list, sorted->n * sizeof(uint64_t));
 	qsort(copy, sorted->n, sizeof(uint64_t), compare);
-	CHECK(sum_of(copy, reference_dedup(copy, sorted->n)) == sorted->sum,
-		  "poll %ld: a hash is missing", sorted->polls);
+	EQUAL(sum_of(copy, reference_dedup(copy, sorted->n)), sorted->sum);
 	free(copy);
 }
 
@@ -243,9 +228,8 @@ test_dedup_polls(void)
 	uint64_t   *list = exactly(n * sizeof(uint64_t));
 	Sorted		sorted = {0};
 	BfInterrupts interrupts;
-	size_t		i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 	{
 		list[i] = i % 4 < 3 ? i : i - 1;
 		if (i % 4 < 3)
@@ -261,16 +245,15 @@ test_dedup_polls(void)
 }
 
 static void
-merge(size_t n, size_t ntail, int overlap, uint64_t *state)
+merge_lists(size_t n, size_t ntail, int overlap, uint64_t *state)
 {
 	uint64_t   *list = guarded(n + ntail);
 	uint64_t   *tail = exactly(ntail * sizeof(uint64_t));
 	uint64_t   *expected = exactly((n + ntail) * sizeof(uint64_t));
-	size_t		i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		list[i] = random64(state) >> (overlap == 3 ? 58 : 1);
-	for (i = 0; i < ntail; i++)
+	for (size_t i = 0; i < ntail; i++)
 	{
 		/* In between, all before, all after, many equal. */
 		uint64_t	hash = random64(state);
@@ -287,8 +270,7 @@ merge(size_t n, size_t ntail, int overlap, uint64_t *state)
 	qsort(expected, n + ntail, sizeof(uint64_t), compare);
 
 	bf_list_merge(list, n, tail, ntail);
-	CHECK(memcmp(list, expected, (n + ntail) * sizeof(uint64_t)) == 0,
-		  "%zu and %zu items, overlap %d", n, ntail, overlap);
+	EQUAL(memcmp(list, expected, (n + ntail) * sizeof(uint64_t)), 0);
 	release(list, n + ntail);
 	free(tail);
 	free(expected);
@@ -298,33 +280,24 @@ static void
 test_merge(void)
 {
 	uint64_t	state = 3;
-	size_t		n,
-				ntail;
-	int			overlap;
 
-	for (overlap = 0; overlap < 4; overlap++)
+	for (int overlap = 0; overlap < 4; overlap++)
 	{
-		for (n = 0; n < 12; n++)
-		{
-			for (ntail = 0; ntail < 12; ntail++)
-				merge(n, ntail, overlap, &state);
-		}
-		merge(1000, 1, overlap, &state);
-		merge(1, 1000, overlap, &state);
-		merge(1000, 1000, overlap, &state);
+		for (size_t n = 0; n < 12; n++)
+			for (size_t ntail = 0; ntail < 12; ntail++)
+				merge_lists(n, ntail, overlap, &state);
+		merge_lists(1000, 1, overlap, &state);
+		merge_lists(1, 1000, overlap, &state);
+		merge_lists(1000, 1000, overlap, &state);
 	}
 }
 
 static bool
 linear_search(const uint64_t *list, size_t n, uint64_t hash)
 {
-	size_t		i;
-
-	for (i = 0; i < n; i++)
-	{
+	for (size_t i = 0; i < n; i++)
 		if (list[i] == hash)
 			return true;
-	}
 	return false;
 }
 
@@ -332,26 +305,20 @@ static void
 search(const uint64_t *list, size_t n, size_t at)
 {
 	uint8_t    *bytes = exactly(at + 8 * n);
-	size_t		i;
-	int			by;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		bf_store64(bytes + at + 8 * i, list[i]);
-	for (i = 0; i < n; i++)
-	{
-		for (by = -1; by <= 1; by++)
+	for (size_t i = 0; i < n; i++)
+		for (int by = -1; by <= 1; by++)
 		{
 			uint64_t	hash = list[i] + (uint64_t) by;
 
-			CHECK(bf_list_contains(bytes + at, n, hash) ==
-				  linear_search(list, n, hash),
-				  "item %zu of %zu, %+d", i, n, by);
+			EQUAL(bf_list_contains(bytes + at, n, hash), linear_search(list, n,
+																	   hash));
 		}
-	}
-	CHECK(bf_list_contains(bytes + at, n, 0) == linear_search(list, n, 0),
-		  "0 among %zu", n);
-	CHECK(bf_list_contains(bytes + at, n, UINT64_MAX) ==
-		  linear_search(list, n, UINT64_MAX), "the last hash among %zu", n);
+	EQUAL(bf_list_contains(bytes + at, n, 0), linear_search(list, n, 0));
+	EQUAL(bf_list_contains(bytes + at, n, UINT64_MAX), linear_search(list, n,
+																	 UINT64_MAX));
 	free(bytes);
 }
 
@@ -360,12 +327,10 @@ test_search(void)
 {
 	uint64_t	state = 4;
 	uint64_t	list[300];
-	size_t		n,
-				i;
 
-	for (n = 0; n < sizeof(list) / sizeof(list[0]); n++)
+	for (size_t n = 0; n < LENGTH(list); n++)
 	{
-		for (i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++)
 			list[i] = random64(&state) >> (n % 3 == 0 ? 54 : 0);
 
 		/* With the first and the last hash there is. */

@@ -12,7 +12,7 @@
 
 static const double table_fpp[] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7};
 
-#define NTABLE	(sizeof(table_fpp) / sizeof(table_fpp[0]))
+#define NTABLE	(LENGTH(table_fpp))
 
 static const double table_standard[NTABLE] = {
 	4.81, 9.59, 14.38, 19.17, 23.97, 28.76, 33.55
@@ -91,9 +91,8 @@ static double
 reference_standard(double fpp, int *best_k)
 {
 	double		best = HUGE_VAL;
-	int			k;
 
-	for (k = 1; k <= 64; k++)
+	for (int k = 1; k <= 64; k++)
 	{
 		double		bits = -k / log(1 - pow(fpp, 1.0 / k));
 
@@ -114,17 +113,15 @@ reference_bits(double fpp, int block_log2)
 	double		best = HUGE_VAL;
 	int			middle_k = 0;
 	double		standard = reference_standard(fpp, &middle_k);
-	int			k;
 
-	for (k = middle_k > 10 ? middle_k - 10 : 1; k <= middle_k + 1; k++)
+	for (int k = middle_k > 10 ? middle_k - 10 : 1; k <= middle_k + 1; k++)
 	{
 		double		low = standard * 0.99;
 		double		high = best < HUGE_VAL ? best : standard * 2;
-		int			i;
 
 		if (reference_rate(B, k, B / high, 0, 0) > fpp)
 			continue;
-		for (i = 0; i < 20; i++)
+		for (int i = 0; i < 20; i++)
 		{
 			double		middle = (low + high) / 2;
 
@@ -147,17 +144,15 @@ exact_block_rate(int B, int k, int i)
 {
 	double		chance[2049] = {1};
 	double		rate = 0;
-	int			throws,
-				set;
 
-	for (throws = 0; throws < k * i; throws++)
+	for (int throws = 0; throws < k * i; throws++)
 	{
-		for (set = B; set > 0; set--)
+		for (int set = B; set > 0; set--)
 			chance[set] = chance[set] * set / B +
 				chance[set - 1] * (B - set + 1) / B;
 		chance[0] = 0;
 	}
-	for (set = 1; set <= B; set++)
+	for (int set = 1; set <= B; set++)
 		rate += chance[set] * pow((double) set / B, k);
 	return rate;
 }
@@ -171,61 +166,45 @@ ratio_of(uint64_t i, uint64_t n, double from, double to)
 static void
 test_standard(void)
 {
-	uint64_t	i;
-
-	for (i = 0; i < NTABLE; i++)
+	for (uint64_t i = 0; i < NTABLE; i++)
 	{
 		int			k = 0;
 		double		reference = reference_standard(table_fpp[i], &k);
 
-		CHECK(fabs(bf_standard_bits_per_key(table_fpp[i]) -
-				   table_standard[i]) <= 0.0051,
-			  "%g: %.4f", table_fpp[i],
-			  bf_standard_bits_per_key(table_fpp[i]));
-		CHECK(bf_standard_hashes(table_fpp[i]) ==
-			  (unsigned) table_standard_k[i],
-			  "%g: k = %u", table_fpp[i], bf_standard_hashes(table_fpp[i]));
-		CHECK(fabs(reference - table_standard[i]) <= 0.0051 &&
-			  k == table_standard_k[i],
-			  "the reference at %g: %.4f with k = %d", table_fpp[i],
-			  reference, k);
+		HOLDS(fabs(bf_standard_bits_per_key(table_fpp[i]) -
+				   table_standard[i]) <= 0.0051);
+		EQUAL(bf_standard_hashes(table_fpp[i]),
+			  (unsigned) table_standard_k[i]);
+		HOLDS(fabs(reference - table_standard[i]) <= 0.0051);
+		EQUAL(k, table_standard_k[i]);
 	}
-	for (i = 0; i < 2000; i++)
+	for (uint64_t i = 0; i < 2000; i++)
 	{
 		double		fpp = ratio_of(i, 2000, BF_FPP_MAX, BF_FPP_MIN);
 		int			k = 0;
 		double		reference = reference_standard(fpp, &k);
 
-		CHECK(fabs(bf_standard_bits_per_key(fpp) / reference - 1) < 1e-9,
-			  "%g: %.9f, should be %.9f", fpp,
-			  bf_standard_bits_per_key(fpp), reference);
-		CHECK(bf_standard_hashes(fpp) == (unsigned) k, "%g: k = %u, not %d",
-			  fpp, bf_standard_hashes(fpp), k);
+		HOLDS(fabs(bf_standard_bits_per_key(fpp) / reference - 1) < 1e-9);
+		EQUAL(bf_standard_hashes(fpp), (unsigned) k);
 	}
 }
 
 static void
 test_second_order(void)
 {
-	size_t		p;
-	double		load;
-
-	for (p = 0; p < NTABLE && table_block_log2[p] <= 11; p++)
+	for (size_t p = 0; p < NTABLE && table_block_log2[p] <= 11; p++)
 	{
 		int			B = 1 << table_block_log2[p];
 		int			k = table_standard_k[p];
 
-		for (load = 0.25; load <= 1.5; load += 0.25)
+		for (double load = 0.25; load <= 1.5; load += 0.25)
 		{
 			int			i = (int) (load * B / table_standard[p]);
 			double		exact = exact_block_rate(B, k, i);
 			double		rate = block_rate(B, k, i, 0);
 
-			CHECK(fabs(rate / exact - 1) < 1e-3,
-				  "%d keys in a block of %d bits, k = %d: %.6g, not %.6g", i,
-				  B, k, rate, exact);
-			CHECK(pow(1 - pow(1 - 1.0 / B, k * i), k) < exact,
-				  "the power of the mean is above the mean of the power");
+			HOLDS(fabs(rate / exact - 1) < 1e-3);
+			HOLDS(pow(1 - pow(1 - 1.0 / B, k * i), k) < exact);
 		}
 	}
 }
@@ -233,10 +212,7 @@ test_second_order(void)
 static void
 test_table(void)
 {
-	size_t		i;
-	int			log2;
-
-	for (i = 0; i < NTABLE; i++)
+	for (size_t i = 0; i < NTABLE; i++)
 	{
 		double		fpp = table_fpp[i];
 		int			chosen = table_block_log2[i];
@@ -245,20 +221,16 @@ test_table(void)
 		BfGeometry	geometry;
 
 		/* The cells are rounded to 1/100, the core's figure up to 1/1024. */
-		CHECK(got > wanted - 0.0051 && got < wanted + 0.0051 + 1.0 / 1024,
-			  "%g takes %.4f bits per key, should be %.2f", fpp, got, wanted);
-		if (!CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK, "%g", fpp))
-			continue;
-		CHECK(geometry.block_log2 == chosen, "%g has blocks of 2^%d bits", fpp,
-			  geometry.block_log2);
-		for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+		HOLDS(got > wanted - 0.0051 && got < wanted + 0.0051 + 1.0 / 1024);
+		CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK,
+			  "%g", fpp);
+		EQUAL(geometry.block_log2, chosen);
+		for (int log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
 		{
 			double		bits = reference_bits(fpp, log2);
 			double		cell = table_bits[i][log2 - BF_MIN_BLOCK_LOG2];
 
-			CHECK(fabs(bits - cell) < 0.0051 + 0.0002 * cell,
-				  "the reference at %g, 2^%d: %.4f, should be %.2f",
-				  fpp, log2, bits, cell);
+			HOLDS(fabs(bits - cell) < 0.0051 + 0.0002 * cell);
 		}
 	}
 }
@@ -271,9 +243,8 @@ static void
 test_design(void)
 {
 	uint64_t	n = scaled(60, 12);
-	uint64_t	i;
 
-	for (i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 	{
 		double		fpp = ratio_of(i, n, BF_FPP_MAX, BF_FPP_MIN);
 		int			standard_k = 0;
@@ -284,28 +255,21 @@ test_design(void)
 		double		B;
 		BfGeometry	geometry;
 
-		if (!CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK, "%g", fpp))
-			continue;
+		CHECK(bf_geometry_for(fpp, false, 1000000, &geometry) == BF_OK,
+			  "%g", fpp);
 		B = ldexp(1, geometry.block_log2);
 		CHECK(got * 1024 == floor(got * 1024), "%g: %.9f", fpp, got);
 
 		rate = reference_rate(B, geometry.k, B / got, 0, 0);
-		CHECK(rate <= fpp * (1 + 1e-9), "designed for %g, the rate is %.9g",
-			  fpp, rate);
+		HOLDS(rate <= fpp * (1 + 1e-9));
 
 		best = reference_bits(fpp, geometry.block_log2);
-		CHECK(got > best - 1e-4 && got <= best + 1.0 / 1024 + 1e-9,
-			  "%g in blocks of 2^%d: %.6f bits per key, not %.6f",
-			  fpp, geometry.block_log2, got, best);
-		CHECK(got <= 1.05 * standard,
-			  "%g: %.6f bits per key, the standard filter takes %.6f",
-			  fpp, got, standard);
+		HOLDS(got > best - 1e-4 && got <= best + 1.0 / 1024 + 1e-9);
+		HOLDS(got <= 1.05 * standard);
 		if (geometry.block_log2 > BF_MIN_BLOCK_LOG2)
 		{
 			best = reference_bits(fpp, geometry.block_log2 - 1);
-			CHECK(best > 1.05 * standard - 1.0 / 1024,
-				  "%g: blocks of 2^%d bits would do with %.6f, standard %.6f",
-				  fpp, geometry.block_log2 - 1, best, standard);
+			HOLDS(best > 1.05 * standard - 1.0 / 1024);
 		}
 	}
 }
@@ -320,9 +284,8 @@ test_paged_design(void)
 	const uint64_t n = 1000000;
 	uint64_t	rounds = scaled(60, 12);
 	uint64_t	fewer = 0;
-	uint64_t	i;
 
-	for (i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < rounds; i++)
 	{
 		double		fpp = ratio_of(i, rounds, BF_FPP_MAX, BF_FPP_MIN);
 		double		best = bf_bits_per_key(fpp);
@@ -331,32 +294,26 @@ test_paged_design(void)
 		BfGeometry	geometry,
 					paged;
 
-		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK &&
-				   bf_geometry_for(fpp, true, n, &paged) == BF_OK, "%g", fpp))
-			continue;
-		CHECK(paged.block_log2 == geometry.block_log2 && paged.k <= geometry.k,
-			  "%g: blocks of 2^%d bits and k = %d, not 2^%d and at most %d",
-			  fpp, paged.block_log2, paged.k, geometry.block_log2, geometry.k);
+		HOLDS(bf_geometry_for(fpp, false, n, &geometry) == BF_OK &&
+			  bf_geometry_for(fpp, true, n, &paged) == BF_OK);
+		EQUAL(paged.block_log2, geometry.block_log2);
+		HOLDS(paged.k <= geometry.k);
 		fewer += paged.k < geometry.k;
 
 		/* Without the headroom, which grows with the root of n. */
 		bits = (bf_needed_bits(fpp, true, 4 * n) -
 				2 * bf_needed_bits(fpp, true, n)) / (2 * (double) n);
-		CHECK(bits >= best - 1e-6 && bits <= 1.15 * best + 1e-6,
-			  "%g: %.6f bits per key, the best is %.6f", fpp, bits, best);
+		HOLDS(bits >= best - 1e-6 && bits <= 1.15 * best + 1e-6);
 		B = ldexp(1, paged.block_log2);
-		CHECK(reference_rate(B, paged.k, B / bits, 0, 0) <= fpp * (1 + 1e-6),
-			  "designed for %g", fpp);
-		CHECK(paged.k == 1 ||
-			  reference_rate(B, paged.k - 1, B / (1.15 * best), 0, 0) >
-			  fpp * (1 - 1e-6), "%g: k = %d would do", fpp, paged.k - 1);
-		CHECK(paged.capacity >= n &&
-			  bf_needed_bits(fpp, true, paged.capacity) <=
-			  (double) bf_geometry_bits(&paged), "%g: capacity %llu", fpp,
-			  (unsigned long long) paged.capacity);
+		HOLDS(reference_rate(B, paged.k, B / bits, 0, 0) <= fpp * (1 + 1e-6));
+		HOLDS(paged.k == 1 ||
+			  reference_rate(B, paged.k - 1, B / (1.15 * best), 0,
+							 0) > fpp * (1 - 1e-6));
+		HOLDS(paged.capacity >= n);
+		HOLDS(bf_needed_bits(fpp, true,
+							 paged.capacity) <= (double) bf_geometry_bits(&paged));
 	}
-	CHECK(fewer > rounds / 2, "fewer hash functions at %llu of %llu rates",
-		  (unsigned long long) fewer, (unsigned long long) rounds);
+	HOLDS(fewer > rounds / 2);
 }
 
 /* Whatever was computed in between, a rate has one design. */
@@ -366,12 +323,10 @@ test_remembered(void)
 	double		bits[40];
 	double		nearby[40];
 	BfGeometry	geometries[40];
-	int			round,
-				i;
 
-	for (round = 0; round < 4; round++)
+	for (int round = 0; round < 4; round++)
 	{
-		for (i = 0; i < 40; i++)
+		for (int i = 0; i < 40; i++)
 		{
 			/* Forwards and backwards, so that what is remembered varies. */
 			int			j = round % 2 == 0 ? i : 39 - i;
@@ -379,21 +334,21 @@ test_remembered(void)
 			BfGeometry	geometry;
 
 			memset(&geometry, 0, sizeof(geometry));
-			CHECK(bf_geometry_for(fpp, false, 12345, &geometry) == BF_OK, "%g", fpp);
+			CHECK(bf_geometry_for(fpp, false, 12345, &geometry) == BF_OK, "%g",
+				  fpp);
 			if (round == 0)
 			{
 				bits[j] = bf_bits_per_key(fpp);
 				geometries[j] = geometry;
 			}
 			CHECK(bits[j] == bf_bits_per_key(fpp), "%g", fpp);
-			CHECK(memcmp(&geometries[j], &geometry, sizeof(geometry)) == 0, "%g", fpp);
+			CHECK(memcmp(&geometries[j], &geometry, sizeof(geometry)) == 0,
+				  "%g", fpp);
 
 			/* Nor is a rate nearby taken for it. */
-			CHECK(round == 0 || bf_bits_per_key(fpp * 0.999) == nearby[j],
-				  "%g: %.9f, computed in another order %.9f", fpp * 0.999,
-				  bf_bits_per_key(fpp * 0.999), nearby[j]);
+			HOLDS(round == 0 || bf_bits_per_key(fpp * 0.999) == nearby[j]);
 		}
-		for (i = 0; round == 0 && i < 40; i++)
+		for (int i = 0; round == 0 && i < 40; i++)
 			nearby[i] = bf_bits_per_key(ratio_of((uint64_t) i, 40, 0.5, 1e-9) *
 										0.999);
 	}
@@ -404,10 +359,9 @@ test_million(void)
 {
 	const uint64_t n = 1000000;
 	uint64_t	sweep = scaled(4000, 400);
-	uint64_t	i;
 	double		worst = 0;
 
-	for (i = 0; i < sweep; i++)
+	for (uint64_t i = 0; i < sweep; i++)
 	{
 		double		fpp = ratio_of(i, sweep, 0.1, 1e-7);
 		int			k = 0;
@@ -415,13 +369,12 @@ test_million(void)
 		double		bits;
 		BfGeometry	geometry;
 
-		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g", fpp))
-			continue;
+		CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g",
+			  fpp);
 
 		/* Header, one entry of the directory, and the longest key type name. */
 		bits = (double) bf_geometry_bits(&geometry) + 8 * (44 + 32 + 80);
-		CHECK(bits <= allowed, "%g: %.0f bits, allowed %.0f",
-			  fpp, bits, allowed);
+		HOLDS(bits <= allowed);
 		if (bits / allowed > worst)
 			worst = bits / allowed;
 	}
@@ -457,9 +410,8 @@ test_geometries(void)
 {
 	uint64_t	state = 3;
 	uint64_t	rounds = scaled(200000, 20000);
-	uint64_t	i;
 
-	for (i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < rounds; i++)
 	{
 		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
 		uint64_t	n = 1 + (random64(&state) >> (38 + random64(&state) % 26));
@@ -470,13 +422,11 @@ test_geometries(void)
 		BfGeometry	geometry;
 
 		/* and room for the deviation of what they set, below 3 sqrt(n) */
-		CHECK(bf_needed_bits(fpp, false, n) > needed &&
-			  bf_needed_bits(fpp, false, n) <
-			  needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp),
-			  "%g, %llu keys: %.3f", fpp, (unsigned long long) n,
-			  bf_needed_bits(fpp, false, n));
-		if (!CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g", fpp))
-			continue;
+		HOLDS(bf_needed_bits(fpp, false, n) > needed);
+		HOLDS(bf_needed_bits(fpp, false,
+							 n) < needed + 3 * sqrt((double) n) * bf_bits_per_key(fpp));
+		CHECK(bf_geometry_for(fpp, false, n, &geometry) == BF_OK, "%g",
+			  fpp);
 		room = (double) bf_geometry_bits(&geometry);
 
 		/*
@@ -487,66 +437,53 @@ test_geometries(void)
 		least = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2, n);
 		max = reference_nblocks(bf_bits_per_key(fpp), geometry.block_log2,
 								n + (uint64_t) (3 * sqrt((double) n)) + 6);
-		CHECK(geometry.nblocks >= least && geometry.nblocks <= max,
-			  "%g, %llu keys: %u blocks, not %llu to %llu", fpp,
-			  (unsigned long long) n, geometry.nblocks,
-			  (unsigned long long) least, (unsigned long long) max);
-		CHECK(reference_rounding(geometry.nblocks) == geometry.nblocks,
-			  "%u blocks: more than eight significant bits", geometry.nblocks);
-		CHECK(bf_geometry_bits(&geometry) ==
-			  (uint64_t) geometry.nblocks << geometry.block_log2,
-			  "%u blocks", geometry.nblocks);
-		CHECK(geometry.fpp == fpp, "%g", geometry.fpp);
-		CHECK(geometry.k >= 1 && geometry.k <= BF_MAX_HASHES, "k = %d", geometry.k);
-		CHECK(geometry.capacity >= n, "%llu keys in a layer for %llu",
-			  (unsigned long long) n, (unsigned long long) geometry.capacity);
-		CHECK((double) geometry.capacity * bf_bits_per_key(fpp) <= room &&
-			  ((double) geometry.capacity + 3 * sqrt((double) geometry.capacity) +
-			   6) * bf_bits_per_key(fpp) > room,
-			  "%g, %u blocks: capacity %llu", fpp, geometry.nblocks,
-			  (unsigned long long) geometry.capacity);
+		HOLDS(geometry.nblocks >= least && geometry.nblocks <= max);
+		EQUAL(reference_rounding(geometry.nblocks), geometry.nblocks);
+		EQUAL(bf_geometry_bits(&geometry),
+			  (uint64_t) geometry.nblocks << geometry.block_log2);
+		EQUAL(geometry.fpp, fpp);
+		CHECK(geometry.k >= 1 &&
+			  geometry.k <= BF_MAX_HASHES, "k = %d", geometry.k);
+		HOLDS(geometry.capacity >= n);
+		HOLDS((double) geometry.capacity * bf_bits_per_key(fpp) <= room);
+		HOLDS(((double) geometry.capacity + 3 *
+			   sqrt((double) geometry.capacity) + 6) * bf_bits_per_key(fpp) >
+			  room);
 	}
 }
 
 static void
 test_limit(void)
 {
-	uint64_t	i;
 	BfGeometry	geometry;
 
-	CHECK(bf_geometry_for(0.01, false, 430000000, &geometry) == BF_OK,
-		  "430 million keys at 1 %%");
-	CHECK(bf_geometry_for(0.0001, false, 215000000, &geometry) == BF_OK,
-		  "215 million keys at 0.01 %%");
-	for (i = 0; i < 40; i++)
+	EQUAL(bf_geometry_for(0.01, false, 430000000, &geometry), BF_OK);
+	EQUAL(bf_geometry_for(0.0001, false, 215000000, &geometry), BF_OK);
+	for (uint64_t i = 0; i < 40; i++)
 	{
 		double		fpp = ratio_of(i, 40, 0.5, 1e-9);
 		uint64_t	max = (uint64_t) (4294967296.0 / bf_bits_per_key(fpp));
 		uint64_t	fitting = max - (uint64_t) (4 * sqrt((double) max));
 
-		CHECK(bf_geometry_for(fpp, false, fitting, &geometry) == BF_OK &&
-			  bf_geometry_bits(&geometry) <= BF_MAX_BITS,
-			  "%llu keys at %g", (unsigned long long) fitting, fpp);
-		CHECK(bf_geometry_for(fpp, false, max + 1, &geometry) == BF_TOO_LARGE,
-			  "%llu keys at %g", (unsigned long long) max + 1, fpp);
-		CHECK(bf_geometry_for(fpp, false, UINT64_C(1) << 33, &geometry) == BF_TOO_LARGE,
-			  "2^33 keys at %g", fpp);
-		CHECK(bf_geometry_for(fpp, false, UINT64_MAX, &geometry) == BF_TOO_LARGE,
-			  "2^64 keys at %g", fpp);
-		CHECK(bf_geometry_for(fpp, false, 1, &geometry) == BF_OK && geometry.nblocks == 1 &&
-			  geometry.capacity >= 1, "1 key at %g", fpp);
+		EQUAL(bf_geometry_for(fpp, false, fitting, &geometry), BF_OK);
+		HOLDS(bf_geometry_bits(&geometry) <= BF_MAX_BITS);
+		EQUAL(bf_geometry_for(fpp, false, max + 1, &geometry), BF_TOO_LARGE);
+		EQUAL(bf_geometry_for(fpp, false, UINT64_C(1) << 33, &geometry),
+			  BF_TOO_LARGE);
+		EQUAL(bf_geometry_for(fpp, false, UINT64_MAX, &geometry),
+			  BF_TOO_LARGE);
+		EQUAL(bf_geometry_for(fpp, false, 1, &geometry), BF_OK);
+		HOLDS(geometry.nblocks == 1 && geometry.capacity >= 1);
 	}
 
 	/* Successors of layers are stricter than what can be requested. */
-	for (i = 0; i < 30; i++)
+	for (uint64_t i = 0; i < 30; i++)
 	{
 		double		fpp = ratio_of(i, 30, 1e-9, BF_LAYER_FPP_MIN);
 
-		CHECK(bf_geometry_for(fpp, false, 1000, &geometry) == BF_OK &&
-			  geometry.k <= BF_MAX_HASHES && geometry.capacity >= 1000 &&
-			  bf_bits_per_key(fpp) < 1.2 * bf_standard_bits_per_key(fpp),
-			  "a layer at %g: %.3f bits per key, k = %d", fpp,
-			  bf_bits_per_key(fpp), geometry.k);
+		EQUAL(bf_geometry_for(fpp, false, 1000, &geometry), BF_OK);
+		HOLDS(geometry.k <= BF_MAX_HASHES && geometry.capacity >= 1000);
+		HOLDS(bf_bits_per_key(fpp) < 1.2 * bf_standard_bits_per_key(fpp));
 	}
 }
 
@@ -566,9 +503,8 @@ test_cardinality(void)
 {
 	uint64_t	state = 4;
 	uint64_t	rounds = scaled(100000, 10000);
-	uint64_t	i;
 
-	for (i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < rounds; i++)
 	{
 		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
 		double		n;
@@ -587,9 +523,7 @@ test_cardinality(void)
 		/* Rounding to whole bits moves it by half a bit's worth of keys. */
 		per_bit = 1 / (reference_bits_set(&geometry, n + 1) -
 					   reference_bits_set(&geometry, n));
-		CHECK(fabs(estimate - n) <= 0.51 * per_bit + 1e-9 * n,
-			  "%g, %u blocks: %.0f keys set %.0f bits, estimated as %.3f",
-			  fpp, geometry.nblocks, n, set, estimate);
+		HOLDS(fabs(estimate - n) <= 0.51 * per_bit + 1e-9 * n);
 		CHECK(bf_geometry_cardinality(&geometry, 0) == 0, "an empty layer");
 	}
 }
@@ -598,12 +532,8 @@ test_cardinality(void)
 static void
 test_saturated(void)
 {
-	int			log2,
-				k;
-
-	for (log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
-	{
-		for (k = 1; k <= BF_MAX_HASHES; k++)
+	for (int log2 = BF_MIN_BLOCK_LOG2; log2 <= BF_MAX_BLOCK_LOG2; log2++)
+		for (int k = 1; k <= BF_MAX_HASHES; k++)
 		{
 			BfGeometry	geometry = {3, (uint8_t) log2, (uint8_t) k, 0, 1, 0.01};
 			uint64_t	bits = bf_geometry_bits(&geometry);
@@ -618,34 +548,26 @@ test_saturated(void)
 				double		n = bf_geometry_cardinality(&geometry, set);
 				double		rate = bf_geometry_fpp(&geometry, set);
 
-				CHECK(isfinite(n) && n >= before,
-					  "2^%d, k = %d, %llu bits: %g keys", log2, k,
-					  (unsigned long long) set, n);
-				CHECK(rate > 0 && rate <= 1 + 1e-12 && rate >= rate_before,
-					  "2^%d, k = %d, %llu bits: rate %g", log2, k,
-					  (unsigned long long) set, rate);
+				HOLDS(isfinite(n) && n >= before);
+				HOLDS(rate > 0 && rate <= 1 + 1e-12 && rate >= rate_before);
 				before = n;
 				rate_before = rate;
 			}
 
 			/* All bits set: every key tests positive, or nearly so. */
-			CHECK(rate_before > 0.8, "2^%d, k = %d, all bits: rate %g",
-				  log2, k, rate_before);
+			HOLDS(rate_before > 0.8);
 		}
-	}
 
 	/* As large as a layer can be. */
-	for (k = 1; k <= BF_MAX_HASHES; k++)
+	for (int k = 1; k <= BF_MAX_HASHES; k++)
 	{
 		BfGeometry	geometry = {1 << 23, 9, (uint8_t) k, 0, 1, 0.01};
 		BfGeometry	large = {1 << 18, 14, (uint8_t) k, 0, 1, 0.01};
 
-		CHECK(bf_geometry_fpp(&geometry, BF_MAX_BITS) > 0.8 &&
-			  bf_geometry_fpp(&geometry, BF_MAX_BITS) <= 1 + 1e-12,
-			  "k = %d: %g", k, bf_geometry_fpp(&geometry, BF_MAX_BITS));
-		CHECK(bf_geometry_fpp(&large, BF_MAX_BITS) > 0.8 &&
-			  bf_geometry_fpp(&large, BF_MAX_BITS) <= 1 + 1e-12,
-			  "k = %d: %g", k, bf_geometry_fpp(&large, BF_MAX_BITS));
+		HOLDS(bf_geometry_fpp(&geometry, BF_MAX_BITS) > 0.8);
+		HOLDS(bf_geometry_fpp(&geometry, BF_MAX_BITS) <= 1 + 1e-12);
+		HOLDS(bf_geometry_fpp(&large, BF_MAX_BITS) > 0.8);
+		HOLDS(bf_geometry_fpp(&large, BF_MAX_BITS) <= 1 + 1e-12);
 	}
 }
 
@@ -678,15 +600,10 @@ test_rate_of_content(void)
 {
 	static const uint32_t nblocks[] = {1, 2, 3, 10, 100, 1000, 30000};
 	static const double fill[] = {0.01, 0.1, 0.5, 1, 1.5, 3};
-	size_t		p,
-				i,
-				j;
 
-	for (p = 0; p < NTABLE; p++)
-	{
-		for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
-		{
-			for (j = 0; j < sizeof(fill) / sizeof(fill[0]); j++)
+	for (size_t p = 0; p < NTABLE; p++)
+		for (size_t i = 0; i < LENGTH(nblocks); i++)
+			for (size_t j = 0; j < LENGTH(fill); j++)
 			{
 				double		B,
 							n,
@@ -709,16 +626,10 @@ test_rate_of_content(void)
 														 (uint64_t) set)));
 				wanted = reference_rate(B, geometry.k, n / geometry.nblocks,
 										n, geometry.nblocks);
-				CHECK(fabs(rate / wanted - 1) < 1e-6,
-					  "%g, %u blocks, %.0f keys: %.9g, not %.9g",
-					  table_fpp[p], geometry.nblocks, n, rate, wanted);
+				HOLDS(fabs(rate / wanted - 1) < 1e-6);
 				if (fill[j] <= 1)
-					CHECK(rate <= table_fpp[p] * 1.001,
-						  "%g, %u blocks, within capacity: %.6g",
-						  table_fpp[p], geometry.nblocks, rate);
+					HOLDS(rate <= table_fpp[p] * 1.001);
 			}
-		}
-	}
 }
 
 /* A layer with the design for pages folds to another one of this design. */
@@ -730,20 +641,16 @@ test_paged_fold(void)
 				folded;
 	uint64_t	bits_set;
 
-	CHECK(bf_geometry_for(0.0005, true, 1000000, &geometry) == BF_OK, "geometry");
+	EQUAL(bf_geometry_for(0.0005, true, 1000000, &geometry), BF_OK);
 	bits_set = (uint64_t) reference_bits_set(&geometry, few);
-	if (!CHECK(bf_geometry_fold(&geometry, bits_set, &folded),
-			   "k = %d is not folded", geometry.k))
-		return;
-	CHECK(folded.k == geometry.k && folded.nblocks < geometry.nblocks / 8 &&
-		  geometry.nblocks % folded.nblocks == 0, "%u of %u blocks",
-		  folded.nblocks, geometry.nblocks);
-	CHECK((double) folded.capacity >= few &&
-		  bf_needed_bits(0.0005, true, folded.capacity) <=
-		  (double) bf_geometry_bits(&folded) &&
-		  bf_needed_bits(0.0005, true, folded.capacity + 1) >
-		  (double) bf_geometry_bits(&folded), "capacity %llu",
-		  (unsigned long long) folded.capacity);
+	HOLDS(bf_geometry_fold(&geometry, bits_set, &folded));
+	HOLDS(folded.k == geometry.k && folded.nblocks < geometry.nblocks / 8);
+	EQUAL(geometry.nblocks % folded.nblocks, 0);
+	HOLDS((double) folded.capacity >= few);
+	HOLDS(bf_needed_bits(0.0005, true,
+						 folded.capacity) <= (double) bf_geometry_bits(&folded));
+	HOLDS(bf_needed_bits(0.0005, true,
+						 folded.capacity + 1) > (double) bf_geometry_bits(&folded));
 }
 
 /* The bits of a layer that is folded to n keys, as a multiple of theirs. */
@@ -771,24 +678,20 @@ test_geometry_to_fold(void)
 {
 	double		sum = 0;
 	double		sum_of_other = 0;
-	size_t		p;
 
-	for (p = 0; p < NTABLE; p++)
+	for (size_t p = 0; p < NTABLE; p++)
 	{
 		double		worst[3] = {0, 0, 0};
-		double		n;
 		BfGeometry	whole;
 		BfGeometry	other;
 
 		bf_geometry_to_fold(table_fpp[p], &whole);
 		bf_geometry_for(table_fpp[p], false, BF_FIRST_UNSIZED_LAYER, &other);
-		CHECK(bf_needed_bits(table_fpp[p], false, whole.capacity) <=
-			  (double) bf_geometry_bits(&whole) &&
-			  whole.capacity >= BF_FIRST_FOLDED_LAYER &&
-			  whole.capacity < 2 * BF_FIRST_FOLDED_LAYER + 10000,
-			  "%g: %u blocks for %llu keys", table_fpp[p], whole.nblocks,
-			  (unsigned long long) whole.capacity);
-		for (n = BF_MAX_UNSIZED_HASHES; n <= (double) whole.capacity; n *= 1.01)
+		HOLDS(bf_needed_bits(table_fpp[p], false,
+							 whole.capacity) <= (double) bf_geometry_bits(&whole));
+		HOLDS(whole.capacity >= BF_FIRST_FOLDED_LAYER);
+		HOLDS(whole.capacity < 2 * BF_FIRST_FOLDED_LAYER + 10000);
+		for (double n = BF_MAX_UNSIZED_HASHES; n <= (double) whole.capacity; n *= 1.01)
 		{
 			int			part = n <= (double) whole.capacity / 3 ? 0 :
 				n <= (double) whole.capacity / 2 ? 1 : 2;
@@ -800,15 +703,11 @@ test_geometry_to_fold(void)
 				sum_of_other += bits_when_folded(other, n);
 			}
 			worst[part] = fmax(worst[part], bits);
-			CHECK(bits >= 1 - 1e-6, "%g, %.0f keys: only %g of their bits",
-				  table_fpp[p], n, bits);
+			HOLDS(bits >= 1 - 1e-6);
 		}
-		CHECK(worst[0] < 1.34 && worst[1] < 1.51 && worst[2] < 2.01,
-			  "%g: %.3f, %.3f and %.3f times the bits", table_fpp[p],
-			  worst[0], worst[1], worst[2]);
+		HOLDS(worst[0] < 1.34 && worst[1] < 1.51 && worst[2] < 2.01);
 	}
-	CHECK(sum < 0.9 * sum_of_other, "%.3f times the bits of the other layer",
-		  sum / sum_of_other);
+	HOLDS(sum < 0.9 * sum_of_other);
 }
 
 /* A layer that takes no more keys is not far beyond what it was made for. */
@@ -817,9 +716,8 @@ test_full(void)
 {
 	uint64_t	state = 5;
 	uint64_t	rounds = scaled(20000, 2000);
-	uint64_t	i;
 
-	for (i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < rounds; i++)
 	{
 		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
 		uint64_t	n = 1 + (random64(&state) >> (40 + random64(&state) % 24));
@@ -830,12 +728,9 @@ test_full(void)
 		bf_geometry_for(fpp, false, n, &geometry);
 		full = bf_geometry_full(&geometry);
 		rate = bf_geometry_fpp(&geometry, full);
-		CHECK((double) full >= reference_bits_set(&geometry, (double) n) &&
-			  full < bf_geometry_bits(&geometry),
-			  "%g, %llu keys: full at %llu", fpp, (unsigned long long) n,
-			  (unsigned long long) full);
-		CHECK(rate <= 1.02 * fpp, "%g, %u blocks: %.6g when full", fpp,
-			  geometry.nblocks, rate);
+		HOLDS((double) full >= reference_bits_set(&geometry, (double) n));
+		HOLDS(full < bf_geometry_bits(&geometry));
+		HOLDS(rate <= 1.02 * fpp);
 	}
 }
 
@@ -856,10 +751,9 @@ test_fold(void)
 {
 	uint64_t	state = 6;
 	uint64_t	rounds = scaled(3000, 500);
-	uint64_t	i;
 	uint64_t	folds = 0;
 
-	for (i = 0; i < rounds; i++)
+	for (uint64_t i = 0; i < rounds; i++)
 	{
 		double		fpp = table_fpp[i / (rounds / NTABLE + 1)];
 		uint64_t	n = 1 + (random64(&state) >> (42 + random64(&state) % 22));
@@ -881,50 +775,36 @@ test_fold(void)
 			(uint64_t) rint(reference_bits_set(&geometry, keys));
 		keys = bf_geometry_cardinality(&geometry, set);
 		for (f = 2; f <= geometry.nblocks; f++)
-		{
 			if (geometry.nblocks % f == 0 &&
 				ldexp(geometry.nblocks / f, geometry.block_log2) >=
 				needed_bits(fpp, fmax(keys, 1)))
 				best = f;
-		}
 
 		memset(&folded, 0, sizeof(folded));
 		did = bf_geometry_fold(&geometry, set, &folded);
 		folds += did;
-		CHECK(did == (best > 1), "%g, %u blocks, %.1f keys: best is 1 / %u",
-			  fpp, geometry.nblocks, keys, best);
-		CHECK(folded.nblocks == geometry.nblocks / best,
-			  "%g, %u blocks, %.1f keys: folded to %u, should be 1 / %u",
-			  fpp, geometry.nblocks, keys, folded.nblocks, best);
-		CHECK(folded.block_log2 == geometry.block_log2 &&
-			  folded.k == geometry.k && folded.fpp == geometry.fpp,
-			  "folding changes more than the number of blocks");
+		EQUAL(did, (best > 1));
+		EQUAL(folded.nblocks, geometry.nblocks / best);
+		EQUAL(folded.block_log2, geometry.block_log2);
+		HOLDS(folded.k == geometry.k && folded.fpp == geometry.fpp);
 
 		/* It is the layer that one would get by asking for its capacity. */
-		CHECK(folded.capacity == capacity_of_blocks(fpp, folded.nblocks),
-			  "capacity %llu", (unsigned long long) folded.capacity);
-		CHECK(bf_geometry_for(fpp, false, folded.capacity, &designed) == BF_OK &&
-			  designed.nblocks == folded.nblocks &&
-			  designed.capacity == folded.capacity,
-			  "%u blocks for %llu keys, computed directly: %u",
-			  folded.nblocks, (unsigned long long) folded.capacity,
-			  designed.nblocks);
+		EQUAL(folded.capacity, capacity_of_blocks(fpp, folded.nblocks));
+		EQUAL(bf_geometry_for(fpp, false, folded.capacity, &designed), BF_OK);
+		EQUAL(designed.nblocks, folded.nblocks);
+		EQUAL(designed.capacity, folded.capacity);
 
 		/* A layer of another make has a rate that is not known. */
 		geometry.k++;
-		CHECK(!bf_geometry_fold(&geometry, set, &folded) &&
-			  folded.nblocks == geometry.nblocks && folded.k == geometry.k,
-			  "folded with a foreign k");
+		HOLDS(!bf_geometry_fold(&geometry, set, &folded));
+		HOLDS(folded.nblocks == geometry.nblocks && folded.k == geometry.k);
 		geometry.k--;
 		geometry.block_log2 = geometry.block_log2 == BF_MAX_BLOCK_LOG2 ?
 			BF_MIN_BLOCK_LOG2 : (uint8_t) (geometry.block_log2 + 1);
-		CHECK(!bf_geometry_fold(&geometry, set, &folded) &&
-			  folded.nblocks == geometry.nblocks,
-			  "folded with a foreign block size");
+		HOLDS(!bf_geometry_fold(&geometry, set, &folded));
+		EQUAL(folded.nblocks, geometry.nblocks);
 	}
-	CHECK(folds > rounds / 10 && folds < rounds,
-		  "%llu of %llu folded: not much of a test",
-		  (unsigned long long) folds, (unsigned long long) rounds);
+	HOLDS(folds > rounds / 10 && folds < rounds);
 }
 
 int
