@@ -3,8 +3,8 @@
 
     check_meta.py [--tag=TAG]
 
-META.json, the control file, the SQL script, debian/pgversions, the CHANGELOG, debian/changelog and, of a release, the
-tag name versions. The reasons are in the source, in the table of the documentation, in their order, and in the tests,
+META.json, the control file, the SQL script, debian/pgversions, the CHANGELOG, debian/changelog, the RPM spec and, of a
+release, the tag name versions. The reasons are in the source, in the table of the documentation, in their order, and in the tests,
 which see each of them. META.json has what the PGXN Meta Spec 1.0 (https://pgxn.org/spec/) requires.
 """
 import argparse
@@ -53,7 +53,8 @@ def check_versions(meta, tag):
     required = meta['prereqs']['runtime']['requires']['PostgreSQL']
     oldest = first_match('debian/pgversions', r'^(\d+)\+$')
     check(required == f'{oldest}.0.0', 'META.json', f'{required!r} is not {oldest}, as in debian/pgversions')
-    for name, pattern in ('CHANGELOG.md', r'^## (.*)'), ('debian/changelog', r'^(postgresql-bloomfilter .*)'):
+    for name, pattern in (('CHANGELOG.md', r'^## (.*)'), ('debian/changelog', r'^(postgresql-bloomfilter .*)'),
+                          ('rpm/postgresql-bloomfilter.spec', r'^(Version: .*)')):
         heading = first_match(name, pattern)
         version = re.search(r'\d[\d.]*', heading).group()
         check(f'{version}.'.startswith(f'{default}.'), name, f'begins with {version}, not {default}')
