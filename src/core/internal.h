@@ -57,7 +57,6 @@ extern BfStatus bf_builder_add_to_layers(BfBuilder *b, uint64_t hash,
 extern BfStatus bf_builder_add_all_to_layers(BfBuilder *b,
 											 const uint64_t *hashes,
 											 uint32_t n);
-extern BfStatus bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from);
 extern void bf_layer_set_cut(BfLayer *layer, uint64_t bits_cut);
 extern void bf_builder_free_layers(BfBuilder *b);
 extern void bf_builder_sort_layers(BfBuilder *b);
@@ -69,6 +68,9 @@ extern bool bf_builder_must_convert(const BfBuilder *b, uint32_t n);
 extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
 									uint32_t n);
 extern BfStatus bf_builder_flush_hashes(BfBuilder *b);
+
+/* set.c */
+extern BfStatus bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from);
 
 #pragma GCC visibility pop
 

@@ -14,6 +14,13 @@
 #include "internal.h"
 
 /*
+ * Bytes at the start of a layer that stand for all of it: as many hashes as
+ * fall there set their bits in it, so that its share of set bits is within an
+ * eighth of that of the layer, by more than six standard deviations.
+ */
+#define SAMPLE			8192
+
+/*
  * Is this a filter without keys, and with the parameters of bloom_empty()
  * without arguments?  Its union with any other filter is the other filter.
  */
@@ -62,6 +69,117 @@ join_params(BfBuilder *b, const BfParams *params)
 	if (status == BF_OK)
 		bf_builder_set_params(b, &joined);
 	return status;
+}
+
+/*
+ * Does the start of two large layers of equal geometry show that neither is a
+ * subset of the other, and that one ORed into the other would be over full?
+ * This spares the union of many full filters from reading all layers of each
+ * for each other one; with 64 of 1 MB, it took 1.7 times as long.
+ */
+static bool
+seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
+				const uint8_t *bits)
+{
+	double		m = (double) bf_geometry_bits(&layer->geometry);
+	uint64_t	both;
+
+	if (bf_geometry_size(&layer->geometry) < 4 * SAMPLE)
+		return false;
+	both = bf_bitmap_combine(interrupts, false, NULL, layer->bits, bits,
+							 SAMPLE);
+	return (double) both / (8 * SAMPLE) >
+		(double) layer->bits_full / m + 1.0 / 8 &&
+		both > bf_blocks_bits_set(layer->bits, SAMPLE) &&
+		both > bf_blocks_bits_set(bits, SAMPLE);
+}
+
+/*
+ * The layer to OR another one of equal geometry into: that which it adds the
+ * fewest bits to, if the result is not over full; NULL if there is none.
+ */
+static BfLayer *
+find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
+		  uint64_t bits_set)
+{
+	BfLayer    *best = NULL;
+	uint64_t	best_added = 0;
+	int			nequal = 0;
+	int			i;
+
+	for (i = 0; i < b->nlayers; i++)
+	{
+		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
+		{
+			best = &b->layers[i];
+			nequal++;
+		}
+	}
+
+	/* Often there is one with room in any case: no need to read the bits. */
+	if (nequal == 0 ||
+		(nequal == 1 && best->bits_set + bits_set <= best->bits_full))
+		return best;
+
+	best = NULL;
+	for (i = 0; i < b->nlayers; i++)
+	{
+		BfLayer    *layer = &b->layers[i];
+		uint64_t	set;
+		uint64_t	added;
+
+		if (!bf_geometry_equal(&layer->geometry, geometry) ||
+			seems_over_full(&b->env.interrupts, layer, bits))
+			continue;
+		set = bf_bitmap_combine(&b->env.interrupts, false, NULL, layer->bits,
+								bits, bf_geometry_size(geometry));
+		added = set - layer->bits_set;
+
+		/* If one is a subset of the other, the result is no fuller. */
+		if (set > layer->bits_full && added > 0 && set > bits_set)
+			continue;
+		if (best == NULL || added < best_added)
+		{
+			best = layer;
+			best_added = added;
+		}
+	}
+	return best;
+}
+
+/*
+ * Take in a layer of another filter.  It is ORed into a layer of equal geometry
+ * that has room, or else appended.
+ *
+ * What intersections cut adds up: with x inside X and y inside Y, the bits of
+ * X or Y that are in neither x nor y are at most those of X that are not in x,
+ * and those of Y that are not in y.  If x has all bits of y, or y those of x,
+ * the larger of these numbers is enough: a key of Y has its bits in x where it
+ * has them in y, and elsewhere as any other key.
+ */
+BfStatus
+bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
+{
+	const BfGeometry *geometry = &from->geometry;
+	BfLayer    *layer = find_room(b, geometry, from->bits, from->bits_set);
+	BfStatus	status = layer != NULL ? BF_OK :
+		bf_builder_append_layer(b, geometry, &layer);
+	uint64_t	before;
+	uint64_t	cut;
+
+	if (status != BF_OK)
+		return status;
+	before = layer->bits_set;
+	layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
+										layer->bits, layer->bits, from->bits,
+										bf_geometry_size(geometry));
+	if (layer->bits_set > before && layer->bits_set > from->bits_set)
+		cut = (uint64_t) layer->bits_cut + from->bits_cut;
+	else
+		cut = layer->bits_cut > from->bits_cut ? layer->bits_cut :
+			from->bits_cut;
+	bf_layer_set_cut(layer, cut);
+	return BF_OK;
 }
 
 /*
