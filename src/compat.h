@@ -177,6 +177,13 @@
 #define PGBLOOM_FORGET_GROUPED(joinrel) ((void) (joinrel))
 #endif
 
+/* What a query joins; from 16 on, outer joins have numbers as well. */
+#if PG_VERSION_NUM >= 160000
+#define PGBLOOM_QUERY_RELS(root)	((root)->all_query_rels)
+#else
+#define PGBLOOM_QUERY_RELS(root)	((root)->all_baserels)
+#endif
+
 /* 18 changed how indexes return bitmaps, and how these are read. */
 #if PG_VERSION_NUM >= 180000
 #define PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, nkeys) \

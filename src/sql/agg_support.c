@@ -4,9 +4,12 @@
  *	  Planner support for the aggregates: the size of a state.
  *
  * The planner decides by it between hashing and sorting, and how many groups
- * a hash table may have at a time.  An aggregate declares one size for all its
- * calls (SSPACE), which suits a filter of a thousand keys.  A call with a
- * constant number of expected keys has a state of the size of such a filter.
+ * a hash table may have at a time.  Groups grow after they came into the table,
+ * so it should be the size that they end with: that of a list of the distinct
+ * keys that the planner estimates in a group, or of a filter for the expected
+ * keys, if these are a constant and that is smaller.  Where nothing is known,
+ * the size is the one that the aggregate declares (SSPACE), that of a list of a
+ * thousand keys.
  *
  * PostgreSQL asks for the cost of the transition function just before it reads
  * the size of the state, which it has in a list of its own.  So the support
@@ -17,18 +20,29 @@
  */
 #include "sql/agg.h"
 
+#include <math.h>
+
 #include "catalog/pg_type_d.h"
 #include "nodes/pathnodes.h"
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/tlist.h"
+#include "utils/selfuncs.h"
 
 /*
- * Bytes of a state besides its bits: the structures, and what is left of the
- * lists that it had before, of twice the length each.  PostgreSQL gives back
- * the memory of the long ones.
+ * Bytes of a state besides its keys: the structures, and what is left of the
+ * lists that it had before it became bits, of twice the length each.
+ * PostgreSQL gives back the memory of the long ones.
  */
 #define STATE_OVERHEAD		(sizeof(PgBloomExpanded) + sizeof(BfLayer) + 128)
 #define MAX_LISTS			16384
+
+/* A list has room for up to twice as many hashes as it has. */
+#define LIST_BYTES_PER_KEY	(2 * sizeof(uint64))
+
+/* A list of more keys becomes bits, of at least as many bytes. */
+#define MAX_LIST_KEYS		4194304.0
 
 PG_FUNCTION_INFO_V1(bloom_agg_support);
 
@@ -54,6 +68,61 @@ get_constant(PlannerInfo *root, List *args, int number, double *value)
 	return true;
 }
 
+/* What is aggregated: the rows of the query before they are grouped. */
+static double
+input_rows(PlannerInfo *root)
+{
+	Relids		relids = PGBLOOM_QUERY_RELS(root);
+	RelOptInfo *input;
+	int			relid;
+
+	if (bms_get_singleton_member(relids, &relid))
+		input = root->simple_rel_array[relid];
+	else
+		input = find_join_rel(root, relids);
+	return input == NULL ? 0 : input->rows;
+}
+
+/*
+ * Estimated number of distinct keys in a group, or 0 if it is not known; that
+ * of rows, if each has another hash.
+ */
+static double
+keys_in_group(PlannerInfo *root, const AggTransInfo *info)
+{
+	double		rows = input_rows(root);
+	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause,
+												root->processed_tlist);
+	double		groups;
+
+	if (rows < 1 || exprs == NIL || info->args == NIL)
+		return 0;
+	groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+	exprs = lappend(exprs, linitial_node(TargetEntry, info->args)->expr);
+	return estimate_num_groups(root, exprs, rows, NULL, NULL) / groups;
+}
+
+/* The size of a filter for a constant number of expected keys, or 0. */
+static double
+expected_size(PlannerInfo *root, const AggTransInfo *info)
+{
+	double		fpp;
+	double		expected;
+	BfGeometry	geometry;
+	size_t		size;
+
+	/* Invalid arguments are for the execution to report. */
+	if (!get_constant(root, info->args, FPP_ARG - 1, &fpp) ||
+		!get_constant(root, info->args, EXPECTED_ARG - 1, &expected) ||
+		!(fpp >= BF_FPP_MIN && fpp <= BF_FPP_MAX && expected >= 0 &&
+		  expected <= (double) BF_MAX_BITS) ||
+		bf_geometry_for(fpp, false, Max((uint64) expected, 1),
+						&geometry) != BF_OK)
+		return 0;
+	size = bf_geometry_size(&geometry);
+	return size + Min(4 * size, MAX_LISTS);
+}
+
 /* Set the sizes of all states that a function changes. */
 static void
 set_state_sizes(PlannerInfo *root, Oid function)
@@ -63,24 +132,18 @@ set_state_sizes(PlannerInfo *root, Oid function)
 	foreach(cell, root->aggtransinfos)
 	{
 		AggTransInfo *info = (AggTransInfo *) lfirst(cell);
-		double		fpp;
-		double		expected;
-		BfGeometry	geometry;
+		double		list_size;
+		double		size;
 
-		/* Invalid arguments are for the execution to report. */
-		if ((info->transfn_oid == function || info->combinefn_oid == function) &&
-			get_constant(root, info->args, FPP_ARG - 1, &fpp) &&
-			get_constant(root, info->args, EXPECTED_ARG - 1, &expected) &&
-			fpp >= BF_FPP_MIN && fpp <= BF_FPP_MAX && expected >= 0 &&
-			expected <= (double) BF_MAX_BITS &&
-			bf_geometry_for(fpp, false, Max((uint64) expected, 1),
-							&geometry) == BF_OK)
-		{
-			size_t		size = bf_geometry_size(&geometry);
-
-			info->aggtransspace = (int32)
-				(STATE_OVERHEAD + size + Min(4 * size, MAX_LISTS));
-		}
+		if (info->transfn_oid != function && info->combinefn_oid != function)
+			continue;
+		list_size = LIST_BYTES_PER_KEY *
+			Min(ceil(keys_in_group(root, info)), MAX_LIST_KEYS);
+		size = expected_size(root, info);
+		if (size == 0 || (list_size > 0 && list_size < size))
+			size = list_size;
+		if (size > 0)
+			info->aggtransspace = (int32) (STATE_OVERHEAD + size);
 	}
 }
 
