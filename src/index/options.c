@@ -70,6 +70,34 @@ options_kind(void)
 	return kind;
 }
 
+/* Does a statement alter parameters of an index that need a REINDEX? */
+static bool
+alters_layers(const Node *statement)
+{
+	const AlterTableStmt *alter = (const AlterTableStmt *) statement;
+	ListCell   *cell;
+	ListCell   *parameter;
+
+	if (statement == NULL || !IsA(statement, AlterTableStmt) ||
+		alter->objtype != OBJECT_INDEX)
+		return false;
+	foreach(cell, alter->cmds)
+	{
+		AlterTableCmd *command = lfirst_node(AlterTableCmd, cell);
+
+		if (command->subtype != AT_SetRelOptions &&
+			command->subtype != AT_ResetRelOptions)
+			continue;
+		foreach(parameter, (List *) command->def)
+		{
+			if (strcmp(lfirst_node(DefElem, parameter)->defname,
+					   "rebuild_scale_factor") != 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Check parameters that somebody gives to an index. */
 static void
 check_options(const BfiOptions *options)
@@ -80,8 +108,9 @@ check_options(const BfiOptions *options)
 		pgbloom_check_index_expected(options->expected);
 		bfi_check_size(options->fpp, (uint64) ceil(options->expected));
 	}
-	if (ActivePortal != NULL &&
-		ActivePortal->commandTag == CMDTAG_ALTER_INDEX)
+	if (ActivePortal != NULL && list_length(ActivePortal->stmts) == 1 &&
+		alters_layers(linitial_node(PlannedStmt,
+									ActivePortal->stmts)->utilityStmt))
 		ereport(NOTICE,
 				(errmsg("\"fpp\", \"expected\" and \"seed\" of a Bloom filter index take effect at its next REINDEX")));
 }
