@@ -126,32 +126,57 @@
 #endif
 
 /*
- * As whom privileges for a table of a query are checked, 0 for the current
- * user.  16 moved this out of the range table.
+ * Who executes a query, or plan, has the privileges for its tables and views.
+ * 16 moved these out of the range table.
  */
-#if PG_VERSION_NUM >= 160000
-#define PGBLOOM_CHECK_AS_USER(query, rte) \
-	((rte)->perminfoindex == 0 ? InvalidOid : \
-	 getRTEPermissionInfo((query)->rteperminfos, rte)->checkAsUser)
-#else
-#define PGBLOOM_CHECK_AS_USER(query, rte) ((void) (query), (rte)->checkAsUser)
-#endif
-
-/* Who executes a statement has the privileges for its tables and views. */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_IS_PERMITTED(query) \
 	ExecCheckPermissions((query)->rtable, (query)->rteperminfos, false)
+#define PGBLOOM_CHECK_PERMISSIONS(plan) \
+	ExecCheckPermissions((plan)->rtable, (plan)->permInfos, true)
 #else
 #define PGBLOOM_IS_PERMITTED(query) ExecCheckRTPerms((query)->rtable, false)
+#define PGBLOOM_CHECK_PERMISSIONS(plan) ExecCheckRTPerms((plan)->rtable, true)
 #endif
 
-/* From 16 on, a column tells by which outer joins it may become NULL. */
+/* From 16 on, a column tells that an outer join may make it NULL. */
 #if PG_VERSION_NUM >= 160000
-#define PGBLOOM_ADD_NULLINGRELS(to, from) \
-	((to)->varnullingrels = bms_union((to)->varnullingrels, \
-									  (from)->varnullingrels))
+#define PGBLOOM_IS_NULLABLE(column) \
+	(!bms_is_empty(((Var *) (column))->varnullingrels))
 #else
-#define PGBLOOM_ADD_NULLINGRELS(to, from) ((void) (to), (void) (from))
+#define PGBLOOM_IS_NULLABLE(column) false
+#endif
+
+/*
+ * The planner begins with a relation.  19 renamed the hook, and gave it the
+ * entry of the range table.
+ */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_RELATION_PARAMETERS \
+	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
+#define PGBLOOM_RELATION_ARGUMENTS root, rel, rte
+#define PGBLOOM_RTE(root, rel) rte
+#else
+#define PGBLOOM_RELATION_PARAMETERS \
+	PlannerInfo *root, Oid relation, bool has_children, RelOptInfo *rel
+#define PGBLOOM_RELATION_ARGUMENTS root, relation, has_children, rel
+#define PGBLOOM_RTE(root, rel) (root)->simple_rte_array[(rel)->relid]
+#define build_simple_rel_hook		get_relation_info_hook
+#define build_simple_rel_hook_type	get_relation_info_hook_type
+#endif
+
+/* 17 added a parameter. */
+#if PG_VERSION_NUM >= 170000
+#define PGBLOOM_ARRAY_LENGTH(root, array) estimate_array_length(root, array)
+#else
+#define PGBLOOM_ARRAY_LENGTH(root, array) estimate_array_length(array)
+#endif
+
+/* How many transactions that had an ID are over; renamed in 17. */
+#if PG_VERSION_NUM >= 170000
+#define PGBLOOM_COMPLETION_COUNT	(TransamVariables->xactCompletionCount)
+#else
+#define PGBLOOM_COMPLETION_COUNT	(ShmemVariableCache->xactCompletionCount)
 #endif
 
 /* 16 has one function for the privileges of all kinds of objects. */

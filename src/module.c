@@ -13,7 +13,9 @@
 
 #include "executor/executor.h"
 #include "optimizer/geqo.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "tcop/utility.h"
 
@@ -27,6 +29,7 @@ PGBLOOM_MODULE_MAGIC;
 extern PGDLLEXPORT void _PG_init(void);
 
 static planner_hook_type previous_planner;
+static build_simple_rel_hook_type previous_relation;
 static set_rel_pathlist_hook_type previous_rel_pathlist;
 static join_search_hook_type previous_join_search;
 static set_join_pathlist_hook_type previous_join_pathlist;
@@ -75,24 +78,32 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 static PlannedStmt *
 plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 {
-	List	   *tables;
-	bool		was_pruned = bfp_is_pruned;
-	Query	   *original = bfp_prune(parse, cursor_options, params, &tables);
+	BfpPlanning *outer = bfp_planning;
+	BfpPlanning planning;
 	PlannedStmt *stmt;
 
-	bfp_is_pruned = original != NULL;
+	bfp_begin_planning(&planning, parse, cursor_options);
 	PG_TRY();
 	{
+		bfp_planning = &planning;
 		stmt = plan_with_filters(PGBLOOM_PLANNER_ARGUMENTS);
 	}
 	PG_FINALLY();
 	{
-		bfp_is_pruned = was_pruned;
+		bfp_planning = outer;
 	}
 	PG_END_TRY();
-	if (original != NULL)
-		bfp_add_note(stmt, original, cursor_options, tables);
+	if (planning.tables != NIL)
+		bfp_add_note(stmt, &planning);
 	return stmt;
+}
+
+static void
+begin_relation(PGBLOOM_RELATION_PARAMETERS)
+{
+	if (previous_relation != NULL)
+		previous_relation(PGBLOOM_RELATION_ARGUMENTS);
+	bfp_prune_relation(root, rel, PGBLOOM_RTE(root, rel));
 }
 
 static void
@@ -143,20 +154,9 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
-	const PlannedStmt *checked_plan = bfp_checked_plan;
-
-	/* Starting a plan may execute functions whose queries start others. */
-	PG_TRY();
-	{
-		bfp_check_plan(query, eflags);
-		(previous_executor_start != NULL ? previous_executor_start :
-		 standard_ExecutorStart) (query, eflags);
-	}
-	PG_FINALLY();
-	{
-		bfp_checked_plan = checked_plan;
-	}
-	PG_END_TRY();
+	bfp_check_plan(query, eflags);
+	(previous_executor_start != NULL ? previous_executor_start :
+	 standard_ExecutorStart) (query, eflags);
 	pgbloom_join_start(query->planstate);
 }
 
@@ -198,6 +198,8 @@ _PG_init(void)
 
 	previous_planner = planner_hook;
 	planner_hook = plan_pruned;
+	previous_relation = build_simple_rel_hook;
+	build_simple_rel_hook = begin_relation;
 	previous_rel_pathlist = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = add_gates;
 	previous_join_search = join_search_hook;

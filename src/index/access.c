@@ -235,6 +235,7 @@ bfi_open(BfiIndex *index, Oid oid)
 
 	AcceptInvalidationMessages();
 	index->relation = NULL;
+	index->locked_table = InvalidOid;
 	table = IndexGetRelation(oid, true);
 	if (OidIsValid(table))
 	{
@@ -254,52 +255,60 @@ bfi_open(BfiIndex *index, Oid oid)
 }
 
 /*
- * Open an index for a query of its table, which has locked the table and checks
- * privileges.  The relation is NULL if there is none of this OID.  Nothing but
- * damaged pages is an error.
- */
-void
-bfi_open_for_query(BfiIndex *index, Oid oid)
-{
-	AcceptInvalidationMessages();
-	index->relation = try_relation_open(oid, AccessShareLock);
-	if (index->relation != NULL && !bfi_is_open_bloomfilter(index->relation))
-	{
-		relation_close(index->relation, AccessShareLock);
-		index->relation = NULL;
-	}
-	begin_reading(index, false);
-}
-
-/*
- * Open the index of a partition whose table is not locked.  The relation is
- * NULL if there is none, or somebody else has locked it: then there is nothing
- * to wait for, as the partition may have any key.
+ * Open the index of a table for a query, which checks privileges.  The relation
+ * is NULL if there is none, or somebody else has locked one of them: then there
+ * is nothing to wait for, as the table may have any key.
+ *
+ * It takes both locks.  REINDEX gives the index another file under one on the
+ * index; what REINDEX CONCURRENTLY has replaced goes away as soon as nobody has
+ * locked the table.
  */
 void
 bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
 {
 	index->relation = NULL;
+	index->locked_table = InvalidOid;
 	if (OidIsValid(leaf->index) &&
-		ConditionalLockRelationOid(leaf->index, AccessShareLock))
+		ConditionalLockRelationOid(leaf->table, AccessShareLock))
 	{
-		index->relation = try_relation_open(leaf->index, NoLock);
-		if (index->relation == NULL)
-			UnlockRelationOid(leaf->index, AccessShareLock);
-		else if (!bfi_is_open_bloomfilter(index->relation) ||
-				 index->relation->rd_index->indrelid != leaf->table)
+		index->locked_table = leaf->table;
+		if (ConditionalLockRelationOid(leaf->index, AccessShareLock))
 		{
-			relation_close(index->relation, AccessShareLock);
-			index->relation = NULL;
+			index->relation = try_relation_open(leaf->index, NoLock);
+			if (index->relation == NULL)
+				UnlockRelationOid(leaf->index, AccessShareLock);
+			else if (!bfi_is_open_bloomfilter(index->relation) ||
+					 index->relation->rd_index->indrelid != leaf->table)
+			{
+				relation_close(index->relation, AccessShareLock);
+				index->relation = NULL;
+			}
 		}
 	}
 	begin_reading(index, false);
+}
+
+/*
+ * The same for an index that a plan names.  What others have done to it must be
+ * known, also if the locks are held already.
+ */
+void
+bfi_open_for_query(BfiIndex *index, Oid oid)
+{
+	BfiPartition leaf = {.index = oid};
+
+	AcceptInvalidationMessages();
+	leaf.table = IndexGetRelation(oid, true);
+	if (!OidIsValid(leaf.table))
+		leaf.index = InvalidOid;
+	bfi_open_leaf(index, &leaf);
 }
 
 /* Open the index of a partition.  The relation is NULL if it has none. */
 void
 bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
 {
+	index->locked_table = InvalidOid;
 	index->relation = OidIsValid(partition->index) ?
 		try_relation_open(partition->index, AccessShareLock) : NULL;
 	begin_reading(index, true);
@@ -310,6 +319,8 @@ bfi_close(BfiIndex *index)
 {
 	if (index->relation != NULL)
 		relation_close(index->relation, AccessShareLock);
+	if (OidIsValid(index->locked_table))
+		UnlockRelationOid(index->locked_table, AccessShareLock);
 }
 
 /* Raise an error unless an index can tell about itself. */

@@ -146,6 +146,7 @@ struct PgBloomIndexCache
 typedef struct BfiIndex
 {
 	Relation	relation;
+	Oid			locked_table;	/* until it is closed, or invalid */
 	bool		partitioned;
 	bool		complete;		/* else it may lack rows */
 	BfiMeta		meta;			/* if it is complete and not partitioned */

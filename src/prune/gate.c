@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -39,7 +40,6 @@
 #define LOOKUP_COST			(50 * cpu_operator_cost)
 #define LOOKUP_FPP			0.01
 
-bool		bfp_is_pruned = false;
 
 void
 bfp_define_setting(void)
@@ -52,45 +52,71 @@ bfp_define_setting(void)
 }
 
 /*
- * Leave out the conditions of a partition that are true for all of its rows,
- * such as the bounds by which a statement was pruned: they would be evaluated
- * for each row.
+ * Read a condition as one of a column, or expression, and a key.  Only the
+ * order of the sides is told: what they are is for the caller to see.
  */
-static void
-drop_bounds(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+bool
+bfp_read_equality(Node *clause, bool key_first, BfpEquality *equality)
 {
-	Relation	table = table_open(rte->relid, NoLock);
-	List	   *bounds = (List *)
-		eval_const_expressions(root, (Node *) copyObject(RelationGetPartitionQual(table)));
-	List	   *dropped = NIL;
-	ListCell   *cell;
+	List	   *sides;
 
-	table_close(table, NoLock);
-	ChangeVarNodes((Node *) bounds, 1, rel->relid, 0);
-	foreach(cell, rel->baserestrictinfo)
+	equality->is_array = IsA(clause, ScalarArrayOpExpr);
+	if (IsA(clause, OpExpr))
 	{
-		RestrictInfo *info = lfirst_node(RestrictInfo, cell);
+		OpExpr	   *expression = (OpExpr *) clause;
 
-		if (!info->pseudoconstant &&
-			predicate_implied_by(list_make1(info->clause), bounds, false))
-			dropped = lappend(dropped, info);
+		sides = expression->args;
+		equality->operator = expression->opno;
+		equality->collation = expression->inputcollid;
 	}
-	if (dropped == NIL)
-		return;
-	rel->baserestrictinfo = list_difference_ptr(rel->baserestrictinfo, dropped);
-	foreach(cell, rel->indexlist)
+	else if (equality->is_array && !key_first &&
+			 ((ScalarArrayOpExpr *) clause)->useOr)
 	{
-		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
+		ScalarArrayOpExpr *expression = (ScalarArrayOpExpr *) clause;
 
-		index->indrestrictinfo = list_difference_ptr(index->indrestrictinfo,
-													 dropped);
+		sides = expression->args;
+		equality->operator = expression->opno;
+		equality->collation = expression->inputcollid;
 	}
+	else
+		return false;
+	if (list_length(sides) != 2)
+		return false;
+	equality->column = list_nth(sides, key_first ? 1 : 0);
+	equality->key = list_nth(sides, key_first ? 0 : 1);
+	return true;
+}
+
+/*
+ * Does an index of this key type and collation tell for certain that no row
+ * fulfils the condition?
+ */
+bool
+bfp_can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
+{
+	Oid			type = exprType(equality->key);
+
+	if (equality->is_array)
+		type = get_element_type(getBaseType(type));
+	return OidIsValid(type) &&
+		bfi_can_look_up(equality->operator, equality->collation, type,
+						key_type, collation);
+}
+
+/*
+ * Is a key the same for all rows of a scan?  PostgreSQL evaluates such a key of
+ * an index scan when that starts, too.
+ */
+static bool
+is_same_for_all(Node *key)
+{
+	return !contain_var_clause(key) && !contain_subplans(key) &&
+		!contain_volatile_functions(key);
 }
 
 /* The first condition whose keys an index can look up. */
 static bool
-find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-			  BfpEquality *equality)
+find_equality(RelOptInfo *rel, IndexOptInfo *index, BfpEquality *equality)
 {
 	Oid			key_type = exprType((Node *) ((TargetEntry *)
 											  linitial(index->indextlist))->expr);
@@ -104,7 +130,7 @@ find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 		for (side = 0; side < 2; side++)
 		{
 			if (bfp_read_equality((Node *) info->clause, side == 1, equality) &&
-				bfp_is_safe_key(root, equality->key) &&
+				is_same_for_all(equality->key) &&
 				match_index_to_operand(equality->column, 0, index) &&
 				bfp_can_look_up(equality, key_type, index->indexcollations[0]))
 				return true;
@@ -117,8 +143,8 @@ find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
  * Could the answer tell somebody about rows that are hidden from him?  A qual
  * of a security barrier view comes from a query outside of it.
  */
-static bool
-has_barrier(PlannerInfo *root)
+bool
+bfp_has_barrier(PlannerInfo *root)
 {
 	if (root->qual_security_level > 0)
 		return true;
@@ -175,6 +201,8 @@ chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 	VariableStatData column;
 	double		distinct;
 	bool		is_default;
+	double		keys = equality->is_array ?
+		PGBLOOM_ARRAY_LENGTH(root, equality->key) : 1;
 
 	if (siblings <= 1)
 		return 1;
@@ -183,7 +211,7 @@ chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 	ReleaseVariableStats(column);
 	if (is_default || distinct < 0.9 * rel->tuples)
 		return 1;
-	return Min(1, bfp_count_keys(equality) * (1 / siblings + LOOKUP_FPP));
+	return Min(1, keys * (1 / siblings + LOOKUP_FPP));
 }
 
 static void
@@ -227,7 +255,7 @@ is_plain_table(RelOptInfo *rel, RangeTblEntry *rte)
 	Relation	table;
 	bool		result;
 
-	if (rel->rtekind != RTE_RELATION || rte->inh || rte->tablesample != NULL ||
+	if (rel->rtekind != RTE_RELATION || rte->inh ||
 		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
 		return false;
 	table = table_open(rte->relid, NoLock);
@@ -305,15 +333,13 @@ reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 {
 	Cost		min_cost = siblings == 1 ? MIN_COST : MIN_COST_OF_CHILD;
 
-	if (has_barrier(root))
+	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
 	if (!is_plain_table(rel, rte))
 		return "it is not a plain table";
 	if (!all_scan_table(rel, rel->pathlist, min_cost) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
 		return "its scan is cheap, or that of another extension";
-	if (contain_volatile_functions((Node *) rel->baserestrictinfo))
-		return "a condition is volatile";
 	return NULL;
 }
 
@@ -330,14 +356,9 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	const char *reason;
 	ListCell   *cell;
 
-	if (!bfi_asked_by_queries || !IS_SIMPLE_REL(rel) || rel->baserestrictinfo == NIL ||
-		IS_DUMMY_REL(rel))
-		return;
-	if (bfp_is_pruned && rel->reloptkind == RELOPT_OTHER_MEMBER_REL &&
-		rel->rtekind == RTE_RELATION && rte->relkind == RELKIND_RELATION &&
-		!rte->inh)
-		drop_bounds(root, rel, rte);
-	if (!has_index(rel))
+	if (!bfi_asked_by_queries || !IS_SIMPLE_REL(rel) ||
+		rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel) || !has_index(rel) ||
+		(bfp_planning != NULL && bfp_planning->asks_no_index))
 		return;
 	siblings = count_siblings(root, rel);
 	reason = reason_for_none(root, rel, rte, siblings);
@@ -354,7 +375,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 
 		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
-			!find_equality(root, rel, index, &equality))
+			!find_equality(rel, index, &equality))
 			continue;
 		function = bfp_gate_function();
 		if (!OidIsValid(function))

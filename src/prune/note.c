@@ -5,27 +5,27 @@
  *
  * A plan outlives its probe: a key may have been committed since, and a kept
  * plan is executed again.  So the indexes are asked again under the snapshot of
- * each execution, unless it is that of the probe.  If a partition that is not
- * in the plan may have a key now, the statement is planned again, under this
- * snapshot.  Once the indexes have been asked, no row that the snapshot sees
- * can get there any more.  A kept plan is then made again for later executions,
- * too: it depends on a number that stands for no catalog entry, which is
- * reported as changed.
+ * each execution.  If a partition that is not in the plan may have a key now, the
+ * statement is planned again, under this snapshot.  Once the indexes have been
+ * asked, no row that the snapshot sees can get there any more.
  *
  * The statement and its keys travel with the plan, through the plan cache, as
- * the private data of a subplan that nothing refers to.  It is started with
- * the plan, and raises an error if somebody has started that without the hook.
+ * the private data of a subplan that nothing refers to.
  *
  *-------------------------------------------------------------------------
  */
 #include "prune/prune.h"
 
+#include "access/parallel.h"
+#include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/pg_class_d.h"
 #include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
-#include "nodes/value.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "storage/lwlock.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -38,8 +38,7 @@
 #include PGBLOOM_EXPLAIN_HEADER
 #endif
 
-/* The plan that is being started and has been checked. */
-const PlannedStmt *bfp_checked_plan = NULL;
+BfpPlanning *bfp_planning = NULL;
 
 static Node *create_note_state(CustomScan *scan);
 
@@ -49,109 +48,88 @@ const CustomScanMethods bfp_note_methods = {
 };
 
 /*
- * The snapshot under which indexes were asked last, which is often that of the
- * execution that follows.
+ * When indexes are asked: how many transactions that wrote something are over,
+ * and the oldest that the snapshot does not see.
  */
-typedef struct LastProbe
+static List *
+current_moment(Snapshot snapshot)
 {
-	int			number;
-	TransactionId xmin;
-	TransactionId xmax;
-	bool		in_recovery;
-	bool		suboverflowed;
-	uint32		nxids;
-	int32		nsubxids;
-	Size		allocated;
-	TransactionId *xids;		/* and subtransactions */
-} LastProbe;
+	uint64		count;
 
-static LastProbe last_probe;
-
-/* Remember the active snapshot, and return its number. */
-int
-bfp_remember_snapshot(void)
-{
-	Snapshot	snapshot = GetActiveSnapshot();
-	Size		n = (Size) snapshot->xcnt + snapshot->subxcnt;
-
-	last_probe.number = (last_probe.number + 1) & PG_INT32_MAX;
-	last_probe.xmin = InvalidTransactionId;
-	if (n > last_probe.allocated)
-	{
-		if (last_probe.xids != NULL)
-			pfree(last_probe.xids);
-		last_probe.xids = NULL;
-		last_probe.allocated = 0;
-		last_probe.xids = MemoryContextAlloc(TopMemoryContext,
-											 n * sizeof(TransactionId));
-		last_probe.allocated = n;
-	}
-	last_probe.xmin = snapshot->xmin;
-	last_probe.xmax = snapshot->xmax;
-	last_probe.in_recovery = snapshot->takenDuringRecovery;
-	last_probe.suboverflowed = snapshot->suboverflowed;
-	last_probe.nxids = snapshot->xcnt;
-	last_probe.nsubxids = snapshot->subxcnt;
-	if (snapshot->xcnt > 0)
-		memcpy(last_probe.xids, snapshot->xip,
-			   snapshot->xcnt * sizeof(TransactionId));
-	if (snapshot->subxcnt > 0)
-		memcpy(last_probe.xids + snapshot->xcnt, snapshot->subxip,
-			   snapshot->subxcnt * sizeof(TransactionId));
-	return last_probe.number;
+	LWLockAcquire(ProcArrayLock, LW_SHARED);
+	count = PGBLOOM_COMPLETION_COUNT;
+	LWLockRelease(ProcArrayLock);
+	return list_make3_oid((Oid) (count >> 32), (Oid) count, snapshot->xmin);
 }
 
 /*
- * Does a snapshot see the same rows as the one of this number?  A snapshot of a
- * transaction that writes may see more and more of its own, as triggers do.  A
- * serializable one has to ask by itself: a probe locks what it has read.
+ * Does a snapshot see no more rows than were there at a moment?  No transaction
+ * has committed any since, but those of its own may be new.  A serializable one
+ * has to ask by itself, since a probe locks what it has read.  For a snapshot
+ * that is older than the one at that moment, the indexes may not be complete.
  */
 static bool
-is_same_snapshot(int number, Snapshot snapshot)
+is_asked(List *moment, Snapshot snapshot)
 {
-	return number == last_probe.number &&
-		!IsolationIsSerializable() &&
+	List	   *now = current_moment(snapshot);
+
+	return linitial_oid(now) == linitial_oid(moment) &&
+		lsecond_oid(now) == lsecond_oid(moment) &&
+		TransactionIdFollowsOrEquals(snapshot->xmin, lthird_oid(moment)) &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		last_probe.xmin == snapshot->xmin &&
-		last_probe.xmax == snapshot->xmax &&
-		last_probe.in_recovery == snapshot->takenDuringRecovery &&
-		last_probe.suboverflowed == snapshot->suboverflowed &&
-		last_probe.nxids == snapshot->xcnt &&
-		last_probe.nsubxids == snapshot->subxcnt &&
-		(snapshot->xcnt == 0 ||
-		 memcmp(last_probe.xids, snapshot->xip,
-				snapshot->xcnt * sizeof(TransactionId)) == 0) &&
-		(snapshot->subxcnt <= 0 ||
-		 memcmp(last_probe.xids + snapshot->xcnt, snapshot->subxip,
-				snapshot->subxcnt * sizeof(TransactionId)) == 0);
+		!IsolationIsSerializable();
 }
 
-/* A table as a list of nodes, which can be copied. */
-static List *
-table_to_list(const BfpTable *table)
+static bool
+has_partitions_walker(Node *node, void *context)
 {
-	List	   *oids = list_make3_oid(table->table, table->index, table->user);
-	List	   *numbers = list_make4_int(table->column, table->is_array,
-										 table->nleaves, table->probe);
-
-	return list_make4(oids, numbers, copyObject(table->key), table->leaves);
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->relkind == RELKIND_PARTITIONED_TABLE &&
+			((RangeTblEntry *) node)->rtekind == RTE_RELATION &&
+			((RangeTblEntry *) node)->inh;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_partitions_walker,
+								 context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, has_partitions_walker, context);
 }
 
-static void
-list_to_table(const List *list, BfpTable *table)
+/*
+ * Does the user lack a privilege for the statement, such as one for the view
+ * whose owner may read the table?  PostgreSQL checks this when it is executed,
+ * which is later than the index is asked.
+ */
+static bool
+is_forbidden_walker(Node *node, void *context)
 {
-	List	   *oids = linitial(list);
-	List	   *numbers = lsecond(list);
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return !PGBLOOM_IS_PERMITTED((Query *) node) ||
+			query_tree_walker((Query *) node, is_forbidden_walker, context, 0);
+	return expression_tree_walker(node, is_forbidden_walker, context);
+}
 
-	table->table = linitial_oid(oids);
-	table->index = lsecond_oid(oids);
-	table->user = lthird_oid(oids);
-	table->column = linitial_int(numbers);
-	table->is_array = lsecond_int(numbers) != 0;
-	table->nleaves = lthird_int(numbers);
-	table->probe = lfourth_int(numbers);
-	table->key = lthird(list);
-	table->leaves = lfourth(list);
+/*
+ * A statement is going to be planned.  A cursor may be read while a statement
+ * goes on to insert rows, which it sees, as in a trigger, so it asks no index.
+ */
+void
+bfp_begin_planning(BfpPlanning *planning, Query *query, int options)
+{
+	memset(planning, 0, sizeof(*planning));
+	planning->options = options;
+	planning->context = CurrentMemoryContext;
+	planning->asks_no_index = !bfi_asked_by_queries ||
+		(options & CURSOR_OPT_FAST_PLAN) != 0;
+	if (planning->asks_no_index || !ActiveSnapshotSet() || IsParallelWorker() ||
+		query->commandType == CMD_UTILITY ||
+		!has_partitions_walker((Node *) query, NULL) ||
+		is_forbidden_walker((Node *) query, NULL))
+		return;
+	planning->query = copyObject(query);
+	planning->moment = current_moment(GetActiveSnapshot());
 }
 
 /*
@@ -159,22 +137,47 @@ list_to_table(const List *list, BfpTable *table)
  * what was pruned.
  */
 void
-bfp_add_note(PlannedStmt *plan, Query *query, int options, List *tables)
+bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 {
 	CustomScan *note = makeNode(CustomScan);
 	PlanInvalItem *dependency = makeNode(PlanInvalItem);
-	List	   *lists = NIL;
+	List	   *tables = NIL;
 	ListCell   *cell;
 
-	foreach(cell, tables)
-		lists = lappend(lists, table_to_list(lfirst(cell)));
+	foreach(cell, planning->tables)
+	{
+		BfpTable   *table = lfirst(cell);
+
+		tables = lappend(tables,
+						 list_make4(table->key, table->leaves,
+									list_make1_oid(table->index),
+									list_make2_int(table->is_array,
+												   table->nleaves)));
+	}
+
+	/* A number that stands for no catalog entry makes the plan obsolete. */
 	dependency->cacheId = PROCOID;
 	dependency->hashValue = pg_prng_uint32(&pg_global_prng_state) | 1;
-	note->custom_private = list_make4(query, makeInteger(options), lists,
-									  dependency);
+	plan->invalItems = lappend(plan->invalItems, dependency);
+	note->custom_private = list_make5(planning->query,
+									  makeInteger(planning->options), tables,
+									  dependency, planning->moment);
 	note->methods = &bfp_note_methods;
 	plan->subplans = lappend(plan->subplans, note);
-	plan->invalItems = lappend(plan->invalItems, dependency);
+}
+
+static BfpTable
+read_table(List *list)
+{
+	BfpTable	table = {
+		.key = linitial(list),
+		.leaves = lsecond(list),
+		.index = linitial_oid(lthird(list)),
+		.is_array = linitial_int(lfourth(list)) != 0,
+		.nleaves = lsecond_int(lfourth(list))
+	};
+
+	return table;
 }
 
 static CustomScan *
@@ -193,30 +196,27 @@ find_note(const PlannedStmt *plan)
 	return NULL;
 }
 
-/* Has the plan all partitions that may have a key under this snapshot? */
+/* Has the plan all partitions that may have a key now? */
 static bool
-is_valid(const CustomScan *note, Snapshot snapshot)
+is_valid(const CustomScan *note)
 {
 	ListCell   *cell;
 
 	foreach(cell, (List *) lthird(note->custom_private))
 	{
-		BfpTable	table;
+		BfpTable	table = read_table(lfirst(cell));
+		List	   *known = table.leaves;
 
-		list_to_table(lfirst(cell), &table);
-		if (!is_same_snapshot(table.probe, snapshot) &&
-			(!bfp_may_ask(&table) || !bfp_leaves_are_valid(&table)))
+		if (!bfp_find_leaves(&table) ||
+			list_difference_oid(table.leaves, known) != NIL)
 			return false;
 	}
 	return true;
 }
 
-/*
- * Plan a statement again, for an execution that begins.  Who executes it may
- * have found that the plan can be read backward.
- */
+/* Plan a statement again, for an execution that begins. */
 static PlannedStmt *
-plan_again(const CustomScan *note, const QueryDesc *query)
+plan_again(const CustomScan *note, const QueryDesc *query, int eflags)
 {
 	const PlannedStmt *old = query->plannedstmt;
 	Query	   *statement = copyObject(linitial_node(Query,
@@ -224,8 +224,7 @@ plan_again(const CustomScan *note, const QueryDesc *query)
 	int			options = intVal(lsecond(note->custom_private));
 	PlannedStmt *plan;
 
-	if (statement->commandType == CMD_SELECT && statement->rowMarks == NIL &&
-		!statement->hasModifyingCTE)
+	if ((eflags & EXEC_FLAG_BACKWARD) != 0)
 		options |= CURSOR_OPT_SCROLL;
 	plan = PGBLOOM_PLAN(statement, query->sourceText, options, query->params);
 	plan->queryId = old->queryId;
@@ -245,53 +244,46 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	CustomScan *note = find_note(query->plannedstmt);
 	MemoryContext old_context;
 
-	bfp_checked_plan = note == NULL ? query->plannedstmt : NULL;
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	PGBLOOM_CHECK_PERMISSIONS(query->plannedstmt);
+	if (is_asked(llast(note->custom_private), query->snapshot))
 		return;
 
 	/* The plan must live as long as the query. */
 	old_context = MemoryContextSwitchTo(GetMemoryChunkContext(query));
 	PushActiveSnapshot(query->snapshot);
-	if (!is_valid(note, query->snapshot))
+	if (!is_valid(note))
 	{
 		PlanInvalItem *dependency = lfourth(note->custom_private);
 
-		query->plannedstmt = plan_again(note, query);
+		query->plannedstmt = plan_again(note, query, eflags);
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
 	}
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old_context);
-	bfp_checked_plan = query->plannedstmt;
 }
 
 static void
-begin_note(CustomScanState *node, EState *estate, int eflags)
+begin_note(CustomScanState *note, EState *estate, int eflags)
 {
-	(void) node;
-
-	/* To check a row again, a plan that is being executed is started again. */
-	if (estate->es_plannedstmt != bfp_checked_plan &&
-		estate->es_epq_active == NULL &&
-		(eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("plan was pruned by an index that has not been asked again"),
-				 errdetail("The plan is started without the hooks of ExecutorStart."),
-				 errhint("Set bloomfilter.index_pruning to off.")));
+	(void) note;
+	(void) estate;
+	(void) eflags;
 }
 
 static TupleTableSlot *
-execute_note(CustomScanState *node)
+execute_note(CustomScanState *note)
 {
-	(void) node;
+	(void) note;
 	return NULL;
 }
 
 static void
-end_note(CustomScanState *node)
+end_note(CustomScanState *note)
 {
-	(void) node;
+	(void) note;
 }
 
 static Node *
@@ -328,11 +320,9 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 		return;
 	foreach(cell, (List *) lthird(note->custom_private))
 	{
-		BfpTable	table;
-		char	   *name;
+		BfpTable	table = read_table(lfirst(cell));
+		char	   *name = get_rel_name(table.index);
 
-		list_to_table(lfirst(cell), &table);
-		name = get_rel_name(table.index);
 		ExplainPropertyText("Index Pruning",
 							psprintf("%d of %d partitions left by %s",
 									 list_length(table.leaves), table.nleaves,
