@@ -3,7 +3,7 @@
 -- bloom_agg in every execution mode of aggregates.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- 6,000 rows, 2,000 distinct keys, not sorted; some NULL.
 CREATE TABLE items AS
@@ -44,6 +44,7 @@ SELECT bloom_cardinality(bloom_agg(v)) AS keys FROM (VALUES (NULL), (1), (NULL),
 -- Three filters: sparse, dense with expected, and dense without expected; and
 -- two whose state is of type bloom.
 --
+\set ECHO none
 CREATE FUNCTION images(source text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -54,6 +55,7 @@ BEGIN
   RETURN result;
 END
 $$;
+\set ECHO all
 SELECT images('SELECT k FROM items') AS image \gset
 SELECT images('SELECT k FROM items ORDER BY k') = :'image' AS ascending,
   images('SELECT k FROM items ORDER BY k DESC') = :'image' AS descending,
@@ -92,6 +94,7 @@ RESET enable_hashagg;
 SELECT count(*) AS groups, bool_and(f2 IS NOT DISTINCT FROM (SELECT bloom_agg(k, 0.01, 1000)::bytea FROM items i WHERE i.g = o.g)) AS alone
 FROM grouped o;
 
+\set ECHO none
 -- Whether a line of a plan matches; versions plan differently
 CREATE FUNCTION plan_has(query text, pattern text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
@@ -103,6 +106,7 @@ BEGIN
   RETURN false;
 END
 $$;
+\set ECHO all
 
 -- In parallel: workers build partial states, which are serialized and combined.
 SET parallel_setup_cost = 0;
@@ -498,6 +502,7 @@ BEGIN
 END
 $$;
 
+\set ECHO none
 -- The planner knows how large states are: by the distinct keys that it
 -- estimates in a group, and by the expected ones.
 CREATE FUNCTION groups_hashed(call text, input text) RETURNS text LANGUAGE plpgsql AS $$
@@ -509,6 +514,7 @@ BEGIN
     WHEN (plan -> 0 -> 'Plan' ->> 'Planned Partitions')::int > 0 THEN 'hashed in parts' ELSE 'hashed' END;
 END
 $$;
+\set ECHO all
 BEGIN;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SET LOCAL work_mem = '1500kB';

@@ -3,7 +3,7 @@
 -- Keys as elements of arrays, and hashes as keys
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- All elements are added, whatever the form of the array.
 CREATE VIEW forms AS

@@ -3,8 +3,9 @@
 -- Indexes of access method bloomfilter: creation, content, lookups, functions, growth, WAL.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
+\set ECHO none
 -- Rows that an index does not find: there must never be one.
 CREATE FUNCTION missing(index regclass, rows text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,6 +15,7 @@ BEGIN
   RETURN n;
 END
 $$;
+\set ECHO all
 
 -- Built, and filled by inserts: the same bits.
 CREATE TABLE items (id bigint, url text);
@@ -275,6 +277,7 @@ DROP FUNCTION missing, plan;
 -- How large an index is that grows, and how many pages a lookup reads.
 --
 
+\set ECHO none
 -- Let a table with indexes grow from first to last keys, by 2 % at a time. With a small work_mem, keys come to an index a
 -- few at a time. Returns the largest size after 100,000 keys, in multiples of bloom_sizing, and the most pages that a lookup
 -- of an absent key has read.
@@ -304,6 +307,7 @@ BEGIN
   DROP TABLE seen;
 END
 $$;
+\set ECHO all
 
 -- From empty.
 CREATE TABLE grown (id bigint);

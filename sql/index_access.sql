@@ -3,7 +3,7 @@
 -- Who may look up keys, partitioned indexes, indexes that are not valid.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 CREATE ROLE regress_bloom_reader;
 CREATE TABLE secrets (id int, name text, other int, active boolean);
@@ -257,6 +257,7 @@ CREATE TABLE parts (part int, id bigint) PARTITION BY LIST (part);
 CREATE INDEX parts_id ON parts USING bloomfilter (id) WITH (fpp = 1e-6);
 SELECT format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES IN (%s)', i, i) FROM generate_series(1, 5) i \gexec
 INSERT INTO parts SELECT i % 5 + 1, i FROM generate_series(1, 100) i;
+\set ECHO none
 CREATE FUNCTION scans(query text, OUT rows bigint, OUT scans numeric) LANGUAGE plpgsql AS $$
 DECLARE
   before numeric := (SELECT sum(pg_stat_get_xact_numscans(inhrelid)) FROM pg_inherits WHERE inhparent = 'parts_id'::regclass);
@@ -266,6 +267,7 @@ BEGIN
   scans := (SELECT sum(pg_stat_get_xact_numscans(inhrelid)) FROM pg_inherits WHERE inhparent = 'parts_id'::regclass) - before;
 END
 $$;
+\set ECHO all
 PREPARE by_parameter(bigint) AS SELECT FROM parts WHERE bloom_index_contains('parts_id', $1);
 SET plan_cache_mode = force_generic_plan;
 SELECT query, (scans(query)).*

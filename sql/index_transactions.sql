@@ -3,7 +3,7 @@
 -- Keys of an index are written by the end of the statement that inserts their rows, and found before.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET jit = off;
 
@@ -80,6 +80,7 @@ RESET work_mem;
 SELECT count(*) FROM spread WHERE id % 8 = 5 AND NOT bloom_index_contains('spread_id', id);
 DROP TABLE spread;
 
+\set ECHO none
 -- A deferred trigger inserts a row at the commit.
 CREATE FUNCTION add_visit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -89,6 +90,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
+\set ECHO all
 CREATE CONSTRAINT TRIGGER deferred AFTER INSERT ON visits DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION add_visit();
 INSERT INTO visits VALUES ('trigger', 4);
@@ -273,6 +275,7 @@ CREATE INDEX events_id ON events USING bloomfilter (id);
 CREATE INDEX events_what ON events USING bloomfilter (what);
 CREATE TABLE log_of_events (id int REFERENCES events ON UPDATE CASCADE, at int);
 CREATE INDEX log_of_events_id ON log_of_events USING bloomfilter (id);
+\set ECHO none
 CREATE FUNCTION missing_events() RETURNS text LANGUAGE sql AS $$
 SELECT string_agg(format('%s %s', id, what), ', ') FROM events
 WHERE NOT bloom_index_contains('events_id', id) OR NOT bloom_index_contains('events_what', what)
@@ -306,6 +309,7 @@ BEGIN
   RETURN NEW;
 END
 $$;
+\set ECHO all
 CREATE TRIGGER before BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION before_event();
 INSERT INTO events SELECT row_number() OVER (), what FROM unnest(ARRAY['first', 'twice', 'undone', 'known', 'written', 'skipped',
   'plain', 'undone', 'known', 'plain', 'caught', 'last']) what;
@@ -340,6 +344,7 @@ DROP TABLE failing;
 -- so that they have rows. Nobody gives the index another file.
 CREATE TABLE looked (id int, pad text) WITH (parallel_workers = 2);
 INSERT INTO looked SELECT 50 + i % 2, repeat('x', 500) FROM generate_series(1, 400) i;
+\set ECHO none
 CREATE FUNCTION event_is_known(int) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
@@ -372,6 +377,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
+\set ECHO all
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -473,6 +479,7 @@ CREATE TABLE seen (id int);
 CREATE INDEX seen_id ON seen USING bloomfilter (id);
 CREATE TABLE built (x int, pad text) WITH (parallel_workers = 2);
 INSERT INTO built SELECT 42, repeat('x', 1000) FROM generate_series(1, 200);
+\set ECHO none
 CREATE FUNCTION was_seen(int) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND leader_pid <> pid) THEN
@@ -480,6 +487,7 @@ BEGIN
   END IF;
   RETURN bloom_index_contains('seen_id', $1);
 END $$;
+\set ECHO all
 BEGIN;
 INSERT INTO seen VALUES (42);
 CREATE INDEX built_x ON built (was_seen(x));
@@ -503,6 +511,7 @@ SET LOCAL max_parallel_workers_per_gather = 0;
 SELECT count(*) FROM built WHERE NOT was_seen(x + 1);
 ROLLBACK;
 
+\set ECHO none
 -- A key that the expression of one index adds, in a statement that builds another one afterwards
 CREATE FUNCTION add_seen(int) RETURNS int LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
@@ -515,6 +524,7 @@ CREATE FUNCTION adds_seen(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search
 BEGIN
   RETURN add_seen($1);
 END $$;
+\set ECHO all
 CREATE INDEX built_adds ON built (adds_seen(x));
 CREATE INDEX built_after ON built (was_seen(x));
 SET enable_seqscan = off;
@@ -551,6 +561,7 @@ END $$;
 
 SET parallel_leader_participation = off;
 SET max_parallel_workers_per_gather = 2;
+\set ECHO none
 CREATE FUNCTION looks_up(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   PERFORM FROM built WHERE NOT bloom_index_contains('seen_looks_up', x);
@@ -559,6 +570,7 @@ BEGIN
   END IF;
   RETURN $1;
 END $$;
+\set ECHO all
 INSERT INTO seen VALUES (1);
 ANALYZE built;
 CREATE INDEX seen_looks_up ON seen USING bloomfilter (looks_up(id));
@@ -566,6 +578,7 @@ RESET parallel_leader_participation;
 RESET max_parallel_workers_per_gather;
 
 CREATE TABLE clustered (id int);
+\set ECHO none
 CREATE FUNCTION is_found(int) RETURNS int IMMUTABLE LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   IF $1 = 42 AND current_setting('bloom.clustering', true) = 'on' THEN
@@ -573,6 +586,7 @@ BEGIN
   END IF;
   RETURN $1;
 END $$;
+\set ECHO all
 CREATE INDEX clustered_first ON clustered (is_found(id));
 CREATE INDEX clustered_id ON clustered USING bloomfilter (id);
 BEGIN;

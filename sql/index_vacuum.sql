@@ -3,6 +3,8 @@
 --
 -- Tables are temporary, so that no other session may still see what was deleted.
 --
+\pset format unaligned
+\pset tuples_only
 CREATE TEMP TABLE t (id bigint, part int, name text);
 CREATE INDEX t_id ON t USING bloomfilter (id) WITH (fpp = 1e-4);
 SELECT deleted, last_rebuild FROM bloom_index_info('t_id');
@@ -31,6 +33,7 @@ VACUUM t;
 SELECT keys_since_build, deleted < 0.02 AS deleted FROM bloom_index_info('t_id');
 SELECT bloom_index_check('t_id');
 
+\set ECHO none
 -- Growth is merged, also if there are only inserts.
 CREATE FUNCTION insert_each(n int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -38,6 +41,7 @@ BEGIN
     INSERT INTO t SELECT 1000000 + i * 1000 + j, 0, 'new' FROM generate_series(1, n / 100) j;
   END LOOP;
 END $$;
+\set ECHO all
 SELECT insert_each(90000);
 SELECT layers > 1 AS layers FROM bloom_index_info('t_id');
 ALTER INDEX t_id SET (rebuild_scale_factor = -1);

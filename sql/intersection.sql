@@ -2,7 +2,7 @@
 -- Intersection
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- Every common key is found, for all forms that can be intersected.
 CREATE TABLE forms (form text, a bloom, b bloom);

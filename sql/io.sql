@@ -3,7 +3,7 @@
 -- Text, binary and bytea forms have the same image; all input is checked.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET bytea_output = hex;
 
@@ -116,6 +116,7 @@ DROP TABLE assigned;
 -- Invalid input
 --
 
+\set ECHO none
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -130,6 +131,7 @@ EXCEPTION WHEN OTHERS THEN
     NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
+\set ECHO all
 
 CALL try($$SELECT ''::bloom$$);
 CALL try($$SELECT ' '::bloom$$);
@@ -200,6 +202,7 @@ BEGIN
 END
 $$;
 
+\set ECHO none
 -- The fields of an image, one by one.  Offsets are those of doc/FORMAT.md:
 -- 44 bytes of header, the name of the key type if it is not built in, for a
 -- dense filter 32 bytes for each layer, then hashes or bits.
@@ -218,6 +221,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(' ', SQLSTATE || ':', detail, NULLIF(hint, ''));
 END
 $$;
+\set ECHO all
 SELECT what, name, at, bytes, rejection(patch(name, at, bytes))
 FROM (VALUES
   (1, 'magic', 'dense', 0, '626c6d66'),
@@ -315,6 +319,7 @@ FROM filters WHERE name = 'dense';
 
 CREATE TABLE damage (name text, how text, outcome text);
 
+\set ECHO none
 -- The SQLSTATE with which the cast rejects an image, or the results of all
 -- functions on the filter.  The damage may have changed the key type; then
 -- 42804 is the right result of a probe.
@@ -352,6 +357,7 @@ BEGIN
   RETURN outcome;
 END
 $$;
+\set ECHO all
 
 -- Every truncation of five of them.
 INSERT INTO damage
@@ -387,6 +393,7 @@ INSERT INTO damage
 SELECT how, name, outcome, count(*) FROM damage
 GROUP BY name, how, outcome ORDER BY how COLLATE "C", name COLLATE "C", outcome COLLATE "C";
 
+\set ECHO none
 -- The same bytes through the binary protocol: COPY writes bytea unchanged,
 -- and reads the file as filters.
 CREATE FUNCTION receive(path text, image bytea) RETURNS text LANGUAGE plpgsql AS $$
@@ -398,6 +405,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN 'rejected, ' || SQLSTATE;
 END
 $$;
+\set ECHO all
 TRUNCATE copies;
 SELECT receive(:'path', f::bytea) AS outcome, count(*) FROM filters GROUP BY 1;
 SELECT receive(:'path', substr(f::bytea, 1, n)) AS outcome, count(*)

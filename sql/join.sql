@@ -4,7 +4,7 @@
 -- not go, and the same results in all cases.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- The settings act once the library is loaded. Plans must not depend on when autovacuum comes.
 LOAD 'bloomfilter';
@@ -29,6 +29,7 @@ SET enable_nestloop = off;
 SET enable_mergejoin = off;
 SET jit = off;
 
+\set ECHO none
 -- The scans of a query that probe filters.
 CREATE FUNCTION probes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -85,6 +86,7 @@ BEGIN
               THEN format('DIFFERENT: %s and %s rows', COALESCE(cardinality(plain), 0), COALESCE(cardinality(filtered), 0))
               ELSE format('equal, %s rows', COALESCE(cardinality(plain), 0)) END;
 END $$;
+\set ECHO all
 
 --
 -- Settings
@@ -118,6 +120,7 @@ SET work_mem = '64kB';
 CREATE TABLE wide WITH (autovacuum_enabled = off) AS SELECT 2 * i AS k, repeat('x', 1000) AS filler FROM generate_series(1, 19000) i;
 CREATE TABLE wider WITH (autovacuum_enabled = off) AS SELECT i AS k, repeat('x', 1500) AS filler FROM generate_series(1, 20000) i;
 ANALYZE wide, wider;
+\set ECHO none
 CREATE FUNCTION batches(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   plan jsonb;
@@ -127,6 +130,7 @@ BEGIN
   SET LOCAL bloomfilter.join_filters = off;
   RETURN max((node ->> 'Hash Batches')::int) FROM jsonb_path_query(plan, 'strict $.** ? (exists(@."Hash Batches"))') node;
 END $$;
+\set ECHO all
 SELECT batches('SELECT k, length(wide.filler), length(wider.filler) FROM wider JOIN wide USING (k)') >= 16 AS many;
 SELECT keys, removed > 9500 AS removed
   FROM counts('SELECT k, length(wide.filler), length(wider.filler) FROM wider JOIN wide USING (k)');

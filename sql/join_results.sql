@@ -4,7 +4,7 @@
 -- hidden, or something fails; at the end, queries that once had another result
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 LOAD 'bloomfilter';
 CREATE SCHEMA join_results;
 SET search_path = join_results, public;
@@ -13,6 +13,7 @@ SET max_parallel_workers_per_gather = 0;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
 
+\set ECHO none
 -- The conditions of scans that probe filters
 CREATE FUNCTION probes(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -22,6 +23,7 @@ BEGIN
   RETURN QUERY SELECT (node ->> 'Node Type') || ': ' || (node ->> 'Filter')
     FROM jsonb_path_query(plan, 'strict $.** ? (@.Filter like_regex "bloom_join_probe")') node;
 END $$;
+\set ECHO all
 
 CREATE TABLE one WITH (autovacuum_enabled = off) AS SELECT 1 AS o;
 CREATE TABLE flags WITH (autovacuum_enabled = off) AS SELECT i AS k, i = 1 AS flag, ARRAY[[i]] AS f FROM generate_series(0, 1) i;
@@ -40,6 +42,7 @@ SET work_mem = '64kB';
 SET enable_material = off;
 SET app.tenant = 0;
 CREATE VIEW rented AS SELECT k FROM shared WHERE tenant = current_setting('app.tenant')::int;
+\set ECHO none
 -- The rows of a source that have a match, for each tenant
 CREATE FUNCTION of_tenants(source text) RETURNS SETOF int LANGUAGE plpgsql AS $$
 BEGIN
@@ -47,6 +50,7 @@ BEGIN
     (SELECT count(*) + 0 * tenant FROM %s s WHERE EXISTS (SELECT FROM rented WHERE rented.k = s.k)) AS n
     FROM generate_series(0, 3) tenant OFFSET 0) r', 'app.tenant', source);
 END $$;
+\set ECHO all
 SELECT * FROM of_tenants('few');
 -- Nodes that keep rows, which an earlier filter would have reduced: hash tables of grouping, of set operations, of a
 -- join, and a sort. They cost more than the inner side, so that this is read first.
@@ -133,6 +137,7 @@ SET bloomfilter.join_filters = force;
 --
 -- A subplan in a key that no filter uses is not among those of the node that builds the filters.
 --
+\set ECHO none
 CREATE FUNCTION subplans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   plan jsonb;
@@ -141,11 +146,13 @@ BEGIN
   RETURN QUERY SELECT node ->> 'Node Type'
     FROM jsonb_path_query(plan, 'strict $.** ? (@.Plans[*]."Parent Relationship" == "SubPlan")') node;
 END $$;
+\set ECHO all
 SELECT subplans('SELECT * FROM large JOIN tens ON large.k = tens.k AND large.v = (SELECT tens.k)');
 
 --
 -- Planning looks at each node once, and ends: of common table expressions that each read the one before twice.
 --
+\set ECHO none
 CREATE FUNCTION has_filter(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   plan text;
@@ -153,6 +160,7 @@ BEGIN
   EXECUTE 'EXPLAIN (FORMAT JSON, COSTS OFF) ' || query INTO plan;
   RETURN plan LIKE '%bloom_join_probe%';
 END $$;
+\set ECHO all
 SELECT has_filter('WITH c0 AS MATERIALIZED (SELECT k FROM few)' ||
     string_agg(format(', c%s AS MATERIALIZED (SELECT a.k FROM c%s a JOIN c%s b USING (k))', i, i - 1, i - 1), '' ORDER BY i) ||
     'SELECT count(*) FROM c40')
@@ -243,6 +251,7 @@ SET statement_timeout = '2min';
 SELECT 'EXPLAIN (COSTS OFF) SELECT count(*) FROM large t0' || string_agg(format(' LEFT JOIN large t%s USING (i)', n), '' ORDER BY n) ||
 	' JOIN small USING (i)' AS deep FROM generate_series(1, 30) AS n \gset
 SET client_min_messages = error;
+\set ECHO none
 CREATE FUNCTION lines(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -253,6 +262,7 @@ BEGIN
 	END LOOP;
 	RETURN n;
 END $$;
+\set ECHO all
 SELECT lines(:'deep') > 0 AS filtered;
 -- Nor is that of starting the execution: a subplan is prepared once, though each of eight partitions has it.
 CREATE TABLE parted (i int, j int) PARTITION BY LIST (i);

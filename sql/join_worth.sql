@@ -4,7 +4,7 @@
 -- counted in rows, calls and errors; and why a hash join has none.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 LOAD 'bloomfilter';
 CREATE SCHEMA join_cost;
 SET search_path = join_cost, public;
@@ -14,6 +14,7 @@ SET enable_mergejoin = off;
 SET join_collapse_limit = 1;
 SET jit = off;
 
+\set ECHO none
 -- The rows that the scans of a table read in an execution of the query.
 CREATE FUNCTION rows_read(query text, alias text, mode text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -36,6 +37,7 @@ BEGIN
 	passed := (SELECT sum((node ->> 'Actual Rows')::numeric)
 	             FROM jsonb_path_query(plan, 'strict $.** ? (exists(@.Alias))') node WHERE node ->> 'Alias' = alias);
 END $$;
+\set ECHO all
 
 --
 -- A filter goes to both sides of an inner hash join below that finds them equal,
@@ -156,6 +158,7 @@ SET join_collapse_limit = 1;
 SET jit = off;
 SET bloomfilter.join_filters = on;
 
+\set ECHO none
 -- Plans a query, and shows the messages.
 CREATE PROCEDURE why(query text) LANGUAGE plpgsql AS $$
 BEGIN
@@ -163,6 +166,7 @@ BEGIN
   EXECUTE 'EXPLAIN ' || query;
   SET LOCAL client_min_messages = notice;
 END $$;
+\set ECHO all
 
 CREATE TABLE fact WITH (autovacuum_enabled = off) AS SELECT i AS id, i % 1000 AS k, i % 50 AS g, 0 AS pad FROM generate_series(1, 20000) i;
 CREATE TABLE dim WITH (autovacuum_enabled = off) AS SELECT i AS k, i % 2 AS g FROM generate_series(1, 20) i;
@@ -222,6 +226,7 @@ DROP EXTENSION bloomfilter CASCADE;
 CALL why('SELECT FROM fact JOIN dim USING (k)');
 ROLLBACK;
 
+\set ECHO none
 -- From 18 on, an option of EXPLAIN tells it, too.
 CREATE FUNCTION explained(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -234,6 +239,7 @@ CREATE FUNCTION explains(query text, expected text) RETURNS boolean LANGUAGE plp
 BEGIN
   RETURN current_setting('server_version_num')::int < 180000 OR explained(query) IS NOT DISTINCT FROM expected;
 END $$;
+\set ECHO all
 SELECT explains('SELECT FROM fact JOIN dim USING (k)', NULL);
 SELECT explains('SELECT FROM fact LEFT JOIN dim USING (k)', 'it keeps outer rows without a match');
 SELECT explains('SELECT FROM (SELECT k FROM fact LIMIT 15000) AS fact JOIN dim USING (k)', 'a node between the scan and the join must see all rows, or a security barrier may hide some');

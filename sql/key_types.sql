@@ -6,12 +6,13 @@
 -- a type, which are read as the filter's key type.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET client_min_messages = warning;
 CREATE EXTENSION citext;
 RESET client_min_messages;
 
+\set ECHO none
 -- The value of an expression, or the error in full.
 CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -30,12 +31,14 @@ $$;
 -- image and the name.
 CREATE FUNCTION recorded(f bloom) RETURNS bytea LANGUAGE sql AS
   'SELECT substr(f::bytea, 9, 4) || substr(f::bytea, 45, get_byte(f::bytea, 9))';
+\set ECHO all
 
 --
 -- Every type in the catalog that can be a key.  Types with the same recorded
 -- key type find each other's keys, so their hashes must be equal.
 --
 
+\set ECHO none
 -- The first of these literals that is a valid value of the type and a key.
 CREATE FUNCTION recorded_for(type regtype) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
@@ -54,6 +57,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
+\set ECHO all
 CREATE TABLE key_types AS
   SELECT t.oid::regtype AS type, recorded_for(t.oid) AS recorded FROM pg_type t
   WHERE typtype IN ('b', 'e', 'r', 'm') AND typname NOT IN ('bloom_key', 'bloom_keys');
@@ -204,6 +208,7 @@ DROP TYPE size;
 -- A function with a SET clause is called through a wrapper.
 CREATE TABLE words AS SELECT 'w' || i % 1000 AS word FROM generate_series(1, 10000) i;
 ANALYZE words;
+\set ECHO none
 -- Is the filter, which 130 rows pass, compared with statistics?  The default
 -- estimate is 1000 rows.
 CREATE FUNCTION is_estimated(f text) RETURNS bool LANGUAGE plpgsql AS $$
@@ -214,6 +219,7 @@ BEGIN
   RETURN (plan #>> '{0,Plan,Plan Rows}')::numeric BETWEEN 50 AND 500;
 END
 $$;
+\set ECHO all
 SELECT bloom_agg(DISTINCT word) AS f FROM words WHERE word < 'w11' \gset
 SELECT outcome(format('%L::bloom @> %L', :'f', 'w1')) AS literal,
   is_estimated(:'f') AS estimated;

@@ -3,7 +3,7 @@
 -- Equal keys are the same key; keys of another key type are an error.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET client_min_messages = warning;
 CREATE EXTENSION citext;
@@ -18,6 +18,7 @@ CREATE DOMAIN mail AS citext;
 CREATE DOMAIN weather AS mood;
 CREATE DOMAIN ints AS int[];
 
+\set ECHO none
 -- Run a query that returns one value; return the value or the full error,
 -- without details of the machine and the database.
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
@@ -46,6 +47,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN SQLSTATE;
 END
 $$;
+\set ECHO all
 
 --
 -- Pairs of values that are equal in SQL, across the types of a hash operator
@@ -270,6 +272,7 @@ FROM (SELECT bloom_agg(ARRAY[i], 0.001) AS numbers, bloom_agg(ARRAY[timestamp '2
       FROM generate_series(1, 10000::bigint) i) f, generate_series(1, 10000::bigint) i;
 SELECT bloom_hash(int8range(1, 2)) = bloom_hash(int8range(1::bigint << 32, 2::bigint << 32)) AS ranges;
 
+\set ECHO none
 -- Documents and arrays whose parts repeat are different keys under every seed:
 -- of 17 fields, or of 33 elements, the first and the last one are equal, and of
 -- two sequences of Thue and Morse, each has a where the other one has b.
@@ -277,6 +280,7 @@ CREATE FUNCTION thue_morse(a anyelement, b anyelement) RETURNS anyarray LANGUAGE
   SELECT array_agg(CASE WHEN length(replace(i::bit(8)::text, '0', '')) % 2 = 0 THEN a ELSE b END ORDER BY i)
   FROM generate_series(0, 255) i
 $$;
+\set ECHO all
 SELECT seed, count(DISTINCT bloom_hash(object, seed)) AS objects, count(DISTINCT bloom_hash(list, seed)) AS lists,
   count(DISTINCT bloom_hash(ARRAY[object, NULL], seed)) AS arrays, count(DISTINCT bloom_shard(object, 1000000000)) AS shards
 FROM unnest('{0,-5,8765309234567}'::bigint[]) seed,
@@ -485,6 +489,7 @@ CALL try($$SELECT bloom_agg('x'::"odd ""type"" name") @> 1$$);
 SELECT key_type FROM bloom_info((SELECT bloom_agg('x'::"odd ""type"" name")));
 DROP TYPE "odd ""type"" name";
 
+\set ECHO none
 -- Hashes that depend on the machine are an error on another machine.  Bytes
 -- 10 and 11 of an image are byte order and encoding.
 CREATE FUNCTION at_byte(f bloom, at int, value int) RETURNS bloom LANGUAGE sql AS
@@ -502,6 +507,7 @@ EXCEPTION WHEN OTHERS THEN
       format(', (%s|LATIN1)\)', getdatabaseencoding()), ', <encoding>)', 'g'));
 END
 $$;
+\set ECHO all
 SELECT anywhere('SELECT at_byte(bloom_agg(ARRAY[1]), 10, 2) @> ARRAY[1]');
 SELECT anywhere('SELECT at_byte(bloom_agg(ARRAY[1]), 11, 8) @> ARRAY[1]');
 SELECT anywhere('SELECT bloom_add(at_byte(bloom_agg(ARRAY[1]), 11, 8), ARRAY[2])');
@@ -620,6 +626,7 @@ DROP COLLATION ignoring_case;
 -- therefore record.  Here it changes during a transaction.
 --
 
+\set ECHO none
 CREATE PROCEDURE set_locale(name text, provider text DEFAULT 'c') LANGUAGE plpgsql AS $$
 DECLARE
   version int := current_setting('server_version_num');
@@ -631,6 +638,7 @@ END
 $$;
 CREATE FUNCTION found(f bloom, key text) RETURNS text LANGUAGE sql AS
   $$SELECT outcome(format('%L::bloom @> %s', f, key))$$;
+\set ECHO all
 
 BEGIN;
 CALL set_locale('aa_AA.UTF-8');

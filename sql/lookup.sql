@@ -3,7 +3,7 @@
 -- Lookups in one filter, and adding to it: NULLs, forms, storage, contexts.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- Filters of every form with the numbers 1 to n.
 CREATE TABLE filters (form text, n int, f bloom);
@@ -58,6 +58,7 @@ FROM filters, generate_series(n + 1, n + 1000) k GROUP BY form, n ORDER BY n, fo
 SELECT form, count(*) AS added_again, bool_and(bloom_add(f, k)::bytea = f::bytea) AS unchanged
 FROM filters, generate_series(1, n) k GROUP BY form, n HAVING n > 0 ORDER BY n, form COLLATE "C";
 
+\set ECHO none
 -- One by one from empty to several layers: no key is lost, each form occurs,
 -- and the reported numbers increase.
 CREATE FUNCTION grow(fpp float8, expected bigint, n int,
@@ -91,6 +92,7 @@ BEGIN
   END LOOP;
 END
 $$;
+\set ECHO all
 SELECT fpp, expected, n, g.*
 FROM (VALUES (0.01, NULL, 3000), (0.01, 1000, 1000), (0.01, 20, 1000), (0.5, 1, 1500), (1e-9, 10, 1000)) v(fpp, expected, n),
   grow(fpp, expected, n) g;

@@ -2,7 +2,7 @@
 -- Aggregates over no rows: the result has the parameters of the call
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 CREATE FUNCTION params(f bloom) RETURNS text LANGUAGE sql PARALLEL SAFE AS $$
 SELECT concat_ws(' ', coalesce(key_type, '-'), fpp, coalesce(expected::text, '-'), seed, cardinality) FROM bloom_info(f)
@@ -116,6 +116,7 @@ PREPARE empty_partitions AS SELECT params(bloom_agg(n, 0.1, 5, 6) FILTER (WHERE 
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
+\set ECHO none
 CREATE FUNCTION is_partial(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -127,6 +128,7 @@ BEGIN
 	END LOOP;
 	RETURN false;
 END $$;
+\set ECHO all
 SELECT is_partial('empty_parallel');
 EXECUTE empty_parallel;
 SET cpu_tuple_cost = 1;

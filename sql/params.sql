@@ -4,8 +4,9 @@
 -- given, the limit and a workaround; and the properties that a filter reports.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
+\set ECHO none
 -- Run a query that returns one value; return the value or the full error.
 CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
 DECLARE
@@ -21,6 +22,7 @@ EXCEPTION WHEN OTHERS THEN
     NULLIF(detail, ''), NULLIF(hint, ''));
 END
 $$;
+\set ECHO all
 
 -- Defaults, and each parameter by position and by name.
 SELECT fpp, expected, seed, form, key_type, cardinality, current_fpp FROM bloom_info(bloom_empty());

@@ -3,10 +3,11 @@
 -- What the planner expects: rows, cost, order of conditions, parallel plans.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE filters (name text PRIMARY KEY, f bloom);
+\set ECHO none
 CREATE FUNCTION filter(text) RETURNS bloom LANGUAGE sql STABLE AS 'SELECT f FROM filters WHERE name = $1';
 
 -- The plan of a query in which {name} stands for the constant with that name.
@@ -48,6 +49,7 @@ BEGIN
   RETURN format('%s expected, %s found', expected, actual);
 END
 $$;
+\set ECHO all
 
 -- A table that ANALYZE reads in full, so that results are the same each time.
 -- "skewed" has few common values and thousands of rare ones.
@@ -177,6 +179,7 @@ SELECT round((rows_expected('SELECT FROM fresh WHERE {id: a run} @> id') / rows_
   rows_expected('SELECT FROM data WHERE bloom_contains({id: a run}, NULL::int)') AS nobody;
 DROP TABLE fresh;
 
+\set ECHO none
 -- A damaged constant is for the execution to report, too.
 CREATE FUNCTION forge(bytea, bytea) RETURNS bloom LANGUAGE internal IMMUTABLE STRICT AS 'byteacat';
 CREATE FUNCTION forged(n int) RETURNS SETOF bloom LANGUAGE sql AS $$
@@ -192,6 +195,7 @@ BEGIN
   RETURN plan->0->'Plan'->>'Plan Rows';
 END
 $$;
+\set ECHO all
 SELECT rows_expected(f), count(*) FROM forged(1) f GROUP BY 1;
 SELECT FROM data WHERE bloom_contains(forge('x', ''), id);
 
@@ -199,6 +203,7 @@ SELECT FROM data WHERE bloom_contains(forge('x', ''), id);
 -- Parameters: known in a custom plan, not in a generic one
 --
 INSERT INTO filters SELECT 'id: large', bloom_agg(id, 1e-6) FROM data WHERE id % 2 = 0;
+\set ECHO none
 CREATE FUNCTION rows_with_parameter(mode text, OUT expected float8) LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -209,6 +214,7 @@ BEGIN
   END LOOP;
 END
 $$;
+\set ECHO all
 PREPARE q(bloom) AS SELECT FROM data WHERE $1 @> id;
 SELECT rows_with_parameter('force_custom_plan') BETWEEN 4900 AND 5100 AS custom, rows_with_parameter('force_generic_plan') AS generic;
 DEALLOCATE q;
@@ -267,6 +273,7 @@ DROP ROLE regress_bloomfilter_reader;
 CREATE SCHEMA strange;
 CREATE DOMAIN strange.filter AS bloom;
 CREATE DOMAIN strange.bloom AS bytea;
+\set ECHO none
 CREATE FUNCTION strange.f(int, text) RETURNS bool LANGUAGE sql IMMUTABLE COST 10000 AS 'SELECT $1 > 0 AND $2 > '''' OR random() < 0';
 CREATE FUNCTION strange.f(bytea, bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
@@ -274,6 +281,7 @@ CREATE FUNCTION strange.f(bigint, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'S
 CREATE FUNCTION strange.f(bigint, bytea) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(bloom, bloom) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT true OR random() < 0';
 CREATE FUNCTION strange.f(strange.filter, bigint) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1::bloom @> $2 OR random() < 0';
+\set ECHO all
 CREATE OPERATOR strange.@@@ (LEFTARG = int, RIGHTARG = text, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
 CREATE OPERATOR strange.@@@ (LEFTARG = bytea, RIGHTARG = bigint, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
 CREATE OPERATOR strange.@@@ (LEFTARG = bigint, RIGHTARG = int, FUNCTION = strange.f, RESTRICT = bloom_contsel, JOIN = bloom_contjoinsel);
@@ -336,6 +344,7 @@ DROP TABLE sets, few;
 -- one whose probes wait less for memory.
 CREATE FUNCTION slow(bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE COST 1000 AS 'BEGIN RETURN $1 > 0; END';
 INSERT INTO filters SELECT 'id: very large', bloom_agg(i, 0.01, 1000000) FROM generate_series(1, 250000) i;
+\set ECHO none
 CREATE FUNCTION order_of(condition text, first text, second text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   conditions text := plan_of('SELECT FROM data WHERE ' || condition)->>'Filter';
@@ -343,6 +352,7 @@ BEGIN
   RETURN CASE WHEN strpos(conditions, first) < strpos(conditions, second) THEN first ELSE second END;
 END
 $$;
+\set ECHO all
 SELECT order_of('bloom_contains({id: a run}, id) AND uniform > 5', 'uniform', 'bloom') AS comparison,
   order_of('{id: a run} @> id AND uniform > 5', 'uniform', '@>') AS operator,
   order_of('slow(id) AND bloom_contains({id: a run}, id)', 'slow', 'bloom') AS function,

@@ -3,8 +3,9 @@
 -- place. Only the speed may differ.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
+\set ECHO none
 -- The results of bloom_add for values in rows, which it always copies.
 CREATE FUNCTION copied(filter bloom, keys int[]) RETURNS bloom LANGUAGE sql AS $$
 	WITH RECURSIVE steps (i, f) AS (
@@ -52,6 +53,7 @@ BEGIN
 	END LOOP;
 	RETURN f;
 END $$;
+\set ECHO all
 
 -- All functions produce the same bytes: as a list of hashes, during
 -- conversion to dense, in one or several layers, and with separate
@@ -144,6 +146,7 @@ BEGIN
 	RAISE INFO '% keys', bloom_cardinality(f);
 END $$;
 
+\set ECHO none
 -- Errors leave the filter unchanged, also if they are caught.
 CREATE FUNCTION failing(i int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
@@ -152,6 +155,7 @@ BEGIN
 	END IF;
 	RETURN i;
 END $$;
+\set ECHO all
 DO $$
 DECLARE
 	f bloom := bloom_empty(0.01, 100);
@@ -274,6 +278,7 @@ BEGIN
 END $$;
 SELECT i, bloom_cardinality(f), f @> 7 AS seven FROM saved ORDER BY i;
 
+\set ECHO none
 CREATE FUNCTION on_update() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
 	f bloom := NEW.f;
@@ -286,10 +291,12 @@ BEGIN
 	RAISE INFO '% to %', bloom_cardinality(OLD.f), bloom_cardinality(NEW.f);
 	RETURN NEW;
 END $$;
+\set ECHO all
 CREATE TRIGGER on_update BEFORE UPDATE ON saved FOR EACH ROW EXECUTE FUNCTION on_update();
 UPDATE saved SET i = 3 WHERE i = 2;
 SELECT i, bloom_cardinality(f) FROM saved ORDER BY i;
 
+\set ECHO none
 CREATE FUNCTION stages(f bloom) RETURNS SETOF bloom LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1 .. 3 LOOP
@@ -298,6 +305,7 @@ BEGIN
 		RETURN QUERY SELECT bloom_add(f, 100);
 	END LOOP;
 END $$;
+\set ECHO all
 SELECT bloom_cardinality(f), f @> 100 AS hundred FROM stages(bloom_empty()) f;
 
 -- The result of a function is changed by one of its users only.
@@ -312,6 +320,7 @@ BEGIN
 	g := bloom_add(g, 2);
 END $$;
 SELECT bloom_cardinality(f), bloom_cardinality(g) FROM two(bloom_empty());
+\set ECHO none
 CREATE FUNCTION recursive(f bloom, depth int) RETURNS bloom LANGUAGE plpgsql AS $$
 DECLARE
 	g bloom;
@@ -325,6 +334,7 @@ BEGIN
 	END IF;
 	RETURN f;
 END $$;
+\set ECHO all
 SELECT bloom_cardinality(recursive(bloom_empty(), 10));
 CREATE FUNCTION with_sql(f bloom, i int) RETURNS bloom LANGUAGE sql AS 'SELECT bloom_add(bloom_add(f, i), i + 1)';
 DO $$
@@ -339,6 +349,7 @@ BEGIN
 	RAISE INFO '% %', bloom_cardinality(f), bloom_cardinality(g);
 END $$;
 
+\set ECHO none
 -- A variable outlives transactions, and a prepared statement has parameters.
 CREATE PROCEDURE across() LANGUAGE plpgsql AS $$
 DECLARE
@@ -354,6 +365,7 @@ BEGIN
 	END LOOP;
 	RAISE INFO '% keys', bloom_cardinality(f);
 END $$;
+\set ECHO all
 CALL across();
 SET plan_cache_mode = force_generic_plan;
 PREPARE adding(bloom, int) AS SELECT bloom_cardinality(bloom_add($1, $2)), bloom_cardinality($1), bloom_add($1, $2) = copied($1, ARRAY[$2]) AS equal;

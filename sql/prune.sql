@@ -2,7 +2,10 @@
 -- PRUNE
 -- Queries by a key ask indexes before they read tables.
 --
+\pset format unaligned
+\pset tuples_only
 
+\set ECHO none
 -- The gates in the plan of a query, and the scans behind them that were not
 -- executed.
 CREATE FUNCTION gates(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -25,23 +28,10 @@ BEGIN
   RETURN NEXT format('%s gates, %s scans not executed', gates, closed);
 END $$;
 
--- The rows of a query with pruning, which has to be the result without.
-CREATE FUNCTION rows_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  pruned jsonb;
-  all_rows jsonb;
-BEGIN
-  query := format('SELECT coalesce(jsonb_agg(q ORDER BY q), ''[]'') FROM (%s) q', query);
-  SET LOCAL bloomfilter.index_pruning = on;
-  EXECUTE query INTO pruned;
-  SET LOCAL bloomfilter.index_pruning = off;
-  EXECUTE query INTO all_rows;
-  SET LOCAL bloomfilter.index_pruning = on;
-  IF pruned <> all_rows THEN
-    RAISE EXCEPTION 'rows differ: %, %', pruned, all_rows;
-  END IF;
-  RETURN jsonb_array_length(pruned);
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/prune.psql'
+\i :functions
+\set ECHO all
 
 SET enable_indexscan = off;
 SET enable_bitmapscan = off;

@@ -2,9 +2,12 @@
 -- PRUNE_PLAN
 -- Partitions that may have a key are found before a query is planned.
 --
+\pset format unaligned
+\pset tuples_only
 
 LOAD 'bloomfilter';
 
+\set ECHO none
 -- The tables that a plan reads, or that it reads none; and who does.
 CREATE FUNCTION tables(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -15,23 +18,10 @@ BEGIN
     FROM jsonb_path_query(plan, 'strict $.** ? (@."Node Type" != "ModifyTable")."Relation Name"') t);
 END $$;
 
--- The rows of a query with pruning, which has to be the result without.
-CREATE FUNCTION rows_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  pruned jsonb;
-  all_rows jsonb;
-BEGIN
-  query := format('SELECT coalesce(jsonb_agg(q ORDER BY q), ''[]'') FROM (%s) q', query);
-  SET LOCAL bloomfilter.index_pruning = on;
-  EXECUTE query INTO pruned;
-  SET LOCAL bloomfilter.index_pruning = off;
-  EXECUTE query INTO all_rows;
-  SET LOCAL bloomfilter.index_pruning = on;
-  IF pruned <> all_rows THEN
-    RAISE EXCEPTION 'rows differ: %, %', pruned, all_rows;
-  END IF;
-  RETURN jsonb_array_length(pruned);
-END $$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/prune.psql'
+\i :functions
+\set ECHO all
 
 CREATE TABLE days (day int, id bigint, v text) PARTITION BY RANGE (day);
 DO $$

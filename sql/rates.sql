@@ -4,7 +4,7 @@
 -- keys than expected, in parallel plans and in unions.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 --
 -- The rate: false positives are at most 1.1 times as many as requested plus
@@ -52,6 +52,7 @@ DROP TABLE made;
 CREATE TABLE many_keys AS SELECT i AS k, i % 4 AS part FROM generate_series(1, 50000) i;
 ANALYZE many_keys;
 
+\set ECHO none
 -- Keys that are not found, and the rate of those never added
 CREATE FUNCTION lost(f bloom) RETURNS bigint LANGUAGE sql AS
   'SELECT count(*) FROM (SELECT $1 AS f OFFSET 0) x, many_keys WHERE NOT f @> k';
@@ -64,6 +65,7 @@ CREATE FUNCTION report(f bloom, requested float8, OUT lost bigint, OUT within_tw
   SELECT lost(f), rate(f) <= 2.05 * requested, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.0005,
     abs(bloom_cardinality(f) - 50000) <= 2500, (bloom_info(f)).layers <= 32
 $$;
+\set ECHO all
 
 SET client_min_messages = error;
 SET max_parallel_workers_per_gather = 0;
@@ -79,6 +81,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers = 8;
+\set ECHO none
 CREATE FUNCTION by_workers(workers int, fpp float8, expected float8) RETURNS bloom LANGUAGE plpgsql AS $$
 DECLARE
   f bloom;
@@ -97,6 +100,7 @@ BEGIN
   RETURN f;
 END
 $$;
+\set ECHO all
 SELECT workers, r.* FROM unnest(ARRAY[1, 2, 8]) workers, by_workers(workers, 0.01, 10) f, report(f, 0.01) r;
 SELECT workers, r.* FROM unnest(ARRAY[1, 2, 8]) workers, by_workers(workers, 0.01, 5000) f, report(f, 0.01) r;
 SELECT workers, r.* FROM unnest(ARRAY[2, 8]) workers, by_workers(workers, 0.3, 1000) f, report(f, 0.3) r;

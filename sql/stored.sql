@@ -4,7 +4,7 @@
 -- results as from a filter in memory, never stale ones, with few buffers.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '4MB';
@@ -77,6 +77,7 @@ SELECT count(*) AS probes, count(*) FILTER (WHERE (f @> k) <> yes) AS differ
 FROM (SELECT CASE WHEN hashint4(k) % 3 = 0 THEN bloom_union(f, f) ELSE f END AS f, k, yes
   FROM every JOIN answers USING (form, storage, n) WHERE k % 29 = 0 ORDER BY hashtext(k || storage || form) OFFSET 0) a;
 RESET work_mem;
+\set ECHO none
 -- ... or one key each time.
 CREATE FUNCTION probe_once(form text, storage text, n int, k int) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
@@ -85,6 +86,7 @@ BEGIN
   EXECUTE 'SELECT bool_and(f @> $4) FROM every WHERE form = $1 AND storage = $2 AND n = $3' INTO result USING form, storage, n, k;
   RETURN result;
 END $$;
+\set ECHO all
 SELECT count(*) AS probes, count(*) FILTER (WHERE probe_once(form, storage, n, k) <> yes) AS differ
 FROM (SELECT form, storage, n, k, bool_and(yes) AS yes FROM answers WHERE k % 41 = 0 GROUP BY form, storage, n, k) a;
 
@@ -143,6 +145,7 @@ INSERT INTO big SELECT 2, bloom_add_all(bloom_empty(), array_agg(i)) FROM genera
 VACUUM ANALYZE big;
 SELECT id, pg_relation_size(reltoastrelid) / 8192 > 200 AS many_pages, octet_length(f::bytea) / 1996 > 90 AS many_chunks
   FROM big, pg_class WHERE pg_class.oid = 'big'::regclass ORDER BY id;
+\set ECHO none
 CREATE FUNCTION buffers(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -153,6 +156,7 @@ BEGIN
   plan := plan -> 0 -> 'Plan';
   RETURN (plan ->> 'Shared Hit Blocks')::int + (plan ->> 'Shared Read Blocks')::int;
 END $$;
+\set ECHO all
 -- A chunk takes an index descent and a page; four chunks at most.
 SELECT id, buffers(format('SELECT bloom_contains(f, 1) FROM big WHERE id = %s', id)) <= CASE id WHEN 1 THEN 20 ELSE 30 END AS present,
   buffers(format('SELECT f @> -1 FROM big WHERE id = %s', id)) <= CASE id WHEN 1 THEN 20 ELSE 30 END AS absent,
@@ -199,6 +203,7 @@ RESET work_mem;
 -- In PL/pgSQL, a simple expression has one FmgrInfo in all statements of a
 -- transaction.  The variable holds a TOAST pointer.
 CREATE TABLE changing (id int PRIMARY KEY, f bloom);
+\set ECHO none
 CREATE FUNCTION numbers(first int, last int) RETURNS bloom LANGUAGE sql AS 'SELECT bloom_agg(i, 1e-9, 50000) FROM generate_series(first, last) i';
 CREATE FUNCTION count_in(f bloom, first int, last int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -254,6 +259,7 @@ BEGIN
     RETURN NEXT;
   END LOOP;
 END $$;
+\set ECHO all
 SELECT * FROM changes(1);
 SELECT * FROM changes(1000);
 
@@ -284,6 +290,7 @@ FETCH ALL FROM c;
 CLOSE c;
 EXECUTE probe;
 RESET plan_cache_mode;
+\set ECHO none
 CREATE PROCEDURE across() LANGUAGE plpgsql AS $$
 DECLARE
   g bloom;
@@ -297,6 +304,7 @@ BEGIN
     RAISE INFO '% % after it', count_in(g, 1, 100), count_in(g, 100001, 100100);
   END LOOP;
 END $$;
+\set ECHO all
 CALL across();
 
 -- In parallel, each worker separately
@@ -306,6 +314,7 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 CREATE TABLE keys AS SELECT i AS k FROM generate_series(1, 30000) i;
 ANALYZE keys;
+\set ECHO none
 CREATE FUNCTION is_parallel(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -313,6 +322,7 @@ BEGIN
   EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
   RETURN plan::text LIKE '%Workers Planned%';
 END $$;
+\set ECHO all
 SELECT is_parallel('SELECT count(*) FROM keys WHERE (SELECT f FROM big WHERE id = 1) @> k') AS initplan,
   is_parallel('SELECT count(*) FROM keys, big WHERE id = 2 AND f @> k') AS "join";
 SELECT count(*) FROM keys WHERE (SELECT f FROM big WHERE id = 1) @> k;
@@ -331,6 +341,7 @@ SET max_parallel_workers_per_gather = 0;
 -- Stored values that are damaged: built by a function that returns bytea
 -- unchanged and is declared to return a filter.
 --
+\set ECHO none
 CREATE FUNCTION forge(bytea) RETURNS bloom LANGUAGE internal IMMUTABLE STRICT AS 'byteasend';
 CREATE FUNCTION sqlstate_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -339,6 +350,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
   RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
+\set ECHO all
 CREATE TABLE forged (damage text, f bloom);
 INSERT INTO forged
   SELECT 'magic', forge(overlay(image PLACING '\x00' FROM 1)) FROM (SELECT f::bytea AS image FROM big WHERE id = 1) i
@@ -355,6 +367,7 @@ SELECT damage, sqlstate_of(format('SELECT f @> 1 FROM %s WHERE damage = %L', "ta
   sqlstate_of(format('SELECT bloom_new_keys(f, ARRAY[1, 2]) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS new_keys,
   sqlstate_of(format('SELECT bloom_info(f) FROM %s WHERE damage = %L', "table", damage)) = sqlstate_of('SELECT forge(''x'') @> 1') AS info
 FROM (SELECT damage, 'forged' AS "table" FROM forged UNION ALL SELECT damage, 'forged_small' FROM forged_small) d ORDER BY damage;
+\set ECHO none
 -- After an error, a call continues with the next filter, and reports the
 -- damage again.
 CREATE FUNCTION survive(f bloom, k int) RETURNS text LANGUAGE plpgsql AS $$
@@ -363,6 +376,7 @@ BEGIN
 EXCEPTION WHEN data_corrupted THEN
   RETURN 'damaged';
 END $$;
+\set ECHO all
 SELECT answer, count(*) FROM (
   SELECT survive(f, k) AS answer FROM (
     SELECT damage, f, k FROM (SELECT * FROM forged UNION ALL SELECT * FROM forged_small UNION ALL SELECT form, f FROM every UNION ALL SELECT id::text, f FROM big) f,

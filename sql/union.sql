@@ -4,12 +4,13 @@
 -- the order does not matter.
 --
 \pset format unaligned
-\pset footer off
+\pset tuples_only
 
 -- Filters of the keys lo to hi, with all combinations of parameters.  Those
 -- built by bloom_add_all without expected keep their hashes; those built by
 -- bloom_agg without expected have the size they need.
 CREATE TABLE filters (n serial, family text, lo int, hi int, f bloom);
+\set ECHO none
 CREATE FUNCTION keep(family text, lo int, hi int, fpp float8, expected bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO filters (family, lo, hi, f)
     SELECT family, lo, hi, COALESCE(bloom_agg(k, fpp, expected), bloom_empty(fpp, expected)) FROM generate_series(lo, hi) k
@@ -18,6 +19,7 @@ CREATE FUNCTION keep_hashes(family text, lo int, hi int) RETURNS void LANGUAGE s
   INSERT INTO filters (family, lo, hi, f)
     SELECT family, lo, hi, bloom_add_all(bloom_empty(), COALESCE(array_agg(k), '{}')) FROM generate_series(lo, hi) k
 $$;
+\set ECHO all
 -- one size for all, which holds the union of them all: some sparse, some dense
 SELECT count(keep('sized', lo, hi, 0.01, 1000))
 FROM (VALUES (1, 0), (1, 40), (30, 120), (500, 500), (101, 400), (351, 650), (600, 1000)) v(lo, hi);

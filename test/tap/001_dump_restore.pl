@@ -191,7 +191,7 @@ SELECT '$key_type', count(*) FILTER (WHERE NOT f \@> k),
 			push @expected, "$key_type|0|t";
 		}
 	}
-	is( $node->safe_psql($db, join ';', @queries),
+	is($node->safe_psql($db, join ';', @queries),
 		join("\n", @expected),
 		"$what: "
 		  . (@rejected
@@ -211,18 +211,15 @@ like($original, qr/^text\|layers\|400\|\w+\|[2-9]$/m,
 	'one form has several layers');
 like($original, qr/^text\|side_by_side\|400\|\w+\|2$/m,
 	'one form has two layers side by side');
-is( $node->safe_psql(
-		'original', q{
+is($node->safe_psql('original', q{
 SELECT count(f) FROM filters;
 SELECT count(*) FROM places WHERE num_nonnulls(one, many, named, small) = 4}),
-	"73\n8",
-	'no filter is missing');
+	"73\n8", 'no filter is missing');
 check_keys('original', 'before the dump');
 
 # A dump is restored with an empty search_path, and what a constraint answers
 # must not depend on that: also where the type of a key is found by its name.
-my ($status, $out, $err) = $node->psql(
-	'original', q{
+my ($status, $out, $err) = $node->psql('original', q{
 SET search_path = '';
 SELECT count(*), count(*) FILTER (WHERE f OPERATOR(public.@>) U&'z\00FCRICH 1')
 	FROM public.filters WHERE key_type = 'citext' AND n > 0});
@@ -298,22 +295,18 @@ $node->command_ok(
 		"$dir/custom"
 	],
 	'restore by the owner of a database');
-is( $node->safe_psql(
-		'owned', q{
+is($node->safe_psql('owned', q{
 SELECT extowner::regrole FROM pg_extension WHERE extname = 'bloomfilter'}),
-	'landlord',
-	'the extension belongs to the owner of the database');
+	'landlord', 'the extension belongs to the owner of the database');
 check_restored('owned', 'restored by an owner');
 
 # CREATE on the database is all that the extension takes.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE ROLE tenant LOGIN;
 CREATE DATABASE rented;
 GRANT CREATE ON DATABASE rented TO tenant;
 });
-($status, $out, $err) = $node->psql(
-	'rented', q{
+($status, $out, $err) = $node->psql('rented', q{
 CREATE SCHEMA flat;
 CREATE EXTENSION bloomfilter SCHEMA flat;
 SELECT flat.bloom_contains(flat.bloom_add(flat.bloom_empty(), 'key'), 'key')},
@@ -360,12 +353,10 @@ check_keys('from_latin', 'LATIN1 to UTF8', @opclass_hashed);
 
 # A filter of opclass-hashed keys stays one of the other encoding: keys of this
 # encoding are not added, and filters not united.
-is( $node->safe_psql(
-		'from_latin', q{
+is($node->safe_psql('from_latin', q{
 SELECT sqlstate_of('SELECT f | (SELECT bloom_agg(k) FROM keys_citext)'
 	' FROM filters WHERE key_type = ''citext'' AND form = ''dense''')}),
-	'42804',
-	'filters of opclass-hashed keys from two encodings cannot be united');
+	'42804', 'filters of opclass-hashed keys from two encodings cannot be united');
 
 #
 # Another locale: citext hashes the lower case in the database's locale.
@@ -382,16 +373,14 @@ CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'
 	$node->safe_psql('lower', $shift);
 	$node->command_ok(restore('lower', 'custom'), 'restore, C to C.UTF-8');
 	check_restored('lower', 'C to C.UTF-8', 'citext');
-	($status, $out, $err) = $node->psql(
-		'lower', q{
+	($status, $out, $err) = $node->psql('lower', q{
 SELECT f @> U&'Z\00DCRICH 1' FROM filters WHERE key_type = 'citext' LIMIT 1});
 	like(
 		$err,
 		qr/citext hashed under another locale\n.*, locale C\), .*, locale C\.utf8\)/,
 		'C to C.UTF-8: the error names both locales');
 
-	$node->safe_psql(
-		'lower', q{
+	$node->safe_psql('lower', q{
 CREATE TABLE cities AS SELECT bloom_agg(U&'Z\00DCRICH'::citext) AS f});
 	$node->command_ok(
 		[
@@ -400,21 +389,16 @@ CREATE TABLE cities AS SELECT bloom_agg(U&'Z\00DCRICH'::citext) AS f});
 		],
 		'pg_dump of a C.UTF-8 database');
 	$node->safe_psql('postgres', sprintf $create, 'same');
-	$node->command_ok(restore('same', 'lower'),
-		'restore, C.UTF-8 to C.UTF-8');
-	is( $node->safe_psql(
-			'same', q{
+	$node->command_ok(restore('same', 'lower'), 'restore, C.UTF-8 to C.UTF-8');
+	is($node->safe_psql('same', q{
 SELECT f @> U&'z\00FCrich'::citext, f @> U&'Z\00FCRICH' FROM cities}),
-		't|t',
-		'C.UTF-8 to C.UTF-8: a key of other case is found');
+		't|t', 'C.UTF-8 to C.UTF-8: a key of other case is found');
 	create_database($node, 'upper', 'UTF8');
 	$node->command_ok(restore('upper', 'lower'), 'restore, C.UTF-8 to C');
-	is( $node->safe_psql(
-			'upper', q{
+	is($node->safe_psql('upper', q{
 SELECT sqlstate_of('SELECT f @> U&''Z\00DCRICH''::citext FROM cities'),
 	   sqlstate_of('SELECT f @> U&''Z\00DCRICH'' FROM cities')}),
-		'42804|42804',
-		'C.UTF-8 to C: a probe is an error');
+		'42804|42804', 'C.UTF-8 to C: a probe is an error');
 }
 
 done_testing();

@@ -123,8 +123,7 @@ $session->quit;
 # Within one query, memory would pile up where a function keeps something for
 # each call; after it, in the caches of the session.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE stored (key_type text, f bloom);
 INSERT INTO stored
 	SELECT 'text', bloom_agg(i::text, 0.01, 3000) FROM generate_series(1, 3000) i
@@ -135,12 +134,10 @@ INSERT INTO stored
 	UNION ALL
 	SELECT 'array', bloom_agg(ARRAY[i], 0.01, 3000) FROM generate_series(1, 3000) i;
 });
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT count(*) FROM stored
 	WHERE (bloom_info(f)).form = 'dense' AND pg_column_size(f) > 2000}),
-	'4',
-	'stored filters are out of line');
+	'4', 'stored filters are out of line');
 
 my $add = q{
 DO $$

@@ -88,8 +88,7 @@ pgbench(
 	'--client=8', '--transactions=80', "--file=$add\@2", "--file=$unite\@1",
 	"--file=$read\@1");
 my ($nkeys, $found, $layers) = split /\|/,
-  $node->safe_psql(
-	'postgres', q{
+  $node->safe_psql('postgres', q{
 SELECT count(*), count(*) FILTER (WHERE f @> k), max((bloom_info(f)).layers)
 	FROM one, key});
 cmp_ok($nkeys, '>', 600, 'the filter had to grow');
@@ -100,8 +99,7 @@ is($found, $nkeys, 'no key got lost');
 # Lookups in the index of a partitioned table, while a partition comes and
 # goes, lock tables before their indexes, as DETACH does.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE parted (part int, k int) PARTITION BY LIST (part);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);

@@ -78,11 +78,9 @@ my $primary = new_node('primary', allows_streaming => 'logical');
 $primary->start;
 $primary->safe_psql('postgres', $setup);
 $primary->safe_psql('postgres', batch(1));
-is( $primary->safe_psql(
-		'postgres', q{
+is($primary->safe_psql('postgres', q{
 SELECT DISTINCT pg_column_size(f) > 2000 FROM filter ORDER BY 1}),
-	"f\nt",
-	'some filters are out of line, others are not');
+	"f\nt", 'some filters are out of line, others are not');
 
 # A streaming replica, and a subscriber for each way in which logical
 # replication carries values.
@@ -125,8 +123,7 @@ sub check
 
 	foreach my $db (@subscribers)
 	{
-		ok( $subscriber->poll_query_until(
-				$db, q{
+		ok( $subscriber->poll_query_until($db, q{
 SELECT count(*) > 0 AND bool_and(srsubstate = 'r') FROM pg_subscription_rel}),
 			"$what: subscription $db has its tables");
 		$primary->wait_for_catchup($db);
@@ -178,8 +175,7 @@ $node->append_conf('postgresql.conf', "restart_after_crash = on\n");
 $node->start;
 
 # Filters of all forms: inline lists, lists and bits out of line, layers.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 SET client_min_messages = error;	-- one filter warns that it had to grow
 CREATE EXTENSION bloomfilter;
 CREATE EXTENSION amcheck;
@@ -195,12 +191,9 @@ INSERT INTO filter
 CREATE INDEX ON filter (bloom_cardinality(f));
 CREATE SEQUENCE progress;
 });
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT count(DISTINCT (bloom_info(f)).layers) > 2, min(pg_column_size(f)) < 2000,
-	   max(pg_column_size(f)) > 7000 FROM filter}),
-	't|t|t',
-	'filters of different forms and sizes');
+	   max(pg_column_size(f)) > 7000 FROM filter}), 't|t|t', 'filters of different forms and sizes');
 
 $fingerprint = q{
 SELECT id, md5(f::bytea), note FROM filter ORDER BY id};
@@ -329,8 +322,7 @@ foreach my $fault (sort keys %faults)
 	}
 
 	# The next fault finds other filters.
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 INSERT INTO key SELECT id, '$fault ' || id FROM filter;
 UPDATE filter SET f = bloom_add(f, '$fault ' || id), note = '$fault'});
 	$nkeys += 20;
@@ -358,8 +350,7 @@ $node->stop;
 #
 $primary = new_node('archiving', has_archiving => 1, allows_streaming => 1);
 $primary->start;
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE EXTENSION amcheck;
 CREATE TABLE key (batch int, k text);
@@ -428,8 +419,7 @@ command_ok(
 
 # What is rolled back leaves nothing behind, here or there.  WAL has all of a
 # page that changes for the first time, so this is the second.
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 UPDATE small SET f = f;
 BEGIN;
 UPDATE small SET f = bloom_add(f, (SELECT min(k) FROM generate_series(501, 600) k WHERE NOT f @> k));

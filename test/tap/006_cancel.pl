@@ -15,8 +15,7 @@ use BloomTest;
 
 my $node = new_node('main');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE SEQUENCE started;
 CREATE SEQUENCE done;
@@ -32,8 +31,7 @@ sub check_session
 {
 	my ($what, $before) = @_;
 
-	my ($out, $err) = $session->query(
-		q{SELECT bloom_add(bloom_empty(), 'key') @> 'key'});
+	my ($out, $err) = $session->query(q{SELECT bloom_add(bloom_empty(), 'key') @> 'key'});
 	is("$out$err", 't', "$what: the session lives on");
 	my ($after) = $session->query($allocated);
 	cmp_ok($after - $before, '<', 1024, "$what: its memory is free again");
@@ -49,8 +47,7 @@ my ($before) = $session->query($allocated);
 foreach my $agg ('bloom_agg(i)', 'bloom_agg(i::text, 0.001, 1000000)')
 {
 	my $start = time;
-	my ($out, $err) = $session->query(
-		qq{
+	my ($out, $err) = $session->query(qq{
 SET statement_timeout = '500ms';
 SELECT $agg FROM (SELECT generate_series(1, 1000000000) AS i) AS key;
 RESET statement_timeout});
@@ -128,8 +125,7 @@ cancel_call(
 
 # Two small filters, of which the first is full and the second expects many
 # keys: their union gets a layer for as many as the first one could have.
-my ($sizes) = $session->query(
-	q{
+my ($sizes) = $session->query(q{
 WITH filters AS MATERIALIZED (
 	SELECT (SELECT bloom_agg(i, 0.01, 1000)
 			  FROM generate_series(1, 1000) i) AS a,
@@ -149,8 +145,7 @@ sub cancel_itself
 	my ($what, $call, $is_done) = @_;
 
 	$session->query('ALTER SEQUENCE done RESTART');
-	my (undef, $err) = $session->query(
-		qq{
+	my (undef, $err) = $session->query(qq{
 DO \$\$
 DECLARE
 	f bloom;
@@ -213,8 +208,7 @@ check_session('sorting', $before);
 
 # Looking for keys that are in the first of many layers, and for keys that the
 # last one has room for, takes most of the time of adding them.
-$session->query(
-	q{
+$session->query(q{
 CREATE TABLE many_layers AS
 SELECT bloom_union_agg(f) AS f FROM (
 	SELECT bloom_agg(i * 100 + k, 0.01 + i * 1e-6, 40) AS f
@@ -244,8 +238,7 @@ check_session('adding', $before);
 # still there.  PostgreSQL keeps the memory of savepoints for the next ones, so
 # this comes last.
 #
-$session->query(
-	q{
+$session->query(q{
 CREATE TABLE nested (k int);
 CREATE INDEX nested_k ON nested USING bloomfilter (k) WITH (expected = 2000000);
 SET work_mem = '512MB';

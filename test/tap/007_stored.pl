@@ -23,8 +23,7 @@ $node->start;
 
 # Filters of 2.6 kB, which are read as a whole, of 14 kB, by slices at first,
 # and some of 1.2 MB.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE small AS
 	SELECT g AS id, bloom_add(f, -g) AS f
@@ -38,13 +37,11 @@ CREATE TABLE large AS
 	SELECT g AS id, bloom_agg(g * 1000000 + i, 0.01, 1000000) AS f
 	FROM generate_series(1, 200000) i, generate_series(1, 20) g GROUP BY g;
 });
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT (SELECT min(pg_column_size(f)) BETWEEN 2000 AND 10000 FROM small),
 	   (SELECT min(pg_column_size(f)) BETWEEN 12300 AND 20000 FROM medium),
 	   (SELECT min(pg_column_size(f)) > 1000000 FROM large)}),
-	't|t|t',
-	'filters have the sizes they should have');
+	't|t|t', 'filters have the sizes they should have');
 
 SKIP:
 {
@@ -119,19 +116,16 @@ SKIP:
 		q{SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_surgery'}
 	  );
 
-	my $toast = $node->safe_psql(
-		'postgres', q{
+	my $toast = $node->safe_psql('postgres', q{
 CREATE EXTENSION pg_surgery;
 CREATE TABLE lost AS SELECT f FROM large WHERE id = 1;
 SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'lost'::regclass});
 	my $ctid = $node->safe_psql('postgres',
 		"SELECT ctid FROM $toast WHERE chunk_seq = 300");
-	$node->safe_psql('postgres',
-		"SELECT heap_force_kill('$toast', ARRAY['$ctid'::tid])");
+	$node->safe_psql('postgres', "SELECT heap_force_kill('$toast', ARRAY['$ctid'::tid])");
 
 	my $session = BloomTest::Session->new($node, 'postgres');
-	my ($states) = $session->query(
-		q{
+	my ($states) = $session->query(q{
 CREATE FUNCTION try(f bloom, k int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN f @> k;
@@ -158,8 +152,7 @@ SELECT regexp_replace(try(f, 1000000 + k), 'value \d+ in \w+', 'value'), min(k) 
 # between two statements of a transaction.  Identifiers are given in turn, and
 # this one's turn can come at any time.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE reused AS
 	SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i;
 CREATE FUNCTION contains_key(k int) RETURNS boolean LANGUAGE plpgsql AS $$

@@ -26,16 +26,14 @@ my $started =
 
 # In a session of its own: no session loads both libraries.
 $node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION fail_allocation(n bigint) RETURNS boolean
 	AS '$library' LANGUAGE C STRICT;
 CREATE FUNCTION fail_check(n bigint) RETURNS boolean
 	AS '$library' LANGUAGE C STRICT;
 });
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 SET client_min_messages = error;
 CREATE TABLE filters (id int, f bloom);
 INSERT INTO filters VALUES
@@ -123,8 +121,7 @@ foreach my $case (@statements)
 {
 	my ($statement, $least) = @$case;
 	my ($times, $wrong) = split /\|/,
-	  $node->safe_psql(
-		'postgres', qq{
+	  $node->safe_psql('postgres', qq{
 SET client_min_messages = error;
 SET max_parallel_workers_per_gather = 0;
 SELECT * FROM fail_each(\$s\$$statement\$s\$)}),
@@ -136,8 +133,7 @@ SELECT * FROM fail_each(\$s\$$statement\$s\$)}),
 
 # With workers: the states are combined by the leader.
 my ($times, $wrong) = split /\|/,
-  $node->safe_psql(
-	'postgres', q{
+  $node->safe_psql('postgres', q{
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -290,8 +286,7 @@ foreach my $failing ('fail_check', 'fail_allocation')
 	foreach my $statement ('INSERT INTO pending SELECT generate_series(1001, 6000)')
 	{
 		($times, $wrong) = split /\|/,
-		  $node->safe_psql(
-			'postgres', qq{
+		  $node->safe_psql('postgres', qq{
 LOAD '$library';
 SET work_mem = '64kB';
 CALL fail_each_write('$failing', \$s\$$statement\$s\$, 0, '')}),
@@ -316,7 +311,7 @@ is(($session->query('SELECT content()'))[0],
 	$before, 'the table is unchanged');
 $session->quit;
 
-is( $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
+is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),
 	$started, 'the server was not restarted');
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();

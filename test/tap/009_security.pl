@@ -18,8 +18,7 @@ use BloomTest;
 #
 my $node = new_node('main');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE ROLE owner LOGIN;
 CREATE ROLE attacker LOGIN;
 CREATE ROLE reader LOGIN;
@@ -101,21 +100,16 @@ WHERE m.refclassid = 'pg_extension'::regclass AND m.deptype = 'e'
 					WHERE i.classid = d.refclassid AND i.objid = d.refobjid AND i.deptype = 'i'
 						AND e.refclassid = 'pg_extension'::regclass AND e.refobjid = m.refobjid)};
 is($node->safe_psql('app', $references), '', 'nothing of the trap is in it');
-is( $node->safe_psql(
-		'app', q{
+is($node->safe_psql('app', q{
 SELECT count(*) > 60, count(*) FILTER (WHERE proowner <> 10)
 	FROM pg_depend JOIN pg_proc p ON p.oid = objid
 	WHERE classid = 'pg_proc'::regclass AND deptype = 'e'
 		AND refclassid = 'pg_extension'::regclass
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')}),
-	't|0',
-	'its functions belong to the superuser');
-is( $node->safe_psql(
-		'app', q{
+	't|0', 'its functions belong to the superuser');
+is($node->safe_psql('app', q{
 SELECT shared.bloom_contains(shared.bloom_agg(i), 5), shared.bloom_agg(i) OPERATOR(shared.@>) 5
-	FROM generate_series(1, 9) i}),
-	't|t',
-	'it works there');
+	FROM generate_series(1, 9) i}), 't|t', 'it works there');
 $node->safe_psql('app', 'DROP EXTENSION bloomfilter');
 
 # One that has the very name and arguments of ours stops the script: it does
@@ -126,10 +120,8 @@ CREATE FUNCTION shared.bloom_sizing(float8, float8) RETURNS bigint LANGUAGE sql 
   $node->psql('app', 'CREATE EXTENSION bloomfilter SCHEMA shared');
 like($err, qr/"bloom_sizing" already exists with same argument types/,
 	'a function of the same name and arguments is not replaced');
-is( $node->safe_psql('app',
-		q{SELECT count(*) FROM pg_extension WHERE extname = 'bloomfilter'}),
-	'0',
-	'and nothing is left');
+is($node->safe_psql('app',
+		q{SELECT count(*) FROM pg_extension WHERE extname = 'bloomfilter'}), '0', 'and nothing is left');
 
 #
 # Trusted: the owner of a database, no superuser
@@ -153,8 +145,7 @@ like($err, qr/must be owner of/, 'nor move them to another schema');
 my $security =
   PostgreSQL::Test::Utils::slurp_file("$FindBin::RealBin/../../SECURITY.md");
 my %justified = map { $_ => 1 } $security =~ /`(\w*bloom\w*)`/g;
-my @members = split /\n/, $node->safe_psql(
-	'app', q{
+my @members = split /\n/, $node->safe_psql('app', q{
 SELECT DISTINCT proname FROM pg_depend JOIN pg_proc p ON p.oid = objid
 	WHERE classid = 'pg_proc'::regclass AND deptype = 'e'
 		AND refclassid = 'pg_extension'::regclass
@@ -244,8 +235,7 @@ ALTER EXTENSION bloomfilter ADD FUNCTION always(bloom, anyelement)}
 
 # SQL has no value of type internal, not even NULL: no such function, say some
 # minor releases, no such input, say others.
-my @calls = split /\n/, $node->safe_psql(
-	'app', q{
+my @calls = split /\n/, $node->safe_psql('app', q{
 SELECT format('SELECT mine.%I(%s)', proname, (
 		SELECT string_agg(CASE type::regtype::text
 			WHEN 'internal' THEN 'NULL'
@@ -281,8 +271,7 @@ SELECT oid::int8, pronargs, 'internal'::regtype = ANY (proargtypes)
 
 	$outcome{$has_internal}{$state}++;
 }
-is(join(' ', keys %{ $outcome{t} }),
-	'0A000', 'none of them can be called by the protocol');
+is(join(' ', keys %{ $outcome{t} }), '0A000', 'none of them can be called by the protocol');
 is(join(' ', sort keys %{ $outcome{f} }),
 	'0A000 22004 ok',
 	'others do nothing with NULLs, or raise an error outside an aggregate');
@@ -317,11 +306,9 @@ GRANT USAGE ON SCHEMA mine TO reader;
 CREATE TABLE mine.secret AS SELECT mine.bloom_agg(i) AS f FROM generate_series(1, 9) i});
 ($rc, $out, $err) = as('reader', 'SELECT mine.bloom_info(f) FROM mine.secret');
 like($err, qr/permission denied for table/, 'nobody reads a table by it');
-is( $node->safe_psql(
-		'app', q{
+is($node->safe_psql('app', q{
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'mine'::regnamespace AND prosecdef}),
-	'0',
-	'no function runs with the rights of its owner');
+	'0', 'no function runs with the rights of its owner');
 ($rc, $out, $err) = as('attacker', 'DROP OWNED BY attacker');
 is("$rc$err", '0', 'the attacker gives up');
 ($rc, $out, $err) =
@@ -338,8 +325,7 @@ is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 $node = new_node('escalation');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE ROLE attacker LOGIN;
 CREATE ROLE victim LOGIN;
 CREATE DATABASE app OWNER attacker;
@@ -479,8 +465,7 @@ CREATE FUNCTION evil.is_in(integer, evil.bloom) RETURNS boolean LANGUAGE sql AS 
 is($error, '', 'the attacker adds objects to the extension');
 
 # Some releases let only superusers use an estimator.
-$node->safe_psql(
-	'app', q{
+$node->safe_psql('app', q{
 CREATE OPERATOR evil.@@ (FUNCTION = evil.is_in, RESTRICT = bloom_contsel,
 	LEFTARG = integer, RIGHTARG = evil.bloom)});
 
@@ -492,8 +477,7 @@ SET enable_nestloop = off;
 %s SELECT count(*) FROM generate_series(1, 1000) a JOIN generate_series(1, 10) b ON a = b};
 like(
 	$node->safe_psql('app', sprintf $join, 'EXPLAIN VERBOSE'),
-	qr/Filter: bloom_join_probe\(1, a\.a\)/,
-	'the join of a superuser has a filter');
+	qr/Filter: bloom_join_probe\(1, a\.a\)/, 'the join of a superuser has a filter');
 is($node->safe_psql('app', sprintf $join, ''), '10', 'the result is right');
 is(callers(), '', 'the filter runs no function of the attacker');
 
@@ -507,11 +491,10 @@ foreach my $query (
 	(undef, undef, $error) = as('attacker', $query);
 	is($error, '', $query);
 }
-is( $node->safe_psql('app',
+is($node->safe_psql('app',
 		q{SELECT bloom_hash('x'::evil.bloom_key) = bloom_hash('x'::text), bloom_hash('x') = bloom_hash('x'::text)}
 	),
-	't|t',
-	'an enum is hashed as such, and keys without a type as text');
+	't|t', 'an enum is hashed as such, and keys without a type as text');
 is(find_crashes($node), '', 'nothing crashed');
 
 done_testing();

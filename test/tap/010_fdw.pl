@@ -36,8 +36,7 @@ foreach my $node ($north, $south)
 {
 	my $region = $node->name;
 
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE visits (region text, page text, visitor int);
 INSERT INTO visits
@@ -47,8 +46,7 @@ INSERT INTO visits
 ANALYZE visits;
 });
 }
-$here->safe_psql(
-	'postgres', q{
+$here->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE EXTENSION postgres_fdw;
 CREATE TABLE pages AS
@@ -62,8 +60,7 @@ foreach my $node ($north, $south)
 	my $region = $node->name;
 	my ($host, $port) = ($node->host, $node->port);
 
-	$here->safe_psql(
-		'postgres', qq{
+	$here->safe_psql('postgres', qq{
 CREATE SERVER $region FOREIGN DATA WRAPPER postgres_fdw
 	OPTIONS (host '$host', port '$port', dbname 'postgres',
 			 extensions 'bloomfilter');
@@ -136,8 +133,7 @@ FROM $table v JOIN pages p USING (page) WHERE p.kind = 2 AND $conditions{$by}};
 			"$table: $by stops what does not");
 	}
 	is($result{''} =~ s/\|.*//sr, 100 * $servers, "$table: rows that match");
-	is($travelled{''}, 2000 * $servers,
-		"$table: without a filter, every row travels");
+	is($travelled{''}, 2000 * $servers, "$table: without a filter, every row travels");
 }
 
 # Without the option, the other server does not probe, and the result is right.
@@ -145,13 +141,11 @@ $here->safe_psql('postgres', 'ALTER SERVER north OPTIONS (DROP extensions)');
 unlike(
 	plan_of("SELECT page FROM visits_north v WHERE $conditions{'@>'}",
 		'', 'Remote SQL'),
-	qr/bloom|@>/,
-	'nothing is sent to a server that is not said to have the extension');
-is( $here->safe_psql('postgres',
+	qr/bloom|@>/, 'nothing is sent to a server that is not said to have the extension');
+is($here->safe_psql('postgres',
 		"SELECT count(*) BETWEEN 100 AND 110 FROM visits_north v WHERE $conditions{'@>'}"
 	),
-	't',
-	'then the coordinator applies the filter');
+	't', 'then the coordinator applies the filter');
 $here->safe_psql('postgres',
 	"ALTER SERVER north OPTIONS (ADD extensions 'bloomfilter')");
 
@@ -161,8 +155,7 @@ $here->safe_psql('postgres',
 );
 foreach my $mode ('force_custom_plan', 'force_generic_plan')
 {
-	is( $here->safe_psql(
-			'postgres', qq{
+	is($here->safe_psql('postgres', qq{
 SET plan_cache_mode = $mode;
 PREPARE probe (bloom) AS SELECT count(*) FROM visits WHERE \$1 \@> page;
 SELECT format('EXECUTE probe (%L)', f) FROM stored \\gexec
@@ -181,8 +174,7 @@ foreach my $node ($north, $south)
 {
 	my $region = $node->name;
 
-	$node->safe_psql(
-		'postgres', q{
+	$node->safe_psql('postgres', q{
 CREATE TABLE daily AS
 	SELECT region, visitor % 200 AS day, bloom_agg(page, 0.001, 5000) AS pages,
 		   bloom_agg(visitor) AS visitors
@@ -191,8 +183,7 @@ ANALYZE daily});
 	$here->safe_psql('postgres',
 		"ALTER SERVER $region OPTIONS (ADD async_capable 'true')");
 }
-$here->safe_psql(
-	'postgres', q{
+$here->safe_psql('postgres', q{
 CREATE TABLE daily (region text, day int, pages bloom, visitors bloom)
 	PARTITION BY LIST (region);
 CREATE FOREIGN TABLE daily_north PARTITION OF daily
@@ -229,10 +220,8 @@ foreach my $aggregate (sort keys %tables)
 		  or diag($sql);
 		is($async, 2, "both at the same time: $name, $how");
 		is(rows_travelled($query), 2, "only filters travel: $name, $how");
-		is( $here->safe_psql(
-				'postgres', "SELECT f = ($whole) FROM ($query) AS united"),
-			't',
-			"their union is the filter of all: $name, $how");
+		is($here->safe_psql('postgres', "SELECT f = ($whole) FROM ($query) AS united"),
+			't', "their union is the filter of all: $name, $how");
 	}
 
 	# postgres_fdw does not send partial aggregates.
@@ -246,8 +235,7 @@ unlike(
 	plan_of(
 		'SELECT day, bloom_union_agg(pages) FROM daily GROUP BY day',
 		'', 'Remote SQL'),
-	qr/bloom/,
-	'by another column, bloom_union_agg is not sent');
+	qr/bloom/, 'by another column, bloom_union_agg is not sent');
 unlike(
 	plan_of('SELECT bloom_cardinality(pages) FROM daily', '', 'Remote SQL'),
 	qr/bloom/, 'a function in a select list is not sent');
@@ -295,8 +283,7 @@ $_->start for $here, $remote;
 # costs more than to start a remote query, so PostgreSQL would begin with the
 # latter.
 my ($host, $port) = ($remote->host, $remote->port);
-$here->safe_psql(
-	'postgres', qq{
+$here->safe_psql('postgres', qq{
 CREATE EXTENSION bloomfilter;
 CREATE EXTENSION postgres_fdw;
 CREATE SERVER remote FOREIGN DATA WRAPPER postgres_fdw
@@ -316,8 +303,7 @@ foreach my $part (0 .. 7)
 	$remote->safe_psql('postgres',
 		"CREATE TABLE facts_$part AS SELECT i AS k, i % 10 AS g FROM generate_series($from, $to - 1) i"
 	);
-	$here->safe_psql(
-		'postgres', qq{
+	$here->safe_psql('postgres', qq{
 CREATE FOREIGN TABLE facts_$part PARTITION OF facts FOR VALUES FROM ($from) TO ($to) SERVER remote;
 ANALYZE facts_$part;
 });
@@ -328,8 +314,7 @@ sub run_query
 {
 	my ($query, $mode) = @_;
 	my $offset = -s $remote->logfile;
-	my $rows = $here->safe_psql(
-		'postgres', qq{
+	my $rows = $here->safe_psql('postgres', qq{
 LOAD 'bloomfilter';
 SET bloomfilter.join_filters = $mode;
 SET enable_nestloop = off;
@@ -359,8 +344,7 @@ foreach my $async ('false', 'true')
 		  . " async_capable '$async')");
 	my $form = $async eq 'true' ? 'asynchronous' : 'one after the other';
 	my ($rows, $scans) = run_query(
-		'SELECT count(*) FROM facts JOIN keys USING (k) WHERE part = 5',
-		'off');
+		'SELECT count(*) FROM facts JOIN keys USING (k) WHERE part = 5', 'off');
 	is("$rows, $scans", '1000, 8', "$form: without filters all are asked");
 
 	check_scans(

@@ -25,8 +25,7 @@ $node->start;
 
 # In a session of its own: no session loads both libraries.
 $node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION indirect(bloom) RETURNS bloom
 	AS '$library', 'make_indirect' LANGUAGE C STRICT;
@@ -40,8 +39,7 @@ CREATE FUNCTION indirect(numeric) RETURNS numeric
 # Filters in each way of storage.  An intersection with nothing in it
 # compresses, and so does a filter that is hardly filled.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE filters (form text, f bloom);
 CREATE TABLE compressed (LIKE filters);
 ALTER TABLE compressed ALTER f SET STORAGE extended;
@@ -60,16 +58,13 @@ INSERT INTO filters SELECT form, f FROM compressed;
 DELETE FROM filters WHERE form IN (SELECT form FROM compressed);
 CREATE VIEW every AS SELECT * FROM filters UNION ALL SELECT * FROM compressed;
 });
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT count(*), count(*) FILTER (WHERE pg_column_size(f) < 127),
 	count(*) FILTER (WHERE pg_column_compression(f) IS NULL AND pg_column_size(f) BETWEEN 128 AND 2000),
 	count(*) FILTER (WHERE pg_column_compression(f) IS NULL AND pg_column_size(f) > 2000),
 	count(*) FILTER (WHERE pg_column_compression(f) IS NOT NULL AND pg_column_size(f) < 2000),
 	count(*) FILTER (WHERE pg_column_compression(f) IS NOT NULL AND pg_column_size(f) > 2000)
-FROM every}),
-	'8|2|2|2|1|1',
-	'filters are short, plain, out of line and compressed');
+FROM every}), '8|2|2|2|1|1', 'filters are short, plain, out of line and compressed');
 
 # In each of these, F is the filter.
 my @expressions = (
@@ -107,19 +102,15 @@ foreach my $expression (@expressions)
 	my $direct = $expression =~ s/\bF\b/(f::bytea::bloom)/gr;
 	my $indirect = $expression =~ s/\bF\b/indirect(f)/gr;
 
-	is( $node->safe_psql(
-			'postgres', qq{
+	is($node->safe_psql('postgres', qq{
 SELECT count(*), string_agg(form, ', ') FILTER (WHERE ($direct)::text IS DISTINCT FROM ($indirect)::text)
-FROM every}),
-		'8|',
-		"by an indirect pointer: $expression");
+FROM every}), '8|', "by an indirect pointer: $expression");
 }
 
 #
 # Keys
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE keys AS
 	SELECT i AS id, repeat('x', i * 40) AS t, (10::numeric ^ (i * 10)) / 7 AS n FROM generate_series(1, 300) i;
 ALTER TABLE keys ALTER t SET STORAGE external;
@@ -127,14 +118,12 @@ INSERT INTO keys SELECT -id, repeat('y', id * 40), -n FROM keys;
 });
 foreach my $key ('t', 'n')
 {
-	is( $node->safe_psql(
-			'postgres', qq{
+	is($node->safe_psql('postgres', qq{
 SELECT count(*), count(*) FILTER (WHERE bloom_hash($key) <> bloom_hash(indirect($key))),
 	count(*) FILTER (WHERE f @> indirect($key)),
 	f = (SELECT bloom_agg(indirect($key)) FROM keys)
 FROM keys, (SELECT bloom_agg($key) AS f FROM keys) AS filter GROUP BY f}),
-		'600|0|600|t',
-		"keys by an indirect pointer: $key");
+		'600|0|600|t', "keys by an indirect pointer: $key");
 }
 
 is(find_crashes($node), '', 'nothing crashed');
@@ -151,8 +140,7 @@ $node->start;
 
 # In a session of its own: no session loads both libraries.
 $node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION set_function(function regprocedure, filter regtype, key regtype)
 	RETURNS void AS '$library' LANGUAGE C STRICT;
@@ -170,8 +158,7 @@ CREATE FUNCTION forge(bytea) RETURNS bloom
 # Transactions.  The OID of a TOAST value that is gone can be that of another
 # value as soon as the counter of OIDs wraps, so the TOAST pointer is the same.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE stored (f bloom);
 INSERT INTO stored SELECT bloom_agg(i, 0.01, 2000) FROM generate_series(1, 2000) i;
 });
@@ -187,16 +174,13 @@ command_ok(
 $node->start;
 
 my $session = BloomTest::Session->new($node, 'postgres');
-$session->query(
-	q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')}
+$session->query(q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')}
 );
 is( ($session->query('SELECT call_again(f, 1), call_again(f, -1) FROM stored'))[0],
-	'true|false',
-	'a stored filter is probed');
+	'true|false', 'a stored filter is probed');
 $session->query('DELETE FROM stored');
 $session->query('VACUUM stored');
-$session->query(
-	qq{
+$session->query(qq{
 DO \$\$ BEGIN
 	LOOP
 		EXIT WHEN lo_create(0) = $value - 1;
@@ -206,16 +190,14 @@ END \$\$});
 is(($session->query("SELECT DISTINCT chunk_id FROM $toast"))[0],
 	$value, 'another value has its OID');
 is( ($session->query('SELECT call_again(f, 1), call_again(f, -1) FROM stored'))[0],
-	'false|true',
-	'the other filter is probed in the next transaction');
+	'false|true', 'the other filter is probed in the next transaction');
 $session->quit;
 
 #
 # Filters in each way of storage, two of each.  Filters that are hardly filled
 # compress.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE plain (form text, side int, f bloom);
 CREATE TABLE compressed (LIKE plain);
 ALTER TABLE compressed ALTER f SET STORAGE extended;
@@ -310,8 +292,7 @@ foreach my $form (sort keys %forms)
 # Damaged filters, each byte of the header in turn.  An inline one is at the
 # address of those that are probed before and after it.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE damaged (form text, at int, byte int, f bloom);
 INSERT INTO damaged
 	SELECT form, at, byte, forge(set_byte(f::bytea, at, byte))
@@ -351,8 +332,7 @@ foreach my $form ('short', 'inline', 'small', 'sliced', 'list')
 #
 # Keys without a type are read as the key type of each filter, which may fail.
 #
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT set_function('bloom_contains(bloom, bloom_key)', 'bloom', 'bloom_key');
 WITH typed(f) AS MATERIALIZED (
 	VALUES (bloom_add(bloom_empty(), 5)), (bloom_add(bloom_empty(), '5'::text)),
@@ -366,8 +346,7 @@ FROM typed, generate_series(1, 2) turn}) =~ s/^\n//r,
 		  'true true 42804 22P02 true',
 		'22P02 false 42804 22P02 22P02',
 		'false false 42804 22P02 false',
-		'true true 42804 22P02 true'),
-	'keys without a type');
+		'true true 42804 22P02 true'), 'keys without a type');
 
 is(find_crashes($node), '', 'nothing crashed');
 
@@ -383,8 +362,7 @@ $node->start;
 # 20,000 rows in 12 shards, 8,000 distinct keys that are in several shards.
 # Combine functions are those of ordinary aggregates.
 $node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION wrapped_transfn(internal, regprocedure, anyelement)
 	RETURNS internal AS '$library' LANGUAGE C;
@@ -426,10 +404,9 @@ foreach my $what (sort keys %arguments)
 		"bloom_agg_hash_transfn(bloom, bigint$types)",
 		"$row(bloom_hash(url$seed)$values)");
 	my $keys = combined('combine_hashes',
-		"bloom_agg_key_transfn(bloom, bloom_key$types)",
-		"$row(url::bloom_key$values)");
+		"bloom_agg_key_transfn(bloom, bloom_key$types)", "$row(url::bloom_key$values)");
 
-	is( $node->safe_psql('postgres', qq{
+	is($node->safe_psql('postgres', qq{
 SELECT ${hashes}::bytea = bloom_agg_hash(bloom_hash(url$seed)$values)::bytea,
 	   ${keys}::bytea = bloom_agg(url$values)::bytea FROM visits}),
 		't|t', "parts are combined to the same bytes, $what");
@@ -445,23 +422,22 @@ foreach my $expected (100, 1000, 5000)
 		'bloom_union_agg_transfn(bloom, bloom)',
 		"bloom_add(bloom_empty(0.01, $expected), url)");
 
-	is( $node->safe_psql('postgres', qq{
+	is($node->safe_psql('postgres', qq{
 SET client_min_messages = error;
 SELECT abs(bloom_fpp($hashes) / bloom_fpp(f) - 1) < 0.1,
 	   abs(bloom_fpp($keys) / bloom_fpp(f) - 1) < 0.1,
 	   abs(bloom_cardinality($hashes) / 8000.0 - 1) < 0.05,
 	   (SELECT bool_and($hashes @> url) FROM visits WHERE shard = 1)
 	FROM (SELECT bloom_agg_hash(bloom_hash(url), 0.01, $expected) AS f
-		  FROM visits) x}),
-		't|t|t|t', "the rate of one server, $expected keys expected");
+		  FROM visits) x}), 't|t|t|t', "the rate of one server, $expected keys expected");
 }
-is( $node->safe_psql('postgres', "SELECT "
+is($node->safe_psql('postgres', "SELECT "
 		. combined('bloom_union_agg',
 			'bloom_union_agg_transfn(bloom, bloom)',
 			'bloom_add(bloom_empty(0.01, 10000), url)')
 		. "::bytea = bloom_agg(url, 0.01, 10000)::bytea FROM visits"),
 	't', 'a union of filters of one key keeps the key type');
-is( $node->safe_psql('postgres', "SELECT "
+is($node->safe_psql('postgres', "SELECT "
 		. combined('bloom_intersection_agg',
 			'bloom_intersection_agg_transfn(bloom, bloom)',
 			'bloom_add(bloom_add(bloom_empty(0.01, 10000), url), text \'all\')')
@@ -469,7 +445,7 @@ is( $node->safe_psql('postgres', "SELECT "
 	't', 'an intersection');
 
 # A union of filters of other sizes has the same layers.
-is( $node->safe_psql('postgres', q{
+is($node->safe_psql('postgres', q{
 CREATE TABLE mixed AS
 	SELECT 1 AS n, bloom_add(bloom_empty(0.01, 500), url) AS f
 	FROM (SELECT DISTINCT url FROM visits LIMIT 400) x
@@ -477,8 +453,7 @@ CREATE TABLE mixed AS
 SET client_min_messages = error;
 SELECT (bloom_info(bloom_union_agg(f ORDER BY n))).layers,
 	   wrapped('bloom_union_agg_transfn(bloom, bloom)', f ORDER BY n)
-		= bloom_union_agg(f ORDER BY n)::bytea FROM mixed}),
-	'2|t', 'a union of filters of different sizes');
+		= bloom_union_agg(f ORDER BY n)::bytea FROM mixed}), '2|t', 'a union of filters of different sizes');
 
 # The type of a key that is declared as any type is not known.
 my ($status, $out, $err) = $node->psql('postgres', q{
@@ -519,13 +494,11 @@ INSERT INTO names VALUES ('Ann', 'Ann'), ('ann', 'ann')});
 	);
 	like(
 		$err,
-		qr/could not determine which collation to use/,
-		'so is one that is not known');
-	is( $node->safe_psql('postgres',
+		qr/could not determine which collation to use/, 'so is one that is not known');
+	is($node->safe_psql('postgres',
 			qq{SELECT wrapped('$aggregate', ROW(key COLLATE "C", 0.01::float8))::bloom @> 'Ann' FROM names}
 		),
-		't',
-		'a deterministic one is chosen');
+		't', 'a deterministic one is chosen');
 }
 
 $node->stop;
@@ -539,8 +512,7 @@ $node = new_node('toast');
 $node->append_conf('postgresql.conf', 'autovacuum = off');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
 CREATE FUNCTION set_next_oid(oid) RETURNS void AS '$library' LANGUAGE C;
 CREATE FUNCTION set_function(function regprocedure, filter regtype, key regtype)
@@ -568,8 +540,7 @@ my $cached = BloomTest::Session->new($node, 'postgres');
 is( ($cached->query(
 			'BEGIN; SELECT count(*) FROM generate_series(1, 50) k WHERE is_stored(k)'
 	))[0],
-	'50',
-	'a stored filter is cached');
+	'50', 'a stored filter is cached');
 $node->safe_psql('postgres', $_)
   for 'DELETE FROM stored',
   'VACUUM (INDEX_CLEANUP on) stored',
@@ -579,13 +550,11 @@ is($node->safe_psql('postgres', 'SELECT toast_oid()'),
 is( ($cached->query(
 			'SELECT count(*) FROM generate_series(3001, 6000) k WHERE is_stored(k)'
 	))[0],
-	'3000',
-	'the other value is found');
+	'3000', 'the other value is found');
 
 # So it is between two queries of a procedure, while it waits for a lock.  The
 # first one leaves a snapshot of catalogs, which ends while it waits.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE first_lock ();
 CREATE TABLE second_lock ();
 CREATE FUNCTION count_stored(first int) RETURNS text STABLE LANGUAGE plpgsql AS $$
@@ -624,8 +593,7 @@ END $$;
 my $waits = q{SELECT count(*) = 1 FROM pg_locks WHERE relation = '%s'::regclass AND NOT granted};
 my @lockers = map { BloomTest::Session->new($node, 'postgres') } 1, 2;
 $cached->query('COMMIT');
-$cached->query(
-	q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')});
+$cached->query(q{SELECT set_function('bloom_contains(bloom, anyelement)', 'bloom', 'int')});
 
 # Calls a procedure, and puts a filter of these keys in the place of the other one
 # while it waits.
@@ -650,8 +618,7 @@ sub replace_meanwhile
 		$toast_oid, "$procedure: another value has its OID");
 	$lockers[1]->query('COMMIT');
 	$cached->finish;
-	return ($cached->query(
-			q{SELECT current_setting('found.first'), current_setting('found.second')}
+	return ($cached->query(q{SELECT current_setting('found.first'), current_setting('found.second')}
 	))[0];
 }
 is(replace_meanwhile('look_up_twice', '6001, 9000'),

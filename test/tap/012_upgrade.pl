@@ -80,20 +80,17 @@ is($new->safe_psql('postgres', $lookups),
 is($new->safe_psql('postgres', $by_index), 1, 'an index on = finds a filter');
 
 # What is added from here on
-is( $new->safe_psql(
-		'postgres', q{
+is($new->safe_psql('postgres', q{
 UPDATE filters SET f = f | (SELECT bloom_agg('new ' || i, 0.01, 200000)
 							FROM generate_series(1, 1000) i)
 	WHERE key_type = 'text' AND form = 'large';
 SELECT count(*) FROM generate_series(1, 1000) i, filters
 	WHERE key_type = 'text' AND form = 'large' AND f @> ('new ' || i);
 REFRESH MATERIALIZED VIEW CONCURRENTLY stored}),
-	1000,
-	'a filter is extended');
-is( $new->safe_psql('postgres', 'SELECT fingerprint()') =~
+	1000, 'a filter is extended');
+is($new->safe_psql('postgres', 'SELECT fingerprint()') =~
 	  s/^text\|.*\n//mgr,
-	$fingerprint =~ s/^text\|.*\n//mgr,
-	'those of other key types stay the same');
+	$fingerprint =~ s/^text\|.*\n//mgr, 'those of other key types stay the same');
 is($new->safe_psql('postgres', $lost), $answer, 'all keys are found again');
 $new->command_ok(
 	[ 'vacuumdb', '--all', '--analyze', '--host', $new->host, '--port', $new->port ],
@@ -163,8 +160,7 @@ sub same_objects
 	is( join("\n",
 			(map { "not expected: $_" } grep { !$expected{$_} } sort keys %got),
 			(map { "missing: $_" } grep { !$got{$_} } sort keys %expected)),
-		'',
-		$name);
+		'', $name);
 	return;
 }
 
@@ -183,8 +179,7 @@ UNION ALL SELECT 'pg_init_privs', count(*) FROM pg_init_privs
 
 # The versions that lead to the newest one
 my @versions = split /\n/,
-  $node->safe_psql(
-	'postgres', q{
+  $node->safe_psql('postgres', q{
 SELECT source FROM pg_extension_update_paths('bloomfilter')
 	WHERE target = 'next' AND path IS NOT NULL ORDER BY source});
 my $version = q{SELECT extversion FROM pg_extension WHERE extname = 'bloomfilter'};
@@ -255,8 +250,7 @@ foreach my $old (@versions)
 
 	foreach my $dump ($app, 'updated')
 	{
-		$node->safe_psql('postgres',
-			'DROP DATABASE IF EXISTS restored');
+		$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS restored');
 		$node->safe_psql('postgres', 'CREATE DATABASE restored');
 		$node->command_ok(
 			[

@@ -98,8 +98,7 @@ foreach my $name (sort keys %texts)
 }
 
 # A label of an enum without an equivalent
-$node->safe_psql(
-	'win1252', q{
+$node->safe_psql('win1252', q{
 DO $$
 BEGIN
 	EXECUTE format('CREATE TYPE letters AS ENUM (%L, %L)', chars('\x81'), 'a');
@@ -109,12 +108,10 @@ like( outcome(
 		'win1252', q{
 (SELECT bloom_agg(l) @> l FROM (SELECT enum_first(NULL::letters)) x (l)
 	GROUP BY l)}),
-	qr/^22P05\|/,
-	'WIN1252: a label without an equivalent is an error');
+	qr/^22P05\|/, 'WIN1252: a label without an equivalent is an error');
 
 # Names of types that the encoding lacks
-my $names = $node->safe_psql(
-	'utf8', q{
+my $names = $node->safe_psql('utf8', q{
 CREATE TYPE U&"\65E5a\+01F600" AS ENUM ('x');
 SELECT bloom_agg('x'::U&"\65E5a\+01F600")});
 foreach my $name ('win1252', $has_mule ? 'mule' : ())
@@ -127,12 +124,10 @@ foreach my $name ('win1252', $has_mule ? 'mule' : ())
 		"$name: a name in a message is escaped");
 }
 is( outcome('eucjp', "key_type = chars('\\xc6fc61') || '\\U0001F600' FROM bloom_info('$names')"),
-	'true',
-	'EUC_JP: what it has is not escaped');
+	'true', 'EUC_JP: what it has is not escaped');
 
 # The planner looks up values in statistics whose rows may be gone.
-$node->safe_psql(
-	'win1252', q{
+$node->safe_psql('win1252', q{
 CREATE TABLE gone AS SELECT chars('\x81') AS k FROM generate_series(1, 100);
 ANALYZE gone;
 DELETE FROM gone});
@@ -140,8 +135,7 @@ is($node->safe_psql('win1252', q{SELECT count(*) FROM gone WHERE bloom_add(NULL,
 	'0', 'a value in statistics without an equivalent is no error');
 
 # A type whose name cannot be recorded
-$node->safe_psql(
-	'win1252', q{
+$node->safe_psql('win1252', q{
 DO $$
 BEGIN
 	EXECUTE format('CREATE TYPE %I AS ENUM (''x'')', chars('\x81'));

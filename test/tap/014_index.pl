@@ -40,8 +40,7 @@ $node->reload;
 
 # A small first layer, so that there is growth all the time; and a large one,
 # in which each key is on a page of its own.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE SEQUENCE ids;
 CREATE TABLE t (id bigint, note text);
@@ -164,18 +163,14 @@ for my $round (1 .. $rounds)
 	commit_prepared();
 	is(check($node), '', "every row is found after kill -9, round $round");
 }
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT (SELECT count(*) FROM t) > 1000, (bloom_index_info('small')).layers > 2,
-	   (SELECT count(*) FROM t WHERE note = 'prepared') > 0}),
-	't|t|t', 'the load was what it should be');
-is( $node->safe_psql(
-		'postgres', q{
+	   (SELECT count(*) FROM t WHERE note = 'prepared') > 0}), 't|t|t', 'the load was what it should be');
+is($node->safe_psql('postgres', q{
 SELECT count(*) FROM u;
 SELECT layers FROM bloom_index_info('unlogged');
 INSERT INTO u VALUES (1);
-SELECT bloom_index_check('unlogged')}),
-	"0\n0\n", 'an unlogged index is empty after a crash, and usable');
+SELECT bloom_index_check('unlogged')}), "0\n0\n", 'an unlogged index is empty after a crash, and usable');
 
 # A backend that dies takes the others along.
 my $load = start_load($node, @batch);
@@ -196,8 +191,7 @@ for (1 .. 600)
 is(check($node), '', 'every row is found after kill -9 of a backend');
 
 # A transaction that was prepared before a crash and committed after it.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 BEGIN;
 INSERT INTO t SELECT nextval('ids'), 'before crash' FROM generate_series(1, 5000);
 PREPARE TRANSACTION 'before crash'});
@@ -228,8 +222,7 @@ for (1 .. 8)
 {
 	usleep(100_000);
 	my ($rows, $missed) = split /\|/,
-	  $replica->safe_psql(
-		'postgres', q{
+	  $replica->safe_psql('postgres', q{
 SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('small', id)
 		OR NOT bloom_index_contains('large', md5(id::text))) FROM t});
 	$lost += $missed;
@@ -241,7 +234,7 @@ is($lost, 0, 'every row that a replica sees is found there');
 cmp_ok($seen, '>', 100, 'the replica has seen rows');
 $node->wait_for_catchup($replica, 'replay', $node->lsn('insert'));
 is(check($replica), '', 'the check passes on a replica');
-is( $replica->safe_psql('postgres', q{SELECT md5(bloom_index_filter('small')::bytea)}),
+is($replica->safe_psql('postgres', q{SELECT md5(bloom_index_filter('small')::bytea)}),
 	$node->safe_psql('postgres', q{SELECT md5(bloom_index_filter('small')::bytea)}),
 	'a replica has the same bits');
 my ($status, $out, $err) =
@@ -288,30 +281,25 @@ $restored->stop;
 my $subscriber = new_node('subscriber');
 $subscriber->start;
 my $source = $node->connstr . ' dbname=postgres';
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE published (id int PRIMARY KEY, note text);
 INSERT INTO published SELECT i, 'copied ' || i FROM generate_series(1, 2000) i;
 CREATE PUBLICATION p FOR TABLE published});
-$subscriber->safe_psql(
-	'postgres', qq{
+$subscriber->safe_psql('postgres', qq{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE published (id int PRIMARY KEY, note text);
 CREATE INDEX notes ON published USING bloomfilter (note) WITH (expected = 100);
 CREATE SUBSCRIPTION s CONNECTION '$source' PUBLICATION p});
 $subscriber->poll_query_until('postgres',
 	q{SELECT bool_and(srsubstate = 'r') FROM pg_subscription_rel});
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 INSERT INTO published SELECT i, 'inserted ' || i FROM generate_series(2001, 4000) i;
 UPDATE published SET note = 'updated ' || id WHERE id % 10 = 0});
 $node->wait_for_catchup('s');
-is( $subscriber->safe_psql(
-		'postgres', q{
+is($subscriber->safe_psql('postgres', q{
 SELECT bloom_index_contains('notes', 'copied 1'), bloom_index_contains('notes', 'inserted 3999'),
 	   bloom_index_contains('notes', 'updated 4000'), count(*) FROM published;
-SELECT bloom_index_check('notes')}),
-	"t|t|t|4000\n", 'an index on a subscriber follows');
+SELECT bloom_index_check('notes')}), "t|t|t|4000\n", 'an index on a subscriber follows');
 $subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
 $subscriber->stop;
 
@@ -342,7 +330,7 @@ for (1 .. 8)
 $load->{run}->pump_nb;
 my $output = end_load($load);
 unlike($output, qr/ERROR|aborted/, 'no lookup fails while an index is rebuilt');
-is( $node->safe_psql('postgres', q{SELECT bloom_index_check('rebuilt')}),
+is($node->safe_psql('postgres', q{SELECT bloom_index_check('rebuilt')}),
 	'', 'the check passes after rebuilding');
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM t WHERE note = 'probe'}),
 	'>', 100, 'there were lookups');
@@ -366,8 +354,7 @@ $importer->query(
 );
 $exporter->query('COMMIT');
 $builder->finish;
-my ($imported) = $importer->query(
-	q{SELECT id, bloom_index_contains('imported', id) FROM imports WHERE id = 1});
+my ($imported) = $importer->query(q{SELECT id, bloom_index_contains('imported', id) FROM imports WHERE id = 1});
 is($imported, '1|t', 'a row that an imported snapshot sees is found');
 $_->quit foreach $exporter, $builder, $importer;
 
@@ -387,12 +374,10 @@ PostgreSQL::Test::Utils::run_log(
 		'pgbench', '-n', '-c', 8, '-j', 2, '-t', 500, '-M', 'prepared',
 		@prize, $node->connstr('postgres')
 	]);
-is( $node->safe_psql(
-		'postgres', q{
+is($node->safe_psql('postgres', q{
 SELECT count(*) > 1000, count(*) = count(DISTINCT (campaign, who)) FROM prizes}
 	),
-	't|t',
-	'one prize a user');
+	't|t', 'one prize a user');
 
 is(find_crashes($node) =~ s/.*terminated by signal 9.*\n?//rg,
 	'', 'nothing else crashed');
@@ -406,8 +391,7 @@ $node->stop;
 $node = new_node('damage');
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE t AS SELECT i AS id FROM generate_series(1, 60000) i;
 CREATE INDEX i ON t USING bloomfilter (id) WITH (expected = 30000);
@@ -416,7 +400,7 @@ CREATE TABLE lost (id int);
 CREATE INDEX lost_id ON lost USING bloomfilter (id) WITH (expected = 30000);
 INSERT INTO lost VALUES (1);
 });
-is( $node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}),
+is($node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}),
 	2, 'the index has two layers');
 my $path = $node->safe_psql('postgres', q{SELECT pg_relation_filepath('i')});
 my $pages =
@@ -505,8 +489,7 @@ $node->stop;
 my $content = 24 + 56;
 my @offsets = (0 .. $content + 3 * 32 - 1, map { $_ * 91 } 3 .. 89);
 $node->start;
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 CREATE TABLE flip AS SELECT i AS id FROM generate_series(1, 300) i;
 DO \$\$
 BEGIN
@@ -569,13 +552,11 @@ like(
 	qr/XX002: index "lost_id" lacks a row of its table\nDETAIL:  The key of row \(0,2\) is not found/,
 	'check: a row that is missing');
 $node->safe_psql('postgres', 'REINDEX INDEX lost_id');
-is( $node->safe_psql('postgres', q{SELECT bloom_index_check('lost_id')}),
-	'', 'REINDEX repairs it');
+is($node->safe_psql('postgres', q{SELECT bloom_index_check('lost_id')}), '', 'REINDEX repairs it');
 
 # A full disk, which is a limit of the size of files here: growth fails, and
 # leaves an index that is valid and can grow later.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE TABLE f (id bigint);
 CREATE INDEX f_id ON f USING bloomfilter (id) WITH (fpp = 1e-9, expected = 1.5e6);
 INSERT INTO f SELECT generate_series(1, 400000);
@@ -605,8 +586,7 @@ VACUUM f;
 INSERT INTO f SELECT generate_series($loads * 1000000, $loads * 1000000 + 200000)});
 	}
 	like($error, qr/could not (?:extend|write)/, 'growth fails');
-	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}),
-		'', 'the check passes after that');
+	is($node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}), '', 'the check passes after that');
 	(undef, undef, $error) = $node->psql('postgres', q{
 BEGIN;
 SAVEPOINT s;
@@ -619,7 +599,7 @@ COMMIT});
 	$node->start;
 	$node->safe_psql('postgres',
 		'INSERT INTO f SELECT generate_series(100000000, 101500000)');
-	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}),
+	is($node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}),
 		'', 'the check passes when there is room again');
 	cmp_ok(
 		$node->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('f_id')}),
@@ -662,7 +642,7 @@ SELECT count(*) FROM m WHERE NOT bloom_index_contains('m_id', id)});
 	is($out, 0, 'the keys of the transaction are found');
 	$set_limit->('unlimited');
 	$session->query(q{INSERT INTO m VALUES (-1); COMMIT});
-	is( $node->safe_psql('postgres', q{SELECT bloom_index_check('m_id')}),
+	is($node->safe_psql('postgres', q{SELECT bloom_index_check('m_id')}),
 		'', 'the check passes after the commit');
 	is($node->safe_psql('postgres', 'SELECT count(*) FROM m'),
 		200001, 'all rows of it are there');

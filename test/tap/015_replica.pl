@@ -24,8 +24,7 @@ autovacuum = off
 wal_consistency_checking = 'generic'
 });
 $primary->start;
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE SEQUENCE ids;
 CREATE TABLE item (id bigint, kind int, note text);
@@ -86,8 +85,7 @@ foreach my $name ('small', 'large')
 	# All of the large one are 150 pages of TOAST.
 	cmp_ok(pages_read($query), '<', 100, "$name filter: pages of a lookup");
 }
-is( $replica->safe_psql(
-		'postgres', q{
+is($replica->safe_psql('postgres', q{
 SELECT count(*) FROM item, filter WHERE name = 'large' AND NOT f @> id}),
 	0, 'large filter: all keys, with a cached copy');
 
@@ -105,14 +103,13 @@ foreach my $name (sort keys %aggregates)
 
 	like($replica->safe_psql('postgres', "EXPLAIN $query"),
 		qr/Partial Aggregate/, "$name: the replica's plan is parallel");
-	is( $replica->safe_psql('postgres', $query),
-		$primary->safe_psql('postgres', $query),
-		"$name: the same filter on the replica");
+	is($replica->safe_psql('postgres', $query),
+		$primary->safe_psql('postgres', $query), "$name: the same filter on the replica");
 }
 my $combined = q{
 SELECT md5(bloom_union_agg(f)::bytea), md5(bloom_intersection_agg(f)::bytea)
 	FROM (SELECT bloom_agg(id, 0.01, 30000) AS f FROM item GROUP BY kind) AS kinds};
-is( $replica->safe_psql('postgres', $combined),
+is($replica->safe_psql('postgres', $combined),
 	$primary->safe_psql('postgres', $combined),
 	'unions and intersections are the same on the replica');
 
@@ -129,8 +126,7 @@ my $join = q{
 FROM item JOIN kind USING (kind) WHERE name IN ('kind 7', 'kind 77')};
 foreach my $workers (0, 2)
 {
-	my $plan = $replica->safe_psql(
-		'postgres', qq{
+	my $plan = $replica->safe_psql('postgres', qq{
 $join_settings
 SET max_parallel_workers_per_gather = $workers;
 SET bloomfilter.join_filters = on;
@@ -207,12 +203,10 @@ $session->quit;
 
 # Of another snapshot, an index may be too new; of a new one it is not.
 catch_up();
-is( $replica->safe_psql(
-		'postgres', q{
+is($replica->safe_psql('postgres', q{
 SELECT bloom_index_check('item_ids');
 SELECT count(*) FROM item WHERE NOT bloom_index_filter('item_ids') @> id;
-SELECT layers >= 1 FROM bloom_index_info('item_ids')}),
-	"\n0\nt", 'functions of the index on the replica');
+SELECT layers >= 1 FROM bloom_index_info('item_ids')}), "\n0\nt", 'functions of the index on the replica');
 
 #
 # A snapshot of the replica sees rows that the primary deleted before it built
@@ -267,26 +261,22 @@ foreach my $how (@rebuilds)
 	take_snapshot($hundred);
 	rebuild($primary, $how);
 	catch_up();
-	is(result_of($few), '100|100|100|t',
-		"an older snapshot finds every row: $how");
+	is(result_of($few), '100|100|100|t', "an older snapshot finds every row: $how");
 	foreach my $call ('check', 'filter')
 	{
 		like(
 			result_of(
 				"SAVEPOINT s; SELECT bloom_index_$call('few_ids') IS NULL; ROLLBACK TO s"
 			),
-			qr/^psql:.*ERROR:  55000$/,
-			"bloom_index_$call: the index is too new: $how");
+			qr/^psql:.*ERROR:  55000$/, "bloom_index_$call: the index is too new: $how");
 	}
 	$old->query('COMMIT');
 	catch_up();
-	is(result_of($few), '10|10|10|f',
-		"a new snapshot finds its rows and no other: $how");
+	is(result_of($few), '10|10|10|f', "a new snapshot finds its rows and no other: $how");
 }
 # Nor may a join filter leave out blocks by a BRIN index whose ranges the primary
 # summarized without such rows.  Blocks that are all-visible have none.
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE TABLE logged (k int, pad text);
 INSERT INTO logged SELECT i, repeat('x', 500) FROM generate_series(1, 1000) i;
 CREATE INDEX logged_k ON logged USING brin (k) WITH (pages_per_range = 1);
@@ -302,8 +292,7 @@ $primary->safe_psql('postgres', 'CREATE TABLE later ()');
 catch_up();
 like(
 	result_of($plan_logged),
-	qr/Blocks Read: 1 of/,
-	'an older snapshot needs no block that is all-visible');
+	qr/Blocks Read: 1 of/, 'an older snapshot needs no block that is all-visible');
 $primary->safe_psql('postgres', $_)
   for 'DELETE FROM logged WHERE k BETWEEN 400 AND 600',
   q{SELECT brin_desummarize_range('logged_k', n) FROM generate_series(0, 60) n},
@@ -313,8 +302,7 @@ is(result_of($logged), 1, 'an older snapshot joins a row of such a range');
 $old->query('COMMIT');
 like(
 	result_of("$logged; $plan_logged"),
-	qr/^0\n.*Blocks Read: 0 of/s,
-	'a new snapshot reads none of them');
+	qr/^0\n.*Blocks Read: 0 of/s, 'a new snapshot reads none of them');
 
 # The primary drops such an index while a cached plan, which does not lock it,
 # reads its inner side.
@@ -382,8 +370,7 @@ BEGIN});
 	$last->query('BEGIN; LOCK few IN ACCESS SHARE MODE');
 	$other->query('COMMIT');
 	$primary->poll_query_until('postgres', $is_dead);
-	$primary->safe_psql('postgres',
-		'INSERT INTO few SELECT generate_series(1001, 2000)');
+	$primary->safe_psql('postgres', 'INSERT INTO few SELECT generate_series(1001, 2000)');
 	catch_up();
 	my ($after) = $old->query('EXECUTE not_found');
 	like($after, qr/^1\d{3}\|0$|^2\d{3}\|0$/, "the plan after $how");
@@ -410,11 +397,9 @@ is(result_of($few), '10|10|10|f',
 $old->quit;
 $replica->safe_psql('postgres',
 	q{INSERT INTO item SELECT nextval('ids'), 1, 'promoted' FROM generate_series(1, 20000)});
-is( $replica->safe_psql(
-		'postgres', q{
+is($replica->safe_psql('postgres', q{
 SELECT count(*) FROM item WHERE NOT bloom_index_contains('item_ids', id);
-SELECT bloom_index_check('item_ids')}),
-	"0\n", 'after promotion: the index goes on');
+SELECT bloom_index_check('item_ids')}), "0\n", 'after promotion: the index goes on');
 
 is(find_crashes($_), '', 'nothing crashed: ' . $_->name)
   foreach $primary, $replica;

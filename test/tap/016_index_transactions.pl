@@ -31,8 +31,7 @@ client_min_messages = error
 });
 $node->start;
 $node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE t (id int, filler int, name varchar(10), amount numeric(20, 2)) WITH (fillfactor = 50);
 CREATE INDEX t_id ON t USING bloomfilter (id);
@@ -148,16 +147,14 @@ my $parallel = $node->safe_psql('postgres', q{
 SELECT name FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query')});
 $node->safe_psql('postgres', "ALTER DATABASE postgres SET $parallel = on");
 my $wire = BloomTest::Wire->new($node, 'postgres');
-is( $wire->execute_backwards(
+is($wire->execute_backwards(
 		'SELECT seen_and_found(4711)', 'INSERT INTO u VALUES (4711)'),
-	't t',
-	'parallel plan of before an INSERT');
+	't t', 'parallel plan of before an INSERT');
 $wire->quit;
 
 # The library is loaded by the statement that inserts a key, or by one within
 # it, before parallel workers look the key up.
-$node->safe_psql(
-	'postgres', qq{
+$node->safe_psql('postgres', qq{
 ALTER DATABASE postgres RESET $parallel;
 CREATE TABLE seen (id int);
 CREATE INDEX seen_id ON seen USING bloomfilter (id);
@@ -203,8 +200,7 @@ foreach my $statement (
 	$node->safe_psql('postgres',
 		'DROP INDEX IF EXISTS built_x; TRUNCATE seen, seen_parts');
 	$node->safe_psql('postgres', $statement);
-	is( $node->safe_psql(
-			'postgres', q{
+	is($node->safe_psql('postgres', q{
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SET max_parallel_workers_per_gather = 0;
@@ -220,8 +216,7 @@ SKIP:
 {
 	skip 'no REPACK', 1
 	  if $node->safe_psql('postgres', 'SHOW server_version_num') < 190000;
-	$node->safe_psql(
-		'postgres', q{
+	$node->safe_psql('postgres', q{
 ALTER SYSTEM SET wal_level = 'logical';
 CREATE TABLE repacked (id int PRIMARY KEY);
 CREATE INDEX repacked_id ON repacked USING bloomfilter (id);
@@ -236,10 +231,8 @@ INSERT INTO repacked SELECT generate_series(1, 1000)});
 	$writer->query(
 		'INSERT INTO repacked SELECT generate_series(2001, 3000); COMMIT');
 	$repacker->finish;
-	is( $node->safe_psql(
-			'postgres', q{SELECT count(*), bloom_index_check('repacked_id') FROM repacked}),
-		'2000|',
-		'rows that come during REPACK CONCURRENTLY are found');
+	is($node->safe_psql('postgres', q{SELECT count(*), bloom_index_check('repacked_id') FROM repacked}),
+		'2000|', 'rows that come during REPACK CONCURRENTLY are found');
 	$_->quit foreach $writer, $repacker;
 }
 is(find_crashes($node), '', 'nothing crashed');

@@ -28,8 +28,7 @@ work_mem = 64MB
 max_wal_size = 4GB
 });
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE PROCEDURE add_each(first bigint, n bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -66,8 +65,7 @@ foreach my $fpp (@rates)
 				my $name = "fpp $fpp, sessions $n, $how, built with $built";
 				my $error;
 
-				$node->safe_psql(
-					'postgres', qq{
+				$node->safe_psql('postgres', qq{
 DROP TABLE IF EXISTS t;
 CREATE TABLE t AS SELECT -i AS id FROM generate_series(1::bigint, $built) i;
 CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = $fpp)});
@@ -82,8 +80,7 @@ CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = $fpp)});
 				}
 				is($error, '', "$name: no error");
 
-				my ($rows, $layers, $current_fpp, $found) = split /\|/, $node->safe_psql(
-					'postgres', qq{
+				my ($rows, $layers, $current_fpp, $found) = split /\|/, $node->safe_psql('postgres', qq{
 SELECT (SELECT count(*) FROM t), layers, current_fpp, (
 	SELECT sum((SELECT count(*) FILTER (WHERE found)
 				FROM unnest(bloom_index_contains_each('i', ARRAY(
@@ -122,8 +119,7 @@ foreach my $case ([ 1e-9, 400_000 ], [ 1e-3, 1_400_000 ])
 	my $keys = 0.96 * $expected;
 	my $most = 0;
 
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 DROP TABLE IF EXISTS t;
 CREATE TABLE t (id bigint);
 CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = $fpp, expected = $expected);
@@ -146,7 +142,7 @@ INSERT INTO t SELECT generate_series(1, $keys)});
 		$most = $pages if $pages > $most;
 	}
 	note("fpp $fpp: at most $most pages a commit");
-	is( $node->safe_psql('postgres', qq{SELECT layers, current_fpp < 1.06 * 0.75 * $fpp FROM bloom_index_info('i')}),
+	is($node->safe_psql('postgres', qq{SELECT layers, current_fpp < 1.06 * 0.75 * $fpp FROM bloom_index_info('i')}),
 		'2|t', "fpp $fpp: grown, at its rate");
 }
 
@@ -154,8 +150,7 @@ INSERT INTO t SELECT generate_series(1, $keys)});
 # Keys that somebody has chosen for one page cost few pages, too, and the index
 # does not grow.
 #
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 DROP TABLE IF EXISTS t;
 CREATE TABLE t (id bigint);
 CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 0.001, expected = 2000000);

@@ -41,8 +41,7 @@ $node->start;
 
 # depth(n) counts the rows of a join within n parallel queries, each of which
 # has a segment.  Its result is the rows of the join.
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE large AS SELECT generate_series(0, 999) AS i;
 CREATE TABLE small AS SELECT generate_series(0, 50) AS i;
@@ -86,8 +85,7 @@ $node->stop;
 #
 $node = new_node('loading');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
+$node->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE ROLE ordinary LOGIN;
 CREATE TABLE large AS SELECT i % 20000 AS k FROM generate_series(1, 50000) i;
@@ -170,12 +168,10 @@ SKIP:
 
 	$node = new_node('later');
 	$node->start;
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 CREATE EXTENSION bloomfilter;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter'});
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 CREATE FUNCTION define_core_setting(text) RETURNS void AS '$library' LANGUAGE C;
 CREATE TABLE facts AS SELECT i % 1000 AS k FROM generate_series(1, 20000) i;
 CREATE TABLE dims AS SELECT i AS k FROM generate_series(1, 10) i;
@@ -189,8 +185,7 @@ ANALYZE facts, dims});
 
 	# A plan that is executed again, with other rows on the inner side if it
 	# reads that again, as a hash table of several batches does.
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 CREATE FUNCTION execute_twice(text, text) RETURNS text AS '$library' LANGUAGE C;
 CREATE TABLE parts (k int, filler text) PARTITION BY RANGE (k);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (500);
@@ -205,8 +200,7 @@ ANALYZE parts});
 			my $query = "SELECT a.filler, b.filler FROM (SELECT k, filler FROM $inner "
 			  . "current_setting('app.n')::int OFFSET 0) a JOIN parts b USING (k)";
 
-			is( $node->safe_psql(
-					'postgres', qq{
+			is($node->safe_psql('postgres', qq{
 LOAD '$library';
 SET bloomfilter.join_filters = force;
 SET enable_nestloop = off;

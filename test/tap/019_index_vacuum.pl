@@ -31,8 +31,7 @@ restart_after_crash = on
 $primary->start;
 
 # Each VACUUM rebuilds the index; it also grows, since it has no room for many.
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE t (id bigint, x int DEFAULT 0) WITH (fillfactor = 70);
 CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 1e-5, rebuild_scale_factor = 0);

@@ -30,8 +30,7 @@ autovacuum = off
 });
 $primary->start;
 
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE part (day int, id int) PARTITION BY RANGE (day);
 DO $$
@@ -43,15 +42,12 @@ END $$;
 CREATE INDEX part_id ON part USING bloomfilter (id) WITH (fpp = 1e-6);
 INSERT INTO part SELECT i / 10, i FROM generate_series(0, 9999) i;
 });
-is( $primary->safe_psql(
-		'postgres', q{
+is($primary->safe_psql('postgres', q{
 LOAD 'bloomfilter';
 BEGIN;
 SELECT day FROM part WHERE id = 5432;
 SELECT count(*) <= 20 FROM pg_locks WHERE pid = pg_backend_pid();
-COMMIT;}),
-	"543\nt",
-	'a lookup in 1,000 partitions holds few locks');
+COMMIT;}), "543\nt", 'a lookup in 1,000 partitions holds few locks');
 
 # The statement that loads the library has gates: it is planned already.  With
 # the library preloaded, the first one is pruned.
@@ -96,8 +92,7 @@ $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is(ask($reader, 'EXECUTE kept'), '8', 'standby: a key that was replayed');
 is(ask($reader, 'SELECT count(*) FROM part WHERE id = 30000'), '1', 'standby: a new plan');
 is(ask($reader, 'SELECT count(*) FROM part WHERE id = 30001'), '0', 'standby: an absent key');
-$primary->safe_psql(
-	'postgres', q{
+$primary->safe_psql('postgres', q{
 CREATE TABLE later (day int, id int);
 CREATE INDEX ON later USING bloomfilter (id);
 INSERT INTO later VALUES (5000, 30002);

@@ -48,8 +48,7 @@ min_parallel_table_scan_size = 0
 max_parallel_workers_per_gather = 0
 $settings});
 	$node->start;
-	$node->safe_psql(
-		'postgres', qq{
+	$node->safe_psql('postgres', qq{
 CREATE EXTENSION bloomfilter;
 CREATE TABLE large (k int) PARTITION BY RANGE (k);
 CREATE TABLE large_1 PARTITION OF large FOR VALUES FROM (0) TO (500);
@@ -84,8 +83,7 @@ sub try_plans
 			like(
 				$node->safe_psql('postgres',
 					"$set EXPLAIN ($explain{$options}) $query"),
-				qr/Bloom Filter/,
-				"EXPLAIN ($options) with $workers workers, $with");
+				qr/Bloom Filter/, "EXPLAIN ($options) with $workers workers, $with");
 		}
 		is($node->safe_psql('postgres', "$set $query"),
 			51, "the join with $workers workers, $with");
@@ -94,8 +92,7 @@ sub try_plans
 		qr/Bloom Filter/, "EXPLAIN in a function, $with");
 	is($node->safe_psql('postgres', 'SELECT count_within()'),
 		51, "the join in a function, $with");
-	is( $node->safe_psql(
-			'postgres', qq{
+	is($node->safe_psql('postgres', qq{
 BEGIN;
 DECLARE never_read CURSOR FOR SELECT * FROM large JOIN small USING (k);
 DECLARE read_once CURSOR FOR SELECT * FROM large JOIN small USING (k);
@@ -127,8 +124,7 @@ my $settings = join '', map { "auto_explain.$_\n" } (
 	'log_min_duration = 0', 'log_analyze = on',
 	'log_buffers = on', 'log_wal = on',
 	'log_timing = on', 'log_triggers = on',
-	'log_verbose = on', 'log_settings = on',
-	'log_nested_statements = on');
+	'log_verbose = on', 'log_settings = on', 'log_nested_statements = on');
 
 $settings .= "pg_qualstats.sample_rate = 1\npgaudit.log = all\n"
   . "pg_stat_statements.track_planning = on\n";
@@ -140,14 +136,12 @@ foreach my $order ('first', 'last')
 		"loaded_$order",
 		join(', ',
 			$order eq 'first' ? ('bloomfilter', @libraries) :
-			  (@libraries, 'bloomfilter')),
-		$settings);
+			  (@libraries, 'bloomfilter')), $settings);
 
 	note "with @libraries";
 	foreach my $extension (@others)
 	{
-		$node->safe_psql('postgres',
-			"CREATE EXTENSION IF NOT EXISTS $extension CASCADE");
+		$node->safe_psql('postgres', "CREATE EXTENSION IF NOT EXISTS $extension CASCADE");
 	}
 	foreach my $format (@formats)
 	{
@@ -166,16 +160,14 @@ foreach my $order ('first', 'last')
 SET bloomfilter.join_planning = on;
 SELECT count(*) AS planned FROM large JOIN small USING (k);
 SELECT count(*) AS planned FROM large TABLESAMPLE BERNOULLI (100) JOIN small USING (k);");
-		is( $node->safe_psql('postgres',
+		is($node->safe_psql('postgres',
 				"SELECT plans, calls FROM pg_stat_statements WHERE query ~ '^SELECT count.* AS planned'"),
-			"1|1\n1|1",
-			"one planning of a statement, loaded $order");
+			"1|1\n1|1", "one planning of a statement, loaded $order");
 	}
 	try_plans($node, "loaded $order, without ANALYZE");
 	like(
 		PostgreSQL::Test::Utils::slurp_file($node->logfile),
-		qr/bloom_join_probe/,
-		"auto_explain printed filters, loaded $order");
+		qr/bloom_join_probe/, "auto_explain printed filters, loaded $order");
 	$node->stop;
 }
 

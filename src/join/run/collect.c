@@ -55,7 +55,7 @@ pgbloom_join_withdraw(PgBloomJoinCollector *collector)
 }
 
 static void
-set_geometry(BfGeometry *geometry, uint64 nblocks)
+set_filter_geometry(BfGeometry *geometry, uint64 nblocks)
 {
 	memset(geometry, 0, sizeof(*geometry));
 	geometry->nblocks = (uint32) nblocks;
@@ -87,7 +87,7 @@ pgbloom_join_shared_geometry(double keys, BfGeometry *geometry)
 {
 	Size		max = pgbloom_join_filter_limit() / 4 * 3 / BF_CACHE_LINE;
 
-	set_geometry(geometry, Max(Min(blocks_for(keys), max), 1));
+	set_filter_geometry(geometry, Max(Min(blocks_for(keys), max), 1));
 }
 
 /* Memory of zeros, aligned to a cache line. */
@@ -149,7 +149,7 @@ choose_largest_geometry(PgBloomJoinCollector *collector)
 	while (nblocks * 2 * BF_CACHE_LINE <= collector->limit / 4 * 3 &&
 		   nblocks * 2 <= PG_UINT32_MAX)
 		nblocks *= 2;
-	set_geometry(&collector->filter->geometry, nblocks);
+	set_filter_geometry(&collector->filter->geometry, nblocks);
 }
 
 /* Build no filter of what has been collected. */
@@ -171,7 +171,7 @@ give_up(PgBloomJoinCollector *collector)
  * so there it goes on.
  */
 static void
-make_room(PgBloomJoinCollector *collector)
+make_room_for_hash(PgBloomJoinCollector *collector)
 {
 	if (collector->new_bits == NULL && enlarge_list(collector))
 		return;
@@ -190,7 +190,7 @@ pgbloom_join_collect(PgBloomJoinCollector *collector, uint64 hash)
 	collector->filter->counts->keys++;
 	if (collector->nhashes == collector->hashes_size)
 	{
-		make_room(collector);
+		make_room_for_hash(collector);
 		if (!collector->collecting)
 			return;
 	}
@@ -217,7 +217,7 @@ fold_filter(PgBloomJoinCollector *collector)
 		return;
 	bf_bitmap_fold(&env.interrupts, collector->new_bits, collector->new_bits,
 				   nblocks, factor, BF_CACHE_LINE);
-	set_geometry(&collector->filter->geometry, nblocks / factor);
+	set_filter_geometry(&collector->filter->geometry, nblocks / factor);
 }
 
 /* Add the bits of this process to those of all. */
@@ -274,7 +274,7 @@ pgbloom_join_publish(PgBloomJoinCollector *collector)
 		bool		sized = collector->new_bits == NULL;
 
 		if (sized)
-			set_geometry(&filter->geometry, blocks_for(collector->nhashes));
+			set_filter_geometry(&filter->geometry, blocks_for(collector->nhashes));
 		move_to_bits(collector);
 		if (!sized)
 			fold_filter(collector);

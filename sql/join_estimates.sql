@@ -1,0 +1,113 @@
+--
+-- JOIN_ESTIMATES
+-- Estimates of joins of columns whose values have different ranges, by
+-- join_planning.
+--
+CREATE SCHEMA join_estimates;
+SET search_path = join_estimates, public;
+\pset format unaligned
+\pset tuples_only
+LOAD 'bloomfilter';
+\set ECHO none
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/join_skip.psql'
+\i :functions
+
+-- Rows that the first join is expected to return
+CREATE FUNCTION estimated(query text) RETURNS float LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+		IF line ~ 'Join' THEN
+			RETURN substring(line FROM 'rows=(\d+)');
+		END IF;
+	END LOOP;
+END $$;
+
+-- How many times too few or too many rows, as a power of two
+CREATE FUNCTION errors(query text, OUT "off" int, OUT "on" int) LANGUAGE plpgsql AS $$
+DECLARE
+	rows float;
+BEGIN
+	EXECUTE 'SELECT count(*) FROM (' || query || ') x' INTO rows;
+	SET LOCAL bloomfilter.join_planning = off;
+	"off" := round(log(2, (estimated(query) / greatest(rows, 1))::numeric));
+	SET LOCAL bloomfilter.join_planning = on;
+	"on" := round(log(2, (estimated(query) / greatest(rows, 1))::numeric));
+END $$;
+\set ECHO all
+SET max_parallel_workers_per_gather = 0;
+SET enable_nestloop = off;
+SET datestyle = 'ISO';
+-- all rows are in the sample
+SET default_statistics_target = 300;
+
+-- 200 years, and facts of five of them
+CREATE TABLE calendar (day date PRIMARY KEY, year int, weekday int, number bigint, name text COLLATE "C");
+INSERT INTO calendar SELECT d, extract(year FROM d), extract(dow FROM d), d - date '1900-01-01', to_char(d, 'YYYYMMDD')
+  FROM (SELECT d::date FROM generate_series(date '1900-01-01', '2099-12-31', '1 day') d) d;
+CREATE TABLE facts (day date, at timestamp, number int, name text COLLATE "C", amount int);
+INSERT INTO facts SELECT day, day, number, name, n FROM calendar, generate_series(1, 20) n WHERE year BETWEEN 2000 AND 2004;
+ANALYZE calendar, facts;
+
+-- one year
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+-- also with a foreign key, which PostgreSQL estimates in another way
+ALTER TABLE facts ADD CONSTRAINT facts_day FOREIGN KEY (day) REFERENCES calendar;
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+ALTER TABLE facts DROP CONSTRAINT facts_day;
+-- other types, and of two types
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.number = c.number WHERE year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.at = c.day WHERE year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c USING (name) WHERE year = 2002');
+-- all years; conditions that leave no piece of the order of days, for which PostgreSQL's estimate is right; and both
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day)');
+SELECT condition, (errors('SELECT * FROM facts JOIN calendar USING (day) WHERE ' || condition)).*
+  FROM unnest('{weekday = 1, extract(month FROM day) = 3, year % 2 = 0, year < 1000 OR weekday = 2,
+	weekday = 1 AND year = 2002, year BETWEEN 2001 AND 2002, year IN (2001\, 2002), day < ''2002-01-01'', ''2002-01-01'' < calendar.day}'::text[]) AS condition;
+-- all members of an equivalence class or none: one of which nothing is known leaves PostgreSQL's estimates
+CREATE TABLE unknown (day date);
+INSERT INTO unknown VALUES ('2002-05-05');
+SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') AS known,
+	is_corrected('SELECT * FROM facts JOIN calendar USING (day) JOIN unknown USING (day) WHERE year = 2002') AS with_unknown;
+ALTER TABLE calendar ADD week int, ADD holiday boolean;
+UPDATE calendar SET week = number / 7, holiday = number % 35 = 0;
+VACUUM FULL calendar;
+ANALYZE calendar;
+-- most days are none, and the correlation is high, but tells nothing
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE holiday');
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE holiday = true');
+-- A condition that reaches another table by another column in the order of the key, of which the estimates of its joins
+-- would not tell, leaves all of them as they are.
+SELECT is_corrected('SELECT * FROM facts JOIN calendar c USING (day) JOIN calendar d ON c.holiday = d.holiday WHERE c.year = 2002') AS holiday,
+	is_corrected('SELECT * FROM facts JOIN calendar c USING (day) JOIN calendar d ON c.week = d.week WHERE c.year = 2002') AS week,
+	is_corrected('SELECT * FROM facts JOIN calendar c USING (day) JOIN calendar d ON c.week + 0 = d.week WHERE c.year = 2002') AS expression,
+	is_corrected('SELECT * FROM facts JOIN calendar c USING (day) LEFT JOIN calendar d ON c.week = d.week WHERE c.year = 2002') AS outer_join;
+-- subqueries and CTEs
+SELECT * FROM errors('SELECT * FROM (SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002 OFFSET 0) x');
+SELECT * FROM errors('WITH x AS MATERIALIZED (SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002) SELECT * FROM x');
+SELECT * FROM errors('SELECT * FROM facts f JOIN (SELECT * FROM calendar WHERE year = 2002 OFFSET 0) c USING (day)');
+-- each pair is corrected once, also if the search is made in parts
+SET join_collapse_limit = 2;
+SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c USING (day) JOIN (VALUES (0), (1), (2), (3), (4), (5), (6)) v (weekday) ON c.weekday = v.weekday WHERE year = 2002');
+RESET join_collapse_limit;
+SET geqo_threshold = 2;
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+RESET geqo_threshold;
+-- of more than 64 relations, pairs are not looked at
+SET join_collapse_limit = 1;
+SELECT n, (errors('SELECT * FROM facts JOIN calendar USING (day)' ||
+	(SELECT string_agg(format(' CROSS JOIN generate_series(1, 1) g%s', i), '') FROM generate_series(3, n) i) ||
+	' WHERE year = 2002'))."on" FROM unnest('{64, 65}'::int[]) n;
+RESET join_collapse_limit;
+-- outer joins are as before, a semi join with a unique key is an inner one
+SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.day AND year = 2002');
+SELECT * FROM errors('SELECT * FROM facts f WHERE day IN (SELECT day FROM calendar WHERE year = 2002)');
+-- ranges without a common value
+CREATE TABLE later AS SELECT day + 100000 AS day FROM facts;
+ANALYZE later;
+SELECT * FROM errors('SELECT * FROM later JOIN calendar USING (day) WHERE year BETWEEN 2000 AND 2004');
+
+SET client_min_messages = warning;
+DROP SCHEMA join_estimates CASCADE;
