@@ -170,6 +170,7 @@ test_reference(void)
 			int			keys = (1 << log2) / k / 4 + 2;
 			uint64_t	count = 0;
 
+			tap_case("2^%d, k = %d", log2, k);
 			if (!is_long() && k % 8 > 1)
 				keys = 2;
 			for (int i = 0; i < keys; i++)
@@ -433,6 +434,7 @@ test_fold(void)
 			size_t		keys = 4 * (size_t) cases[c].nblocks + 20;
 			TestEnv		env;
 
+			tap_case("case %zu, 2^%d", c, log2);
 			env_init(&env, SIZE_MAX);
 			memset(to, 0xA5, bf_geometry_size(&small));
 			for (size_t i = 0; i < NEXTREMES + keys; i++)

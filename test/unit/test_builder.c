@@ -264,6 +264,7 @@ test_sized_limit(void)
 			{
 				image_from(&image, rates[p], expected[i], hashes, n,
 						   false);
+				tap_case("%g, %zu hashes, at most %zu", rates[p], n, max);
 				EQUAL((image.view.nlayers == 0), (n <= max));
 				HOLDS(image.size <= dense);
 				EQUAL(image.size, (n <= max ? HEADER + 8 * n : dense));
@@ -465,6 +466,8 @@ test_compact_list(void)
 			BfGeometry	geometry;
 			bool		smaller;
 
+			forget_images(nkept);
+			tap_case("%g, %zu keys", rates[p], n);
 			bf_geometry_for(rates[p], false, n > 0 ? n : 1, &geometry);
 			smaller = n > 0 && ENTRY + bf_geometry_size(&geometry) < 8 * n;
 			image_from(&image, rates[p], 0, hashes, n, true);
@@ -537,6 +540,8 @@ test_compact_fold(void)
 						sized;
 			BfGeometry	folded;
 
+			forget_images(nkept);
+			tap_case("%g, %zu keys", rates[p], n);
 			image_from(&plain, rates[p], expected, hashes, n, false);
 			image_from(&image, rates[p], expected, hashes, n, true);
 			if (plain.view.nlayers == 1)
@@ -727,6 +732,7 @@ test_plan_leaves_no_trace(void)
 				Image		other;
 
 				forget_images(mark);
+				tap_case("case %zu, each %d keys, mode %d", i, step, mode);
 				start(&b, &env, cases[i].fpp, cases[i].expected);
 				for (uint64_t done = 0; done < cases[i].n; done++)
 				{
@@ -844,6 +850,9 @@ test_growth(void)
 			uint64_t	n = expected[e] * (expected[e] > 1000 ? 10 : 100);
 			Image		image;
 
+			forget_images(nkept);
+			tap_case("%g, expected %llu", rates[p],
+					 (unsigned long long) expected[e]);
 			image_build(&image, rates[p], expected[e], 0, n, 1, false);
 			image_has(&image, 0, n, 1);
 			HOLDS(image.view.nlayers > 2 || expected[e] == 10);

@@ -135,6 +135,8 @@ test_distinct(void)
 		BfBuilder	b;
 		Image		image;
 
+		forget_images(0);
+		tap_case("%g, %.0f keys, %d parts", fpp, keys, (int) parts);
 		start(&b, &env, fpp, 10000);
 		for (size_t j = 0; j < parts; j++)
 		{
@@ -170,6 +172,8 @@ test_added_to_union(void)
 		BfBuilder	b;
 		Image		image;
 
+		forget_images(0);
+		tap_case("%g, %d parts", fpp, (int) parts);
 		start(&b, &env, fpp, 20000);
 		for (uint64_t j = 0; j < parts; j++)
 		{
