@@ -82,8 +82,7 @@ my ($status, $out, $err) = $node->psql('original', q{
 SET search_path = '';
 SELECT count(*) > 10, bool_and(f OPERATOR(public.@>) 'KEY 1')
 	FROM public.filters WHERE key_type = 'citext' AND low = 1 AND high > 0});
-is("$out$err", 't|t',
-	'keys without a type are found with an empty search_path');
+is("$out$err", 't|t', 'keys without a type are found with an empty search_path');
 
 my %dumps = (
 	plain => ['--format=plain'],
@@ -121,8 +120,7 @@ sub check_restored
 {
 	my ($db, $what, $wanted) = @_;
 
-	is($node->safe_psql($db, $fingerprint),
-		$original, "$what: filters are the same");
+	is($node->safe_psql($db, $fingerprint), $original, "$what: filters are the same");
 	my %oids = map { $_ => 1 } split /\n/,
 	  $node->safe_psql('original', $enum_oids);
 	my @oids = split /\n/, $node->safe_psql($db, $enum_oids);
@@ -147,12 +145,8 @@ foreach my $format (sort keys %dumps)
 #
 $node->safe_psql('postgres', 'CREATE ROLE landlord LOGIN');
 create_database($node, 'owned', 'UTF8', 'OWNER landlord');
-$node->command_ok(
-	[
-		'pg_restore', '--exit-on-error', '--no-owner',
-		'--dbname', $node->connstr('owned') . ' user=landlord',
-		"$dir/custom"
-	],
+$node->command_ok([ 'pg_restore', '--exit-on-error', '--no-owner', '--dbname',
+		$node->connstr('owned') . ' user=landlord', "$dir/custom" ],
 	'restore by the owner of a database');
 is($node->safe_psql('owned', q{
 SELECT extowner::regrole FROM pg_extension WHERE extname = 'bloomfilter'}),
@@ -195,12 +189,8 @@ my ($expected, $got) = map {
 is($got, $expected, 'the same keys make the same filters in LATIN1');
 check_keys('born_latin', 'built in LATIN1');
 
-$node->command_ok(
-	[
-		'pg_dump', '--format=custom', '--file', "$dir/latin",
-		'--dbname', $node->connstr('born_latin')
-	],
-	'pg_dump of a LATIN1 database');
+$node->command_ok([ 'pg_dump', '--format=custom', '--file', "$dir/latin", '--dbname',
+		$node->connstr('born_latin') ], 'pg_dump of a LATIN1 database');
 create_database($node, 'from_latin', 'UTF8');
 $node->command_ok(restore('from_latin', 'latin'), 'restore, LATIN1 to UTF8');
 is($node->safe_psql('from_latin', $fingerprint),
@@ -231,12 +221,8 @@ SELECT f @> 'KEY 1' FROM filters WHERE key_type = 'citext' AND form = 'dense'});
 
 	$node->safe_psql('lower', q{
 CREATE TABLE cities AS SELECT bloom_agg(U&'Z\00DCRICH'::citext) AS f});
-	$node->command_ok(
-		[
-			'pg_dump', '--format=custom', '--file', "$dir/lower",
-			'--dbname', $node->connstr('lower')
-		],
-		'pg_dump of a C.UTF-8 database');
+	$node->command_ok([ 'pg_dump', '--format=custom', '--file', "$dir/lower", '--dbname',
+			$node->connstr('lower') ], 'pg_dump of a C.UTF-8 database');
 	$node->safe_psql('postgres', sprintf $create, 'same');
 	$node->command_ok(restore('same', 'lower'), 'restore, C.UTF-8 to C.UTF-8');
 	is($node->safe_psql('same', q{

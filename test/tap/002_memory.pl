@@ -58,8 +58,7 @@ foreach my $filter (
 		  . " bloom_fpp(f) < 0.0101 FROM (SELECT $agg AS f $urls) AS filter");
 
 	is("$out$err", 't|t', "filter of $n URLs, $what");
-	cmp_ok($peak - $base, '<', $limit * MB,
-		"$what, it takes less than $limit MB");
+	cmp_ok($peak - $base, '<', $limit * MB, "$what, it takes less than $limit MB");
 	note "$what: ", in_mb($peak - $base), ' over ', in_mb($base);
 }
 $session->quit;

@@ -52,11 +52,8 @@ sub pgbench
 {
 	my ($what, @options) = @_;
 
-	$node->command_ok(
-		[
-			'pgbench', '--no-vacuum', '--host', $node->host,
-			'--port', $node->port, @options, 'postgres'
-		],
+	$node->command_ok([ 'pgbench', '--no-vacuum', '--host', $node->host, '--port', $node->port,
+			@options, 'postgres' ],
 		$what);
 	return;
 }

@@ -112,8 +112,7 @@ sub check
 	my $nkeys =
 	  $primary->safe_psql('postgres', 'SELECT 4 * count(*) FROM key');
 
-	is($primary->safe_psql('postgres', $lost),
-		"$nkeys|$nkeys", "$what: keys are found");
+	is($primary->safe_psql('postgres', $lost), "$nkeys|$nkeys", "$what: keys are found");
 
 	$primary->wait_for_catchup($replica);
 	is($replica->safe_psql('postgres', $fingerprint),
@@ -159,8 +158,7 @@ $replica->promote;
 is($replica->safe_psql('postgres', $fingerprint),
 	$expected, 'after promotion: filters are the same');
 $replica->safe_psql('postgres', batch(5));
-is($replica->safe_psql('postgres', $lost),
-	'16000|16000', 'after promotion: filters go on growing');
+is($replica->safe_psql('postgres', $lost), '16000|16000', 'after promotion: filters go on growing');
 
 is(find_crashes($_), '', 'nothing crashed: ' . $_->name)
   foreach $primary, $replica, $subscriber;
@@ -315,8 +313,7 @@ foreach my $fault (sort keys %faults)
 				  . "query LIKE '%progress%' AND pid <> pg_backend_pid()")
 			  or die "$what: the server did not come back";
 		}
-		is($node->safe_psql('postgres', $fingerprint),
-			$expected, "$what: filters are the same");
+		is($node->safe_psql('postgres', $fingerprint), $expected, "$what: filters are the same");
 		is($node->safe_psql('postgres', "$lost; SELECT count(*) FROM copied"),
 			"$nkeys|0\n0", "$what: every key is found");
 	}
@@ -329,18 +326,15 @@ UPDATE filter SET f = bloom_add(f, '$fault ' || id), note = '$fault'});
 	my $before = $expected;
 	$expected = $node->safe_psql('postgres', $fingerprint);
 	isnt($expected, $before, "after $fault: filters can be extended");
-	is($node->safe_psql('postgres', $lost),
-		"$nkeys|0", "after $fault: every key is found");
+	is($node->safe_psql('postgres', $lost), "$nkeys|0", "after $fault: every key is found");
 }
 
 $node->command_ok(
-	[ 'pg_amcheck', '--heapallindexed', 'postgres' ],
-	'pg_amcheck finds nothing');
+	[ 'pg_amcheck', '--heapallindexed', 'postgres' ], 'pg_amcheck finds nothing');
 my $log = PostgreSQL::Test::Utils::slurp_file($node->logfile);
 is(scalar(() = $log =~ /terminated by signal 9/g),
 	$kills, 'processes that were killed are in the log');
-unlike($log, qr/terminated by signal (?!9)|PANIC:|TRAP:/,
-	'nothing else crashed');
+unlike($log, qr/terminated by signal (?!9)|PANIC:|TRAP:/, 'nothing else crashed');
 $node->stop;
 
 #
@@ -390,8 +384,7 @@ sub check_keys
 {
 	my ($node, $what, $db) = @_;
 
-	is($node->safe_psql($db // 'postgres', $lost),
-		't|0', "$what: every key is found");
+	is($node->safe_psql($db // 'postgres', $lost), 't|0', "$what: every key is found");
 	return;
 }
 
@@ -479,10 +472,8 @@ my $dumped = $restored->safe_psql('postgres', $fingerprint);
 $restored->command_ok([ 'pg_dump', '--format=tar', '--file', $tar, 'postgres' ],
 	'pg_dump, tar format');
 create_database($restored, 'again', 'UTF8');
-$restored->command_ok([ 'pg_restore', '--dbname', 'again', $tar ],
-	'pg_restore, tar format');
-is($restored->safe_psql('again', $fingerprint),
-	$dumped, 'tar format: filters are the same');
+$restored->command_ok([ 'pg_restore', '--dbname', 'again', $tar ], 'pg_restore, tar format');
+is($restored->safe_psql('again', $fingerprint), $dumped, 'tar format: filters are the same');
 check_keys($restored, 'tar format', 'again');
 
 is(find_crashes($_), '', 'nothing crashed: ' . $_->name)

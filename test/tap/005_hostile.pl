@@ -586,8 +586,7 @@ $wire->quit;
 run('CREATE TABLE by_binary AS SELECT id - 1 AS id, state'
 	  . " FROM unnest('{@{[join ',', @states]}}'::text[]) WITH ORDINALITY AS x (state, id)");
 
-cmp_ok(scalar @hostile, '>', $long ? 20_000 : 4_000,
-	'there are thousands of images');
+cmp_ok(scalar @hostile, '>', $long ? 20_000 : 4_000, 'there are thousands of images');
 note scalar @hostile, ' images';
 is(run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile

@@ -47,11 +47,8 @@ SKIP:
 {
 	skip 'memory is measured by /proc', 1 unless can_measure_memory();
 
-	my @tests = (
-		[
-			'20,000 small filters, once each', '1MB', 4,
-			'SELECT count(*) FROM small WHERE f @> -id', 20000
-		],
+	my @tests = ([ '20,000 small filters, once each', '1MB', 4,
+			'SELECT count(*) FROM small WHERE f @> -id', 20000 ],
 		[
 			'5,000 filters by slices, once each', '1MB', 4,
 			'SELECT count(*) FROM medium WHERE f @> -id', 5000
@@ -171,8 +168,7 @@ my $toast = $node->safe_psql('postgres',
 my $identifier = "SELECT max(chunk_id) FROM $toast";
 my $old = $node->safe_psql('postgres', $identifier);
 $node->stop;
-$node->command_ok([ 'pg_resetwal', '-o', $old, $node->data_dir ],
-	'the identifier is next');
+$node->command_ok([ 'pg_resetwal', '-o', $old, $node->data_dir ], 'the identifier is next');
 $node->start;
 
 my $session = BloomTest::Session->new($node, 'postgres');

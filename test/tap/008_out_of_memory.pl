@@ -307,8 +307,7 @@ foreach my $n (1 .. 10)
 	like($err, qr/53200/, "an update fails at allocation $n");
 }
 $session->query('SELECT fail_allocation(0)');
-is(($session->query('SELECT content()'))[0],
-	$before, 'the table is unchanged');
+is(($session->query('SELECT content()'))[0], $before, 'the table is unchanged');
 $session->quit;
 
 is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'),

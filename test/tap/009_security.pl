@@ -152,8 +152,7 @@ SELECT DISTINCT proname FROM pg_depend JOIN pg_proc p ON p.oid = objid
 		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
 	ORDER BY proname});
 cmp_ok(scalar @members, '>', 50, 'there are functions to be justified');
-is(join(' ', grep { !$justified{$_} } @members),
-	'', 'SECURITY.md justifies every function');
+is(join(' ', grep { !$justified{$_} } @members), '', 'SECURITY.md justifies every function');
 
 #
 # What an ordinary user may try with what is there
@@ -248,8 +247,7 @@ SELECT format('SELECT mine.%I(%s)', proname, (
 		FROM unnest(proargtypes::oid[]) WITH ORDINALITY AS argument (type, i)))
 	FROM pg_proc
 	WHERE pronamespace = 'mine'::regnamespace AND 'internal'::regtype = ANY (proargtypes)});
-cmp_ok(scalar @calls, '>', 15,
-	'there are functions with arguments of type internal');
+cmp_ok(scalar @calls, '>', 15, 'there are functions with arguments of type internal');
 (undef, $out, $err) = as(
 	'attacker', "\\set VERBOSITY sqlstate\n" . join(";\n", @calls),
 	on_error_stop => 0);
@@ -288,8 +286,7 @@ is_deeply([ $wire->call($contains_hash, $filter, 5) ],
 	[ 'ok', 't' ], 'and works');
 is_deeply([ $wire->call($contains_hash, $filter, 6) ],
 	[ 'ok', 'f' ], 'in either case');
-isnt(($wire->call($add_all, $empty, '{1}'))[0],
-	'ok', 'one of keys cannot');
+isnt(($wire->call($add_all, $empty, '{1}'))[0], 'ok', 'one of keys cannot');
 $wire->quit;
 
 # An array of which nobody has said the type
@@ -413,8 +410,7 @@ SET search_path = evil, pg_catalog, public;
 EXPLAIN SELECT id FROM names;
 SELECT bloom_index_contains('by_number', 'one1')});
 like($error, qr/permission denied for table names/, 'all columns take the privilege');
-is((as('victim', q{SELECT bloom_index_contains('by_name', 'one')}))[1],
-	't', 'the indexes work');
+is((as('victim', q{SELECT bloom_index_contains('by_name', 'one')}))[1], 't', 'the indexes work');
 
 #
 # A key without a type is read as the type of the column, without the constraints of its domains.

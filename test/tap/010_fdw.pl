@@ -127,10 +127,8 @@ FROM $table v JOIN pages p USING (page) WHERE p.kind = 2 AND $conditions{$by}};
 		my $sent = () = $sql =~ /$remote{$by}/g;
 		is($sent, $servers, "$table: $by is in the remote SQL") or diag($sql);
 		is($result{$by}, $result{''}, "$table: $by leaves the result as it is");
-		cmp_ok($travelled{$by}, '>=', 100 * $servers,
-			"$table: $by lets pass what matches");
-		cmp_ok($travelled{$by}, '<=', (100 + 10) * $servers,
-			"$table: $by stops what does not");
+		cmp_ok($travelled{$by}, '>=', 100 * $servers, "$table: $by lets pass what matches");
+		cmp_ok($travelled{$by}, '<=', (100 + 10) * $servers, "$table: $by stops what does not");
 	}
 	is($result{''} =~ s/\|.*//sr, 100 * $servers, "$table: rows that match");
 	is($travelled{''}, 2000 * $servers, "$table: without a filter, every row travels");
@@ -225,8 +223,7 @@ foreach my $aggregate (sort keys %tables)
 	}
 
 	# postgres_fdw does not send partial aggregates.
-	unlike(plan_of($whole, '', 'Remote SQL'),
-		qr/$name/, "of the whole table, $name is not sent");
+	unlike(plan_of($whole, '', 'Remote SQL'), qr/$name/, "of the whole table, $name is not sent");
 }
 
 # Nor does it send aggregates by other columns than the partition key, and

@@ -282,8 +282,7 @@ foreach my $form (sort keys %forms)
 			"SELECT * FROM fail_each('$form', ${probed}::boolean)"), 2;
 		my $state = $probed ? 'used before' : 'new';
 
-		is($wrong, '',
-			"right answers after a failed allocation: $form, $state");
+		is($wrong, '', "right answers after a failed allocation: $form, $state");
 		cmp_ok($times, '>=', $forms{$form}[$probed], "it fails $times times");
 	}
 }
@@ -487,8 +486,7 @@ INSERT INTO names VALUES ('Ann', 'Ann'), ('ann', 'ann')});
 	($status, $out, $err) = $node->psql('postgres',
 		"SELECT wrapped('bloom_agg_key_transfn(bloom, bloom_key)', key) FROM names"
 	);
-	like($err, qr/do not support nondeterministic collations/,
-		'and as the only argument');
+	like($err, qr/do not support nondeterministic collations/, 'and as the only argument');
 	($status, $out, $err) = $node->psql('postgres',
 		"SELECT wrapped('$aggregate', r) FROM (SELECT ROW(key, 0.01::float8) AS r FROM names OFFSET 0) x"
 	);
@@ -545,8 +543,7 @@ $node->safe_psql('postgres', $_)
   for 'DELETE FROM stored',
   'VACUUM (INDEX_CLEANUP on) stored',
   "SELECT set_next_oid($toast_oid); INSERT INTO stored SELECT bloom_agg(i) FROM generate_series(3001, 6000) i";
-is($node->safe_psql('postgres', 'SELECT toast_oid()'),
-	$toast_oid, 'another value has its OID');
+is($node->safe_psql('postgres', 'SELECT toast_oid()'), $toast_oid, 'another value has its OID');
 is( ($cached->query(
 			'SELECT count(*) FROM generate_series(3001, 6000) k WHERE is_stored(k)'
 	))[0],

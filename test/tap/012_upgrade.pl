@@ -26,13 +26,8 @@ cmp_ok($old->pg_version, '<=', $new->pg_version,
 	'from ' . $old->pg_version . ' to ' . $new->pg_version);
 
 $old->start;
-$old->command_ok(
-	[
-		'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d',
-		$old->connstr('postgres'), '-f',
-		"$FindBin::RealBin/../exchange/filters.sql"
-	],
-	'the old server makes filters');
+$old->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $old->connstr('postgres'), '-f',
+		"$FindBin::RealBin/../exchange/filters.sql" ], 'the old server makes filters');
 
 # A filter that is large enough for lookups to read it in parts, and to keep it
 my $lookups = q{
@@ -58,25 +53,15 @@ $old->stop;
 
 # pg_upgrade writes where it is called.
 chdir PostgreSQL::Test::Utils::tempdir_short();
-command_ok(
-	[
-		'pg_upgrade', '--no-sync',
-		'--old-datadir' => $old->data_dir,
-		'--new-datadir' => $new->data_dir,
-		'--old-bindir' => "$old_server/bin",
-		'--new-bindir' => $new->config_data('--bindir'),
-		'--socketdir' => $new->host,
-		'--old-port' => $old->port,
-		'--new-port' => $new->port
-	],
-	'pg_upgrade');
+command_ok([ 'pg_upgrade', '--no-sync', '--old-datadir' => $old->data_dir,
+		'--new-datadir' => $new->data_dir, '--old-bindir' => "$old_server/bin",
+		'--new-bindir' => $new->config_data('--bindir'), '--socketdir' => $new->host,
+		'--old-port' => $old->port, '--new-port' => $new->port ], 'pg_upgrade');
 
 $new->start;
-is($new->safe_psql('postgres', 'SELECT fingerprint()'),
-	$fingerprint, 'filters are the same');
+is($new->safe_psql('postgres', 'SELECT fingerprint()'), $fingerprint, 'filters are the same');
 is($new->safe_psql('postgres', $lost), $answer, 'all keys are found');
-is($new->safe_psql('postgres', $lookups),
-	200000, 'those of a large filter, too');
+is($new->safe_psql('postgres', $lookups), 200000, 'those of a large filter, too');
 is($new->safe_psql('postgres', $by_index), 1, 'an index on = finds a filter');
 
 # What is added from here on
@@ -206,58 +191,37 @@ foreach my $old (@versions)
 	$node->safe_psql($app, qq{CREATE EXTENSION bloomfilter VERSION '$old'});
 	my $session = BloomTest::Session->new($node, $app);
 
-	$node->command_ok(
-		[
-			'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d',
-			$node->connstr($app), '-f', $filters
-		],
-		"$old: filters are made");
+	$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($app), '-f',
+			$filters ], "$old: filters are made");
 	is($node->safe_psql($app, $version), $old, "$old: by that version");
-	isnt($node->psql($app, $new_answers, on_error_stop => 1),
-		0, "$old: it lacks what is new");
+	isnt($node->psql($app, $new_answers, on_error_stop => 1), 0, "$old: it lacks what is new");
 	my $fingerprint = $node->safe_psql($app, 'SELECT fingerprint()');
 	my $answer = $node->safe_psql($app, $lost);
 	like($answer, qr/^\d{6}\|0$/, "$old: all keys are found beforehand");
 	$session->query('PREPARE lost_keys AS ' . $lost);
 	$session->query('EXECUTE lost_keys') for 1 .. 6;
-	$node->command_ok(
-		[
-			'pg_dump', '--no-sync', '-f', "$dumps/$app.sql",
-			$node->connstr($app)
-		],
+	$node->command_ok([ 'pg_dump', '--no-sync', '-f', "$dumps/$app.sql", $node->connstr($app) ],
 		"$old: pg_dump before the update");
 
 	$node->safe_psql($app, 'ALTER EXTENSION bloomfilter UPDATE');
 	is($node->safe_psql($app, $version), 'next', "$old: updated");
 	same_objects($node->safe_psql($app, $objects),
 		$fresh, "$old: objects are those of a fresh installation");
-	is($node->safe_psql($app, 'SELECT fingerprint()'),
-		$fingerprint, "$old: filters are the same");
+	is($node->safe_psql($app, 'SELECT fingerprint()'), $fingerprint, "$old: filters are the same");
 	is($node->safe_psql($app, $lost), $answer, "$old: all keys are found");
-	is(($session->query('EXECUTE lost_keys'))[0],
-		$answer, "$old: in a session from before, too");
-	is(($session->query($new_answers))[0],
-		't', "$old: it can call what is new");
-	is($node->safe_psql($app, $by_index),
-		1, "$old: an index on = finds a filter");
+	is(($session->query('EXECUTE lost_keys'))[0], $answer, "$old: in a session from before, too");
+	is(($session->query($new_answers))[0], 't', "$old: it can call what is new");
+	is($node->safe_psql($app, $by_index), 1, "$old: an index on = finds a filter");
 	$session->quit;
-	$node->command_ok(
-		[
-			'pg_dump', '--no-sync', '-f', "$dumps/updated.sql",
-			$node->connstr($app)
-		],
+	$node->command_ok([ 'pg_dump', '--no-sync', '-f', "$dumps/updated.sql", $node->connstr($app) ],
 		"$old: pg_dump after the update");
 
 	foreach my $dump ($app, 'updated')
 	{
 		$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS restored');
 		$node->safe_psql('postgres', 'CREATE DATABASE restored');
-		$node->command_ok(
-			[
-				'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d',
-				$node->connstr('restored'), '-f',
-				"$dumps/$dump.sql"
-			],
+		$node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d',
+				$node->connstr('restored'), '-f', "$dumps/$dump.sql" ],
 			"$old: the dump $dump is restored");
 		same_objects($node->safe_psql('restored', $objects),
 			$fresh, "$old: with the objects of the newest version");

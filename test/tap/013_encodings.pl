@@ -76,8 +76,7 @@ foreach my $name (sort keys %texts)
 	  'bloom_add_all(bloom_empty(), ARRAY[' . join(', ', @keys) . '])';
 	foreach my $key (@keys)
 	{
-		is(outcome($name, "$filter @> $key"),
-			'true', "$encoding: $key is found");
+		is(outcome($name, "$filter @> $key"), 'true', "$encoding: $key is found");
 		is(outcome($name, "bloom_agg($key) @> ($key)::char(20)"),
 			'true', "$encoding: $key is found as char(n)");
 		is( outcome($name, "bloom_agg($key) @> ($key)::bloom_key"),

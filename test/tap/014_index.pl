@@ -86,11 +86,8 @@ sub start_load
 {
 	my ($server, @scripts) = @_;
 	my %load = (out => '');
-	$load{run} = IPC::Run::start(
-		[
-			'pgbench', '-n', '-c', $clients, '-j', 2, '-T', 600,
-			@scripts, $server->connstr('postgres')
-		],
+	$load{run} = IPC::Run::start([ 'pgbench', '-n', '-c', $clients, '-j', 2, '-T', 600, @scripts,
+			$server->connstr('postgres') ],
 		'>', \$load{out}, '2>&1');
 	return \%load;
 }
@@ -273,8 +270,7 @@ $restored->start;
 $restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()')
   or die 'the recovery does not end';
 is(check($restored), '', 'the check passes after point-in-time recovery');
-cmp_ok($restored->safe_psql('postgres', 'SELECT count(*) FROM t'),
-	'>', 1000, 'rows were restored');
+cmp_ok($restored->safe_psql('postgres', 'SELECT count(*) FROM t'), '>', 1000, 'rows were restored');
 $restored->stop;
 
 # Logical replication: an index on the subscriber follows.
@@ -379,8 +375,7 @@ SELECT count(*) > 1000, count(*) = count(DISTINCT (campaign, who)) FROM prizes}
 	),
 	't|t', 'one prize a user');
 
-is(find_crashes($node) =~ s/.*terminated by signal 9.*\n?//rg,
-	'', 'nothing else crashed');
+is(find_crashes($node) =~ s/.*terminated by signal 9.*\n?//rg, '', 'nothing else crashed');
 $node->stop;
 
 #
@@ -478,8 +473,7 @@ foreach my $damage (@damages)
 write_file(substr $good, 0, $size * ($pages - 1));
 $node->start;
 ($status, $out, $err) = $node->psql('postgres', $statements{check});
-like($err, qr/index "i" is damaged at block @{[$pages - 1]}/,
-	'check: missing page');
+like($err, qr/index "i" is damaged at block @{[$pages - 1]}/, 'check: missing page');
 ($status, $out, $err) = $node->psql('postgres', $statements{all});
 like($err, qr/could not read block/, 'lookup: missing page');
 $node->stop;
@@ -593,8 +587,7 @@ SAVEPOINT s;
 INSERT INTO f SELECT generate_series(90000000, 90200000);
 ROLLBACK TO s;
 COMMIT});
-	unlike($error, qr/:6: ERROR/,
-		'keys of a rolled-back subtransaction need no room');
+	unlike($error, qr/:6: ERROR/, 'keys of a rolled-back subtransaction need no room');
 	$node->stop;
 	$node->start;
 	$node->safe_psql('postgres',
@@ -644,8 +637,7 @@ SELECT count(*) FROM m WHERE NOT bloom_index_contains('m_id', id)});
 	$session->query(q{INSERT INTO m VALUES (-1); COMMIT});
 	is($node->safe_psql('postgres', q{SELECT bloom_index_check('m_id')}),
 		'', 'the check passes after the commit');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM m'),
-		200001, 'all rows of it are there');
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM m'), 200001, 'all rows of it are there');
 }
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;

@@ -164,11 +164,8 @@ REINDEX INDEX item_ids;
 REINDEX INDEX CONCURRENTLY item_ids;
 });
 my $output = '';
-my $load = IPC::Run::start(
-	[
-		'pgbench', '-n', '-c', 1, '-T', 600, '-f', "$dir/load",
-		$primary->connstr('postgres')
-	],
+my $load = IPC::Run::start([ 'pgbench', '-n', '-c', 1, '-T', 600, '-f', "$dir/load",
+		$primary->connstr('postgres') ],
 	'>', \$output, '2>&1');
 my $found = q{
 SELECT count(*) AS rows,
@@ -196,8 +193,7 @@ for (1 .. 10)
 	$session->query('COMMIT');
 }
 $load->kill_kill;
-is(join("\n", keys %differences),
-	'', 'the replica finds every row while the primary writes');
+is(join("\n", keys %differences), '', 'the replica finds every row while the primary writes');
 cmp_ok(scalar(keys %results), '>', 2, 'it has seen the primary write');
 $session->quit;
 
@@ -389,11 +385,9 @@ take_snapshot($hundred);
 $primary->stop('immediate');
 $replica->promote;
 rebuild($replica, $rebuilds[0]);
-is(result_of($few), '100|100|100|t',
-	'after promotion: an older snapshot finds every row');
+is(result_of($few), '100|100|100|t', 'after promotion: an older snapshot finds every row');
 $old->query('COMMIT');
-is(result_of($few), '10|10|10|f',
-	'after promotion: a new snapshot finds its rows and no other');
+is(result_of($few), '10|10|10|f', 'after promotion: a new snapshot finds its rows and no other');
 $old->quit;
 $replica->safe_psql('postgres',
 	q{INSERT INTO item SELECT nextval('ids'), 1, 'promoted' FROM generate_series(1, 20000)});

@@ -135,8 +135,7 @@ is(() = $err =~ /invalid configuration parameter name "bloomfilter.join_filter",
 	1, 'the first one warns');
 ($out, $err) = as_ordinary(
 	q{SELECT bloom_agg(1) @> 1; SET bloomfilter.join_filter = on});
-like($err, qr/invalid configuration parameter name/,
-	'and afterwards it cannot be set');
+like($err, qr/invalid configuration parameter name/, 'and afterwards it cannot be set');
 
 $node->stop;
 
@@ -177,8 +176,7 @@ CREATE TABLE facts AS SELECT i % 1000 AS k FROM generate_series(1, 20000) i;
 CREATE TABLE dims AS SELECT i AS k FROM generate_series(1, 10) i;
 ANALYZE facts, dims});
 	is(filter_or_reason(), 'bloom_join_probe', 'without settings of PostgreSQL');
-	is(filter_or_reason('enable_hashjoin_bloom'),
-		'bloom_join_probe', 'a filter within the join');
+	is(filter_or_reason('enable_hashjoin_bloom'), 'bloom_join_probe', 'a filter within the join');
 	is( filter_or_reason('enable_hashjoin_bloom', 'bloom_filter_pushdown_threshold'),
 		'PostgreSQL pushes filters of its own down to scans',
 		'a filter that is pushed down');

@@ -90,8 +90,7 @@ sub try_plans
 	}
 	like($node->safe_psql('postgres', 'SELECT explain_within()'),
 		qr/Bloom Filter/, "EXPLAIN in a function, $with");
-	is($node->safe_psql('postgres', 'SELECT count_within()'),
-		51, "the join in a function, $with");
+	is($node->safe_psql('postgres', 'SELECT count_within()'), 51, "the join in a function, $with");
 	is($node->safe_psql('postgres', qq{
 BEGIN;
 DECLARE never_read CURSOR FOR SELECT * FROM large JOIN small USING (k);

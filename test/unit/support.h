@@ -279,6 +279,16 @@ image_build(Image *image, double fpp, uint64_t expected,
 	return written;
 }
 
+static inline Image
+built(double fpp, uint64_t expected,
+	  uint64_t first, uint64_t n, uint64_t set, bool compact)
+{
+	Image		image;
+
+	image_build(&image, fpp, expected, first, n, set, compact);
+	return image;
+}
+
 /* Every one of n keys of a set must be found. */
 static inline bool
 image_has(const Image *image, uint64_t first, uint64_t n, uint64_t set)

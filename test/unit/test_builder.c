@@ -719,10 +719,9 @@ test_plan_leaves_no_trace(void)
 	for (size_t i = 0; i < LENGTH(cases); i++)
 	{
 		size_t		mark;
-		Image		image;
+		Image		image = built(cases[i].fpp, cases[i].expected, 0, cases[i].n, 4,
+								  false);
 
-		image_build(&image, cases[i].fpp, cases[i].expected, 0, cases[i].n, 4,
-					false);
 		mark = nimages;
 		for (int step = 1; step <= 400; step *= 7)
 			for (int mode = 0; mode < 3; mode++)
@@ -780,10 +779,9 @@ merge_parts(const Part *parts, int nparts)
 	for (int i = 0; i < nparts; i++)
 	{
 		size_t		size;
-		Image		part;
+		Image		part = built(parts[i].fpp, parts[i].expected,
+								 parts[i].first, parts[i].n, 17, false);
 
-		image_build(&part, parts[i].fpp, parts[i].expected,
-					parts[i].first, parts[i].n, 17, false);
 		merge(&b, &part);
 		EQUAL(bf_builder_merge(&converted, &part.view), BF_OK);
 		EQUAL(bf_builder_plan(&converted, &size), BF_OK);
@@ -1061,10 +1059,9 @@ test_too_large(void)
 
 	/* Nor is there room for a layer that comes from another filter. */
 	{
-		Image		other;
+		Image		other = built(0.01, 1000, 0, 1000, 1, false);
 		uint64_t	beyond = (uint64_t) 1 << 23;
 
-		image_build(&other, 0.01, 1000, 0, 1000, 1, false);
 		EQUAL(other.view.nlayers, 1);
 		b.layers[0].geometry.nblocks = (uint32_t)
 			(beyond - other.view.layers[0].geometry.nblocks + 1);
@@ -1142,13 +1139,12 @@ test_expect_probes(void)
 	static const size_t n = 30000;
 	TestEnv		env;
 	BfBuilder	b;
-	Image		image,
-				other;
+	Image		other;
 	uint64_t	pending = 0;
 	uint64_t	worst = 0;
 	uint64_t	wrong = 0;
+	Image		image = built(0.01, 0, 0, n, 1, false);
 
-	image_build(&image, 0.01, 0, 0, n, 1, false);
 	start(&b, &env, 0.01, 0);
 	add_keys(&b, 0, n / 2, 1);
 	CHECK(b.nsorted < n / 2, "sorted before it is needed");

@@ -409,15 +409,13 @@ test_equal_geometries(void)
 static void
 test_growth_after_union(void)
 {
+	Image		small = built(0.01, 100, 0, 130, 1, false);
+	Image		large = built(0.01, 1500, 0, 0, 1, false);
 	TestEnv		env;
 	BfBuilder	b;
-	Image		small,
-				large,
-				image;
+	Image		image;
 	BfGeometry	geometry;
 
-	image_build(&small, 0.01, 100, 0, 130, 1, false);
-	image_build(&large, 0.01, 1500, 0, 0, 1, false);
 	env_init(&env, SIZE_MAX);
 	EQUAL(bf_union(&b, &env.env, &small.view, &large.view), BF_OK);
 	add_keys(&b, 0, 1400, 2);
@@ -449,9 +447,8 @@ test_side_by_side(void)
 {
 	for (int equal = 0; equal < 2; equal++)
 	{
-		Image		all;
+		Image		all = built(0.01, 100, 0, 100, 0, false);
 
-		image_build(&all, 0.01, 100, 0, 100, 0, false);
 		for (int i = 1; i < 70; i++)
 		{
 			Image		next,
@@ -510,11 +507,10 @@ test_mixtures(void)
 static void
 test_many_unions(void)
 {
+	Image		all = built(0.01, 0, 0, 0, 0, false);
 	uint64_t	state = 8;
 	Range		keys[80];
-	Image		all;
 
-	image_build(&all, 0.01, 0, 0, 0, 0, false);
 	for (int i = 0; i < 80; i++)
 	{
 		static const uint64_t expected[] = {0, 100, 1000, 3000};
@@ -534,29 +530,43 @@ test_many_unions(void)
 	CHECK(all.view.nlayers > 32, "%d layers", all.view.nlayers);
 }
 
+/* Other seeds and key types, and allocations that fail */
 static void
 test_rejected(void)
 {
-	Image		x,
-				y;
-	Image		none;
+	const		Operation operations[] = {bf_union, bf_intersection};
 
-	image_build(&x, 0.01, 0, 0, 50, 1, false);
-	image_build(&y, 0.01, 1000, 0, 500, 1, false);
-	y.view.params.seed = 43;
-	EQUAL(try_union(&none, &x, &y), BF_SEED_MISMATCH);
-	EQUAL(try_union(&none, &y, &x), BF_SEED_MISMATCH);
-	y.view.params.seed = 42;
-	y.view.params.key_type.code = BF_KEY_TEXT;
-	EQUAL(try_union(&none, &x, &y), BF_KEY_TYPE_MISMATCH);
-	EQUAL(try_union(&none, &y, &x), BF_KEY_TYPE_MISMATCH);
+	for (int i = 0; i < 4; i++)
+	{
+		Operation	operation = operations[i / 2];
+		Image		images[] = {
+			built(0.01, 1000, 0, 50, 1, false),
+			built(0.01, 1000, 0, 900, 1, false),
+			built(0.01, 1000, 500, 1000, 1, false),
+			built(0.01, 50, 0, 400, 3, false)
+		};
+		BfParams   *params = &images[2].view.params;
+		const Image *x = &images[i % 2 ? 1 : 2];
+		const Image *y = &images[i % 2 ? 2 : 1];
+		Image		both;
 
-	/* A filter that has seen no key joins any key type. */
-	y.view.params.key_type.code = BF_KEY_NONE;
-	if (CHECK(try_union(&none, &x, &y) == BF_OK, "no key type"))
-		EQUAL(none.view.params.key_type.code, BF_KEY_INTEGER);
-	if (CHECK(try_union(&none, &y, &x) == BF_OK, "no key type"))
-		EQUAL(none.view.params.key_type.code, BF_KEY_INTEGER);
+		tap_case("operation %d, order %d", i / 2, i % 2);
+		params->seed = 43;
+		EQUAL(combine(operation, &both, x, y), BF_SEED_MISMATCH);
+		params->seed = 42;
+		params->key_type.code = BF_KEY_TEXT;
+		EQUAL(combine(operation, &both, x, y), BF_KEY_TYPE_MISMATCH);
+
+		/* A filter that has seen no key joins any key type. */
+		params->key_type.code = BF_KEY_NONE;
+		EQUAL(combine(operation, &both, x, y), BF_OK);
+		EQUAL(both.view.params.key_type.code, BF_KEY_INTEGER);
+		params->key_type.code = BF_KEY_INTEGER;
+		for (int j = 0; j < 4; j++)
+			for (int k = 0; k < 4; k++)
+				if (operation == bf_union || (j == 1 && k == 2))
+					reject_allocations(operation, &images[j], &images[k]);
+	}
 }
 
 static BfStatus
@@ -657,13 +667,11 @@ test_intersection(void)
 static void
 test_intersection_bits(void)
 {
-	Image		x,
-				y,
-				xy;
+	Image		x = built(0.01, 3000, 0, 2000, 1, false);
+	Image		y = built(0.01, 3000, 1000, 2000, 1, false);
+	Image		xy;
 	size_t		size;
 
-	image_build(&x, 0.01, 3000, 0, 2000, 1, false);
-	image_build(&y, 0.01, 3000, 1000, 2000, 1, false);
 	if (CHECK(try_intersection(&xy, &x, &y) == BF_OK, "intersection"))
 	{
 		size = bf_geometry_size(&x.view.layers[0].geometry);
@@ -685,18 +693,17 @@ test_intersection_of_sizes(void)
 
 	for (size_t i = 0; i < LENGTH(factors); i++)
 	{
+		Image		y = built(0.01, 1000, 0, 900, 1, false);
 		BfGeometry	geometry;
 		uint32_t	nblocks;
 		uint64_t	expected = 1000;
 		uint64_t	end = 400 + UINT64_C(900) * factors[i];
 		Image		x,
-					y,
 					xy;
 		long		only_x = 0,
 					only_y = 0,
 					neither = 0;
 
-		image_build(&y, 0.01, 1000, 0, 900, 1, false);
 		nblocks = y.view.layers[0].geometry.nblocks * factors[i];
 		do
 			EQUAL(bf_geometry_for(0.01, false, ++expected, &geometry), BF_OK);
@@ -873,18 +880,14 @@ test_common_of_many(void)
 static void
 test_common_with_lists(void)
 {
-	Image		a,
-				b,
-				c,
-				d;
+	Image		a = built(0.01, 0, 0, 1000, 1, false);
+	Image		b = built(0.01, 0, 500, 1000, 1, false);
+	Image		c = built(0.1, 30000, 700, 30000, 1, false);
+	Image		d = built(0.1, 50000, 900, 50000, 1, false);
 	const BfView *views[4];
 	double		found;
 	int			pair[2];
 
-	image_build(&a, 0.01, 0, 0, 1000, 1, false);
-	image_build(&b, 0.01, 0, 500, 1000, 1, false);
-	image_build(&c, 0.1, 30000, 700, 30000, 1, false);
-	image_build(&d, 0.1, 50000, 900, 50000, 1, false);
 	views[0] = &a.view;
 	views[1] = &b.view;
 	EQUAL(bf_common_keys(&no_interrupts, 2, views, &found, pair), BF_OK);
@@ -974,13 +977,12 @@ test_intersection_params(void)
 static void
 test_joined_params(void)
 {
+	Image		other = built(0.5, 1000000000, 0, 20, 1, false);
 	TestEnv		env;
 	BfBuilder	b;
-	Image		other;
 	double		fpp = 1e-9;		/* literals may have a greater precision */
 	uint64_t	max_keys = bf_max_keys(fpp);
 
-	image_build(&other, 0.5, 1000000000, 0, 20, 1, false);
 	start(&b, &env, fpp, 1000);
 	merge(&b, &other);
 	HOLDS(b.params.expected == max_keys && b.params.fpp == fpp);
@@ -993,14 +995,12 @@ test_joined_params(void)
 static void
 test_compact_params(void)
 {
+	Image		x = built(0.5, 80000, 0, 25000, 1, false);
+	Image		y = built(1e-9, 10, 0, 1, 1, false);
 	TestEnv		env;
 	BfBuilder	b;
-	Image		x,
-				y,
-				result;
+	Image		result;
 
-	image_build(&x, 0.5, 80000, 0, 25000, 1, false);
-	image_build(&y, 1e-9, 10, 0, 1, 1, false);
 	env_init(&env, SIZE_MAX);
 	EQUAL(bf_union(&b, &env.env, &x.view, &y.view), BF_OK);
 	image_write(&result, &b, true);
@@ -1063,43 +1063,6 @@ test_intersection_cardinality(void)
 	EQUAL(count_common(&x.view, &y.view, &n), BF_OK);
 }
 
-static void
-test_intersection_rejected(void)
-{
-	Image		x,
-				y,
-				none;
-
-	image_build(&x, 0.01, 1000, 0, 1000, 1, false);
-	image_build(&y, 0.01, 1000, 500, 1000, 1, false);
-	y.view.params.seed = 43;
-	EQUAL(try_intersection(&none, &x, &y), BF_SEED_MISMATCH);
-	y.view.params.seed = 42;
-	y.view.params.key_type.code = BF_KEY_TEXT;
-	CHECK(try_intersection(&none, &x, &y) == BF_KEY_TYPE_MISMATCH,
-		  "other key type");
-	y.view.params.key_type.code = BF_KEY_INTEGER;
-	reject_allocations(bf_intersection, &x, &y);
-}
-
-static void
-test_union_no_memory(void)
-{
-	Image		sparse,
-				dense,
-				layers;
-	const Image *pairs[][2] = {
-		{&sparse, &sparse}, {&sparse, &dense}, {&dense, &dense},
-		{&dense, &layers}, {&layers, &sparse}
-	};
-
-	image_build(&sparse, 0.01, 1000, 0, 90, 1, false);
-	image_build(&dense, 0.01, 1000, 0, 900, 2, false);
-	image_build(&layers, 0.01, 50, 0, 400, 3, false);
-	for (size_t i = 0; i < LENGTH(pairs); i++)
-		reject_allocations(bf_union, pairs[i][0], pairs[i][1]);
-}
-
 int
 main(void)
 {
@@ -1136,9 +1099,6 @@ main(void)
 	tap_run("parameters of a union", test_joined_params);
 	tap_run("parameters of a compact union", test_compact_params);
 	tap_run("cardinality of an intersection", test_intersection_cardinality);
-	tap_run("intersection: other seeds, key types, and no memory",
-			test_intersection_rejected);
-	tap_run("union: no memory", test_union_no_memory);
 
 	return tap_done();
 }

@@ -22,18 +22,16 @@ test_cardinality(void)
 
 	for (size_t i = 0; i < LENGTH(numbers); i++)
 	{
-		Image		image;
+		Image		image = built(0.01, 0, 0, numbers[i], 1, false);
 
-		image_build(&image, 0.01, 0, 0, numbers[i], 1, false);
 		EQUAL(bf_cardinality(&image.view), (double) numbers[i]);
 	}
 	for (size_t i = 0; i < LENGTH(rates); i++)
 		for (int compact = 0; compact < 2; compact++)
 		{
-			Image		image;
+			Image		image = built(rates[i], compact ? 0 : n, 0, n, 1,
+									  compact != 0);
 
-			image_build(&image, rates[i], compact ? 0 : n, 0, n, 1,
-						compact != 0);
 			EQUAL(image.view.nlayers, 1);
 			HOLDS(fabs(bf_cardinality(&image.view) / (double) n - 1) < 0.01);
 		}
@@ -42,11 +40,10 @@ test_cardinality(void)
 static void
 test_current_fpp(void)
 {
-	Image		image;
+	Image		image = built(0.01, 0, 0, 0, 1, false);
 	double		none = 1;
 	double		keys = 0;
 
-	image_build(&image, 0.01, 0, 0, 0, 1, false);
 	CHECK(bf_current_fpp(&image.view) == 0, "an empty list");
 	image_build(&image, 0.01, 0, 0, 1000, 1, false);
 	EQUAL(bf_current_fpp(&image.view), ldexp(1000, -64));
@@ -77,9 +74,8 @@ test_current_fpp(void)
 static void
 test_layers(void)
 {
-	Image		image;
+	Image		image = built(0.01, 100, 0, 2000, 1, false);
 
-	image_build(&image, 0.01, 100, 0, 2000, 1, false);
 	CHECK(image.view.nlayers > 2, "%d layers", image.view.nlayers);
 	for (uint64_t k = 0; k < 3000; k++)
 	{
@@ -205,12 +201,10 @@ test_expects_many(void)
 	{
 		TestEnv		env;
 		BfBuilder	b;
-		Image		full,
-					many,
-					grown;
+		Image		grown;
+		Image		full = built(rates[i], 20, 0, 20, 1, true);
+		Image		many = built(rates[i], bf_max_keys(rates[i]), 0, 0, 1, false);
 
-		image_build(&full, rates[i], 20, 0, 20, 1, true);
-		image_build(&many, rates[i], bf_max_keys(rates[i]), 0, 0, 1, false);
 		start(&b, &env, rates[i], 20);
 		merge(&b, &full);
 		merge(&b, &many);
@@ -226,11 +220,10 @@ test_expects_many(void)
 static void
 test_validate_expected(void)
 {
-	Image		image;
+	Image		image = built(0.01, 1000, 0, 1000, 1, false);
 	uint64_t	max = bf_max_keys(0.01);
 	BfView		view;
 
-	image_build(&image, 0.01, 1000, 0, 1000, 1, false);
 	view = image.view;
 	view.params.expected = max;
 	bf_write_header(image.bytes, &view.params, 0, 0, view.layers, view.nlayers);
@@ -288,11 +281,10 @@ test_many(void)
 		{
 			uint64_t	n = cases[c].expected > 0 ?
 				cases[c].expected + (uint64_t) i * cases[c].step : 40;
-			Image		next;
+			Image		next = built(i % 2 ? cases[c].next_fpp : cases[c].fpp,
+									 cases[c].expected > 0 ? n : 0, 0, n, 50 + (uint64_t) i,
+									 cases[c].expected == 0);
 
-			image_build(&next, i % 2 ? cases[c].next_fpp : cases[c].fpp,
-						cases[c].expected > 0 ? n : 0, 0, n, 50 + (uint64_t) i,
-						cases[c].expected == 0);
 			EQUAL(next.view.nlayers, 1);
 			merge(&b, &next);
 			total += n;
@@ -363,14 +355,12 @@ test_large_layers(void)
 
 	for (size_t i = 0; i < LENGTH(others); i++)
 	{
-		Image		x,
-					y,
-					both;
+		Image		both;
 		TestEnv		env;
 		BfBuilder	b;
+		Image		x = built(0.01, 40000, 0, 40000, 1, false);
+		Image		y = built(0.01, 40000, others[i].first, others[i].n, 1, false);
 
-		image_build(&x, 0.01, 40000, 0, 40000, 1, false);
-		image_build(&y, 0.01, 40000, others[i].first, others[i].n, 1, false);
 		env_init(&env, SIZE_MAX);
 		EQUAL(bf_union(&b, &env.env, &x.view, &y.view), BF_OK);
 		image_write(&both, &b, false);
@@ -435,14 +425,12 @@ test_told_by_growth(void)
 static void
 test_told_by_union(void)
 {
-	Image		x,
-				y,
-				both;
+	Image		x = built(0.5, 10000, 0, 10000, 1, false);
+	Image		y = built(0.25, 10000, 0, 10000, 2, false);
+	Image		both;
 	TestEnv		env;
 	BfBuilder	b;
 
-	image_build(&x, 0.5, 10000, 0, 10000, 1, false);
-	image_build(&y, 0.25, 10000, 0, 10000, 2, false);
 	env_init(&env, SIZE_MAX);
 	EQUAL(bf_union(&b, &env.env, &x.view, &y.view), BF_OK);
 	image_write(&both, &b, false);
