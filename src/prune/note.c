@@ -96,6 +96,30 @@ has_partitions_walker(Node *node, void *context)
 }
 
 /*
+ * Has the user the privileges for a query; or else for a plan, or an error?  The
+ * hook is called for the execution alone, as before that pgaudit's crashes.
+ */
+static bool
+is_permitted(const Query *query, const PlannedStmt *plan)
+{
+	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
+	bool		result;
+
+	ExecutorCheckPerms_hook = NULL;
+	PG_TRY();
+	{
+		result = query != NULL ? PGBLOOM_IS_PERMITTED(query) :
+			PGBLOOM_CHECK_PERMISSIONS(plan);
+	}
+	PG_FINALLY();
+	{
+		ExecutorCheckPerms_hook = hook;
+	}
+	PG_END_TRY();
+	return result;
+}
+
+/*
  * Does the user lack a privilege for the statement, such as one for the view
  * whose owner may read the table?  PostgreSQL checks this when it is executed,
  * which is later than the index is asked.
@@ -106,7 +130,7 @@ is_forbidden_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return !PGBLOOM_IS_PERMITTED((Query *) node) ||
+		return !is_permitted((Query *) node, NULL) ||
 			query_tree_walker((Query *) node, is_forbidden_walker, context, 0);
 	return expression_tree_walker(node, is_forbidden_walker, context);
 }
@@ -247,7 +271,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	PGBLOOM_CHECK_PERMISSIONS(query->plannedstmt);
+	(void) is_permitted(NULL, query->plannedstmt);
 	if (is_asked(llast(note->custom_private), query->snapshot))
 		return;
 
