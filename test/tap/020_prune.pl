@@ -1,5 +1,7 @@
-# Queries by a key under preload, of prepared transactions and on a standby; what EXPLAIN tells of pruning from PostgreSQL 18 on; plans
-# of many partitions hold few locks.
+# Queries by a key under preload, of prepared transactions, behind logical
+# replication and on a standby; of partitions that are merged and split; what
+# EXPLAIN tells of pruning from PostgreSQL 18 on; plans of many partitions hold
+# few locks and little memory.
 
 use strict;
 use warnings;
@@ -21,7 +23,7 @@ sub ask
 	return $out;
 }
 
-my $primary = new_node('primary', allows_streaming => 1);
+my $primary = new_node('primary', allows_streaming => 'logical');
 $primary->append_conf(
 	'postgresql.conf', q{
 max_prepared_transactions = 5
@@ -77,6 +79,93 @@ SKIP:
 		$primary->safe_psql('postgres', "LOAD 'bloomfilter'; EXPLAIN (COSTS OFF) SELECT day FROM part WHERE id IN (17, -1)"),
 		qr/Index Pruning: 1 of 1000 partitions left by part_id/,
 		'EXPLAIN tells how many partitions are left');
+}
+
+# Rows that logical replication applies, by columns that have no other index.
+my $applied = q{
+CREATE TABLE applied (day int, id int, v text) PARTITION BY RANGE (day);
+CREATE TABLE applied_1 PARTITION OF applied FOR VALUES FROM (1) TO (2);
+CREATE TABLE applied_2 PARTITION OF applied FOR VALUES FROM (2) TO (3);
+CREATE TABLE applied_3 PARTITION OF applied FOR VALUES FROM (3) TO (4);
+ALTER TABLE applied REPLICA IDENTITY FULL;
+ALTER TABLE applied_1 REPLICA IDENTITY FULL;
+ALTER TABLE applied_2 REPLICA IDENTITY FULL;
+ALTER TABLE applied_3 REPLICA IDENTITY FULL;
+};
+$primary->safe_psql('postgres', "$applied CREATE INDEX ON applied USING bloomfilter (id) WITH (fpp = 1e-6)");
+create_database($primary, 'source', 'UTF8');
+$primary->safe_psql('source', $applied);
+$primary->safe_psql('source', 'CREATE PUBLICATION p FOR TABLE applied WITH (publish_via_partition_root)');
+$primary->safe_psql('source', q{SELECT pg_create_logical_replication_slot('s', 'pgoutput')});
+$primary->safe_psql('postgres',
+	    "CREATE SUBSCRIPTION s CONNECTION '"
+	  . $primary->connstr('source') =~ s/'/''/gr
+	  . "' PUBLICATION p WITH (create_slot = false, copy_data = false)");
+$session->query(q{PREPARE applied AS SELECT string_agg(day || v, ', ' ORDER BY v) FROM applied WHERE id = 500});
+is(ask($session, 'EXECUTE applied'), '', 'nothing was replicated');
+foreach my $change (
+	[ q{INSERT INTO applied VALUES (2, 500, 'a')}, '2a' ],
+	[ q{UPDATE applied SET v = 'b' WHERE id = 500}, '2b' ],
+	[ q{UPDATE applied SET day = 3 WHERE id = 500}, '3b' ],
+	[ q{INSERT INTO applied VALUES (1, 500, 'c'), (3, 7, 'd')}, '3b, 1c' ],
+	[ q{UPDATE applied SET id = 500 WHERE id = 7}, '3b, 1c, 3d' ],
+	[ q{DELETE FROM applied WHERE day = 3}, '1c' ])
+{
+	$primary->safe_psql('source', $change->[0]);
+	$primary->wait_for_catchup('s');
+	is(ask($session, 'EXECUTE applied'), $change->[1], "replicated: $change->[0]");
+}
+$primary->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+
+# Partitions that become others, with the list of partitions that the session remembers.
+SKIP:
+{
+	skip 'partitions cannot be merged', 3 if $primary->safe_psql('postgres', 'SHOW server_version_num') < 190000;
+	my $partitions = q{SELECT string_agg(t::text, ',') FROM bloom_index_partitions('part_id', 105) t};
+	my $splits = q{PARTITION part_10 FOR VALUES FROM (10) TO (11), PARTITION part_11 FOR VALUES FROM (11) TO (12)};
+
+	$session->query('PREPARE merged AS SELECT day FROM part WHERE id = 105');
+	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10", 'before partitions are merged');
+	$primary->safe_psql('postgres', 'ALTER TABLE part MERGE PARTITIONS (part_10, part_11) INTO part_10_11');
+	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10_11", 'partitions that were merged');
+	$primary->safe_psql('postgres', "ALTER TABLE part SPLIT PARTITION part_10_11 INTO ($splits)");
+	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10", 'a partition that was split');
+}
+
+# 10,000 partitions: less memory than PostgreSQL takes to plan the query.
+SKIP:
+{
+	skip 'BF_LONG is not set', 2 unless $ENV{BF_LONG};
+	$primary->safe_psql(
+		'postgres', q{
+CREATE TABLE wide (a int, b int, id int) PARTITION BY RANGE (a);
+CREATE INDEX ON wide USING bloomfilter (id) WITH (fpp = 1e-6);
+DO $$
+BEGIN
+	FOR a IN 0 .. 99 LOOP
+		EXECUTE format('CREATE TABLE wide_%s PARTITION OF wide FOR VALUES FROM (%s) TO (%s) PARTITION BY RANGE (b)',
+			a, a, a + 1);
+		FOR b IN 0 .. 99 LOOP
+			EXECUTE format('CREATE TABLE wide_%s_%s PARTITION OF wide_%s FOR VALUES FROM (%s) TO (%s)',
+				a, b, a, b, b + 1);
+		END LOOP;
+		COMMIT;
+	END LOOP;
+END $$;
+INSERT INTO wide SELECT i % 100, i / 100, i FROM generate_series(0, 9999) i;
+});
+	my ($pruned, $all) = map {
+		ask(BloomTest::Session->new($primary, 'postgres'), qq{
+LOAD 'bloomfilter';
+SET bloomfilter.index_pruning = $_;
+BEGIN;
+SELECT a, b FROM wide WHERE id = 7777;
+SELECT count(*) <= 20 FROM pg_locks WHERE pid = pg_backend_pid();
+SELECT sum(total_bytes) FROM pg_backend_memory_contexts;
+COMMIT})
+	} ('on', 'off');
+	like($pruned, qr/^77\|77\nt\n/, 'a lookup in 10,000 partitions holds few locks');
+	cmp_ok($pruned =~ s/.*\n//sr, '<', 0.7 * $all =~ s/.*\n//sr, 'and takes less memory than without pruning');
 }
 
 # On a standby, with kept plans and gates.

@@ -1,5 +1,6 @@
-# Join filters beside extensions that look at plans: also at those that were
-# started and not executed, or not to their end.
+# Join filters and index pruning beside extensions that look at plans: also at
+# those that were started and not executed, or not to their end; and beside one
+# that makes paths by itself.
 
 use strict;
 use warnings;
@@ -57,6 +58,14 @@ INSERT INTO large SELECT i FROM generate_series(0, 999) i;
 CREATE TABLE small AS SELECT generate_series(0, 50) AS k;
 CREATE INDEX ON small (k);
 ANALYZE large, small;
+CREATE TABLE keyed (day int, id int) PARTITION BY RANGE (day);
+CREATE TABLE keyed_1 PARTITION OF keyed FOR VALUES FROM (1) TO (2);
+CREATE TABLE keyed_2 PARTITION OF keyed FOR VALUES FROM (2) TO (3);
+CREATE TABLE keyed_3 PARTITION OF keyed FOR VALUES FROM (3) TO (4);
+CREATE INDEX ON keyed USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE INDEX ON keyed (id);
+INSERT INTO keyed SELECT i % 3 + 1, i FROM generate_series(1, 3000) i;
+ANALYZE keyed;
 CREATE FUNCTION explain_within() RETURNS text LANGUAGE plpgsql AS \$\$
 DECLARE
 	line text;
@@ -102,6 +111,27 @@ EXPLAIN (COSTS OFF) EXECUTE p;
 EXECUTE p;
 } ) =~ /\n51$/ ? 1 : 0,
 		1, "cursors and prepared plans, $with");
+	foreach my $hint ('SeqScan(keyed)', 'IndexScan(keyed)', 'Set(enable_seqscan off)')
+	{
+		is( $node->safe_psql(
+				'postgres', qq{
+SET seq_page_cost = 1000;
+/*+ $hint */ PREPARE pruned AS SELECT count(*) FROM keyed WHERE id = -1;
+/*+ $hint */ PREPARE gate(int) AS SELECT count(*) FROM keyed WHERE id = \$1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE pruned; EXECUTE gate(-1);
+INSERT INTO keyed VALUES (2, -1);
+EXECUTE pruned; EXECUTE gate(-1);
+DELETE FROM keyed WHERE id = -1;
+EXECUTE pruned; EXECUTE gate(-1)}),
+			"0\n0\n1\n1\n0\n0",
+			"kept plans of queries by a key, hint $hint, $with");
+	}
+	unlike(
+		$node->safe_psql('postgres',
+			"SET seq_page_cost = 1000; EXPLAIN /*+ SeqScan(keyed) */ SELECT FROM keyed WHERE id = 1"),
+		qr/keyed_[13]/,
+		"a query by a key is pruned, $with");
 	my ($rc, $out, $err) = $node->psql('postgres',
 		'SELECT sum(1 / (large.k - 7)) FROM large JOIN small USING (k)');
 	like($err, qr/division by zero/, "an error in the middle, $with");
@@ -118,7 +148,7 @@ EXECUTE p;
 my @others = grep { is_installed($_) } (
 	'pg_stat_statements', 'pg_qualstats',
 	'pg_stat_kcache', 'pg_wait_sampling',
-	'hypopg', 'pgaudit');
+	'hypopg', 'pgaudit', 'pg_hint_plan');
 my $settings = join '', map { "auto_explain.$_\n" } (
 	'log_min_duration = 0', 'log_analyze = on',
 	'log_buffers = on', 'log_wal = on',
