@@ -8,10 +8,10 @@ replaces.
 
 Writers move rows with fixed keys between partitions, in one statement or by DELETE and INSERT, so in READ COMMITTED each
 of these keys is in exactly one row, whenever a query looks. They insert new keys, of which the newest has to be found by
-every query that begins after its commit, and delete old ones. Others attach and detach a partition, rebuild indexes, vacuum, and roll back. Half of
-the keys that readers look for are not there. Forms: literals, lists, kept plans of PL/pgSQL and PREPARE, custom and generic,
-views, UNION ALL, subqueries, joins, cursors, UPDATE and DELETE that are rolled back. In REPEATABLE READ and SERIALIZABLE,
-the result is compared with that of bloomfilter.index_pruning = off.
+every query that begins after its commit, and delete old ones. Others attach and detach a partition, rebuild indexes,
+vacuum, and roll back. Half of the keys that readers look for are not there. Forms: literals, lists, kept plans of PL/pgSQL
+and PREPARE, custom and generic, views, UNION ALL, subqueries, joins, cursors, UPDATE and DELETE that are rolled back. In
+REPEATABLE READ and SERIALIZABLE, the result is compared with that of bloomfilter.index_pruning = off.
 """
 import argparse
 import os
