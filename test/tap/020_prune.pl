@@ -117,16 +117,18 @@ foreach my $change (
 }
 $primary->safe_psql('postgres', 'DROP SUBSCRIPTION s');
 
-# Partitions that become others, with the list of partitions that the session remembers.
+# Partitions that become others, with the list of partitions that the session
+# remembers.
 SKIP:
 {
-	skip 'partitions cannot be merged', 3 if $primary->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 	my $partitions = q{SELECT string_agg(t::text, ',') FROM bloom_index_partitions('part_id', 105) t};
 	my $splits = q{PARTITION part_10 FOR VALUES FROM (10) TO (11), PARTITION part_11 FOR VALUES FROM (11) TO (12)};
 
 	$session->query('PREPARE merged AS SELECT day FROM part WHERE id = 105');
 	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10", 'before partitions are merged');
-	$primary->safe_psql('postgres', 'ALTER TABLE part MERGE PARTITIONS (part_10, part_11) INTO part_10_11');
+	my ($rc, $out, $err) =
+	  $primary->psql('postgres', 'ALTER TABLE part MERGE PARTITIONS (part_10, part_11) INTO part_10_11');
+	skip 'PostgreSQL does not merge partitions', 2 if $err =~ /syntax error/;
 	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10_11", 'partitions that were merged');
 	$primary->safe_psql('postgres', "ALTER TABLE part SPLIT PARTITION part_10_11 INTO ($splits)");
 	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10", 'a partition that was split');
