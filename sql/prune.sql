@@ -161,7 +161,7 @@ DROP COLLATION blind;
 -- one that is of the row.
 SELECT query, gates(query) FROM unnest(ARRAY[
   'SELECT * FROM one WHERE id = (SELECT max(n) FROM one)',
-  'SELECT * FROM one WHERE id = current_setting(''port'')::int',
+  'SELECT * FROM one WHERE id = current_setting(''server_version_num'')::int',
   'SELECT * FROM one WHERE id = n',
   'SELECT * FROM one WHERE id = 5 AND random() < 2',
   'SELECT * FROM one TABLESAMPLE SYSTEM (100) WHERE id = 5']) query;
