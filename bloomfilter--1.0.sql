@@ -394,7 +394,7 @@ COMMENT ON FUNCTION bloom_intersection_cardinality(bloom[]) IS
 CREATE FUNCTION bloom_difference_cardinality(a bloom, b bloom) RETURNS bigint
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
 COMMENT ON FUNCTION bloom_difference_cardinality(bloom, bloom) IS
-	'estimated number of keys of the first filter that the second does not have; exact if both are sparse';
+	'keys of the first filter that are not in the second: exact if both are sparse, of a union at most, else estimated';
 
 --
 -- Equality, order and hashing

@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "access/xact.h"
 #include "utils/float.h"
 
 PG_FUNCTION_INFO_V1(bloom_agg_finalfn);
@@ -143,6 +144,15 @@ make_empty_result(FunctionCallInfo fcinfo)
 
 	if (pgbloom_agg_call_params(fcinfo, &params, &unknown))
 		return pgbloom_empty(&params);
+
+	/* Citus does not pass the call, and looks up the function for each group. */
+	if (fcinfo->flinfo->fn_expr == NULL)
+	{
+		static TimestampTz warned_at = 0;
+
+		unknown = warned_at != GetCurrentStatementStartTimestamp();
+		warned_at = GetCurrentStatementStartTimestamp();
+	}
 	if (unknown && !pgbloom_fn_cache(fcinfo)->warned)
 	{
 		pgbloom_fn_cache(fcinfo)->warned = true;
