@@ -48,7 +48,9 @@ SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 13
 -- the first partition
 SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE month = 1');
 -- a list of more keys than are remembered leaves only its ends
-SELECT * FROM report('SELECT * FROM facts JOIN days USING (day) WHERE n <= 2 OR n >= 180 AND n < 300');
+CREATE TABLE until_october AS SELECT date '2025-10-27' - n AS day FROM generate_series(1, 1301) n WHERE n NOT BETWEEN 121 AND 297;
+ANALYZE until_october;
+SELECT * FROM report('SELECT * FROM facts JOIN until_october USING (day)');
 -- a key of another type, and an expression that the partitions are not by
 SELECT * FROM report('SELECT * FROM facts JOIN (SELECT day::timestamp AS at, n FROM days WHERE month = 3) d ON day = at');
 SELECT * FROM report('SELECT * FROM facts f JOIN days d ON f.day + 1 = d.day WHERE month = 3');
@@ -164,8 +166,8 @@ SELECT name, key, count(*), bool_and(same) AS same, bool_and(skipped = unmatched
 INSERT INTO ranges SELECT a, b FROM ranges, generate_series(1, 30);
 INSERT INTO lists SELECT a, b FROM lists, generate_series(1, 30);
 ANALYZE ranges, lists;
-SELECT * FROM report('SELECT * FROM ranges JOIN (SELECT 4 - n AS a FROM days WHERE n > 200 OFFSET 0) d USING (a)');
-SELECT * FROM report('SELECT * FROM lists JOIN (SELECT n + 3 AS a FROM days WHERE n > 0 OFFSET 0) d USING (a)');
+SELECT * FROM report('SELECT * FROM ranges JOIN (SELECT 4 - n AS a FROM generate_series(201, 1300) n OFFSET 0) d USING (a)');
+SELECT * FROM report('SELECT * FROM lists JOIN (SELECT n + 3 AS a FROM generate_series(1, 1100) n OFFSET 0) d USING (a)');
 RESET enable_partition_pruning;
 -- Neither partitions by an expression, nor by operators that a user has put together
 CREATE FUNCTION compare_numbers(int, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN ASSERT $1 > 0; RETURN btint4cmp($1, $2); END';

@@ -12,9 +12,13 @@
 
 #include "access/amapi.h"
 #include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_am.h"
 #include "nodes/execnodes.h"
 #include "nodes/pathnodes.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_handler);
 
@@ -121,6 +125,27 @@ bool
 bfi_is_bloomfilter(const IndexOptInfo *index)
 {
 	return index->amcostestimate == bloomfilter_cost_estimate;
+}
+
+/* Is it this access method? */
+bool
+bfi_is_access_method(Oid method)
+{
+	static PgBloomSymbol symbol =
+	{
+		"bloomfilter_handler", bloomfilter_handler, InvalidOid
+	};
+	HeapTuple	tuple;
+	Oid			handler;
+
+	if (method < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(method));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	handler = ((Form_pg_am) GETSTRUCT(tuple))->amhandler;
+	ReleaseSysCache(tuple);
+	return pgbloom_calls(handler, &symbol);
 }
 
 static bool

@@ -245,6 +245,7 @@ extern void bfi_init(void);
 /* handler.c */
 struct IndexOptInfo;
 extern bool bfi_is_bloomfilter(const struct IndexOptInfo *index);
+extern bool bfi_is_access_method(Oid method);
 
 /* index_contains.c */
 extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
@@ -311,6 +312,7 @@ extern void bfi_check_has_all_rows(Relation index);
 
 /* lookup.c */
 extern bool bfi_asked_by_queries;
+extern AttrNumber bfi_column_of(Oid index);
 extern bool bfi_is_equality(Oid operator, Oid type);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);

@@ -15,6 +15,8 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
@@ -97,6 +99,33 @@ bfi_can_look_up(Oid operator, Oid operator_collation, Oid type, Oid key_type,
 	return index_info != NULL && info != NULL && !index_info->untyped &&
 		!info->untyped &&
 		bf_key_type_equal(&index_info->key_type, &info->key_type);
+}
+
+/*
+ * The column whose keys an index of this access method has, those of all rows;
+ * 0 for any other index.  It need not be valid.
+ */
+AttrNumber
+bfi_column_of(Oid index)
+{
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	AttrNumber	column = 0;
+	HeapTuple	tuple;
+
+	if (!HeapTupleIsValid(class))
+		return 0;
+	if (bfi_is_access_method(((Form_pg_class) GETSTRUCT(class))->relam))
+	{
+		tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+		if (HeapTupleIsValid(tuple))
+		{
+			if (heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+				column = ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0];
+			ReleaseSysCache(tuple);
+		}
+	}
+	ReleaseSysCache(class);
+	return column;
 }
 
 /* Hash keys for an index.  Those of partitions often have the same seed. */

@@ -81,12 +81,13 @@ typedef struct PgBloomJoinCounts
 	uint64		removed;		/* of them, not in the filter */
 	uint64		scans;			/* that the filter could rule out */
 	uint64		skipped;		/* of them, not started */
+	uint64		by_index;		/* of these, those that an index ruled out */
 	uint64		blocks;			/* of these scans' tables */
 	uint64		blocks_read;	/* of them, not ruled out */
 	PgBloomJoinState state;
 } PgBloomJoinCounts;
 
-/* The keys of one column in their order. */
+/* The keys of one column, or the ends of their order. */
 typedef struct PgBloomJoinRange PgBloomJoinRange;
 
 /* What is known of the keys of a filter, for scans that may be skipped. */
@@ -94,7 +95,9 @@ typedef struct PgBloomJoinRanges
 {
 	bool		usable;			/* by any scan */
 	bool		hides_rows;		/* the statement, from the user */
+	bool		ordered;		/* their order is of use to a scan */
 	bool		complete;		/* the inner side has been read */
+	int			misses;			/* indexes in a row that have had a key */
 	int			nkeys;
 	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
 	Oid			collations[PGBLOOM_MAX_JOIN_KEYS];
@@ -356,18 +359,20 @@ extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
 extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
 /* range.c */
-extern void pgbloom_join_want_ranges(PgBloomJoinRanges *ranges);
-extern void pgbloom_join_add_to_range(PgBloomJoinRange *range, Datum key,
-									  PgBloomJoinKey *hash_by,
-									  MemoryContext context);
+extern void pgbloom_join_want_ranges(PgBloomJoinRanges *ranges, bool ordered);
+extern void pgbloom_join_add_to_range(PgBloomJoinRanges *ranges, int column,
+									  Datum key, PgBloomJoinKey *hash_by);
 extern bool pgbloom_join_range_is_empty(const PgBloomJoinRange *range);
 extern Oid	pgbloom_join_range_type(const PgBloomJoinRange *range);
-extern bool pgbloom_join_range_meets(const PgBloomJoinRange *range,
+extern bool pgbloom_join_range_meets(PgBloomJoinRange *range,
 									 FmgrInfo *compare, const Datum *low,
 									 const Datum *high, bool with_high);
 extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 									  Oid family, Oid collation);
-extern bool pgbloom_join_range_scan_keys(const PgBloomJoinRange *range,
+struct BfiIndex;
+extern bool pgbloom_join_range_may_be_in(PgBloomJoinRange *range,
+										 const struct BfiIndex *index);
+extern bool pgbloom_join_range_scan_keys(PgBloomJoinRange *range,
 										 AttrNumber column,
 										 struct ScanKeyData *keys);
 
@@ -377,6 +382,12 @@ extern bool pgbloom_join_partition_refuted(Relation relation,
 										   Snapshot snapshot,
 										   const PgBloomJoinRanges *filter,
 										   List *keys);
+
+/* index.c */
+extern Oid *pgbloom_join_find_indexes(ScanState *scan, List *keys);
+extern bool pgbloom_join_indexes_refute(ScanState *scan,
+										PgBloomJoinRanges *filter,
+										const Oid *indexes);
 
 /* skip.c */
 extern void pgbloom_join_gate_scan(ScanState *scan);

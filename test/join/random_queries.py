@@ -256,7 +256,7 @@ class Runner:
         self.available, self.tables = random_schema.create(self.connection)
         self.connection.run("LOAD 'bloomfilter'")
         self.run_count = self.filtered = self.filters = self.analyzed = self.checked = self.removed = 0
-        self.skipped = self.skipping = self.limited = 0
+        self.skipped = self.skipping = self.by_index = self.limited = 0
         self.rejected = self.errors = self.avoided = self.raised = self.unstable = self.timeouts = self.different = 0
 
     def results(self, query, mode, settings=None):
@@ -308,12 +308,14 @@ class Runner:
             if found:
                 self.checked += int(found[1])
                 self.removed += int(found[2])
-            found = re.search(r"(Scans Skipped|Blocks Read): (\d+) of (\d+)", row[0].decode())
-            if found and found[1] == "Scans Skipped":
-                self.skipped += int(found[2])
-                self.skipping += int(found[2]) > 0
-            elif found:
-                self.limited += int(found[2]) < int(found[3])
+            found = re.search(r"Scans Skipped: (\d+) of \d+(?:  By Index: (\d+))?", row[0].decode())
+            if found:
+                self.skipped += int(found[1])
+                self.skipping += int(found[1]) > 0
+                self.by_index += int(found[2] or 0)
+            blocks = re.search(r"Blocks Read: (\d+) of (\d+)", row[0].decode())
+            if blocks and (not found or found[1] == "0"):
+                self.limited += int(blocks[1]) < int(blocks[2])
 
     def run_query(self, number):
         query = make_query(self.args.seed, number, self.available, self.tables, self.debug_parallel)
@@ -373,13 +375,14 @@ class Runner:
     def report(self, seconds):
         print(f"{self.run_count} queries in {seconds:.0f} s; {self.filtered} with filters, {self.filters} in all, which "
               f"removed {self.removed} of {self.checked} rows in {self.analyzed} queries, where {self.skipping} filters "
-              f"skipped {self.skipped} scans and {self.limited} left out blocks; {self.errors} ended in an "
-              f"error, of which filters avoided {self.avoided}; {self.raised} have an error only with a filter; left out: "
+              f"skipped {self.skipped} scans, {self.by_index} of them by an index, and {self.limited} left out "
+              f"blocks; {self.errors} ended in an error, of which filters avoided {self.avoided}; {self.raised} have an error only with a filter; left out: "
               f"{self.rejected} that are long or invalid, {self.timeouts} too slow; {self.unstable} unstable, "
               f"{self.different} different")
         acted = self.args.only is not None or (self.filtered >= LEAST_FILTERED * self.run_count and
                                                self.removed > LEAST_REMOVED * self.checked > 0 and
-                                               (self.run_count < MANY or self.skipping > 0 and self.limited > 0))
+                                               (self.run_count < MANY or
+                                                self.skipping > 0 and self.by_index > 0 and self.limited > 0))
         if not acted:
             print("filters acted too seldom")
         return (acted and self.different == 0 and self.unstable <= max(1, MOST_UNSTABLE * self.run_count) and

@@ -183,6 +183,27 @@ ORDERED = ("CREATE TABLE {0} (LIKE many) WITH (autovacuum_enabled = off)",
 PATCHY = (*ORDERED, "INSERT INTO {0} SELECT * FROM many WHERE id BETWEEN 4000 AND 4300 ORDER BY id",
           "SELECT brin_desummarize_range('{0}_all', n) FROM unnest('{{60, 62, 90}}'::int[]) n")
 
+# Indexes of the extension on partitions, children and tables, all of which have some of the keys. One is left out, one is
+# partial, and one is not valid and misses rows.
+KEYED = """
+DO $$
+DECLARE
+    t text;
+    c text;
+BEGIN
+    FOREACH t IN ARRAY '{parted, hashed, listed, deep, dated, cased, heirs, heirs_1, heirs_3, heirs_5, ordered, many}'::text[] LOOP
+        FOREACH c IN ARRAY '{i4, i8, dm, f4, nu, tx, nm, bp, uu, dt, ts, iv}'::text[] LOOP
+            EXECUTE format('CREATE INDEX ON %I USING bloomfilter (%I) WITH (fpp = 1e-5)', t, c);
+        END LOOP;
+    END LOOP;
+END $$;
+CREATE INDEX ON hashed_2 USING bloomfilter (i2);
+CREATE INDEX ON thousand USING bloomfilter (i4) WHERE i4 < 3;
+CREATE INDEX thousand_stale ON thousand USING bloomfilter (i8);
+UPDATE pg_index SET indisvalid = false, indisready = false WHERE indexrelid = 'thousand_stale'::regclass;
+INSERT INTO thousand (id, i8) SELECT 1000 + i, 10000 + i FROM generate_series(1, 9) i;
+"""
+
 FOREIGN = """
 CREATE EXTENSION postgres_fdw;
 DO $$
@@ -276,6 +297,7 @@ def create(connection):
     connection.run(OTHERS)
     for statement in (HEIRS, *(s.format("ordered") for s in ORDERED), *(s.format("patchy") for s in PATCHY)):
         connection.run(statement)
+    connection.run(KEYED)
     connection.run(ROLE)
     if connection.run("SELECT 1 FROM pg_available_extensions WHERE name = 'postgres_fdw'"):
         connection.run(FOREIGN)

@@ -191,8 +191,7 @@ collect_row(PgBloomJoinBuild *build, PgBloomJoinCollector *collector,
 			return;
 		hash = pgbloom_join_hash(&collector->inner[i], key, hash);
 		if (ranges->ranges[i] != NULL)
-			pgbloom_join_add_to_range(ranges->ranges[i], key,
-									  &collector->inner[i], ranges->context);
+			pgbloom_join_add_to_range(ranges, i, key, &collector->inner[i]);
 	}
 	if (collector->collecting)
 		pgbloom_join_collect(collector, hash);

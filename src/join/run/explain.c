@@ -71,6 +71,8 @@ explain_counts(const PgBloomJoinCounts *counts, ExplainState *es)
 		ExplainPropertyText("State", state, es);
 		ExplainPropertyUInteger("Scans", NULL, counts->scans, es);
 		ExplainPropertyUInteger("Scans Skipped", NULL, counts->skipped, es);
+		ExplainPropertyUInteger("Scans Skipped by Index", NULL,
+								counts->by_index, es);
 		ExplainPropertyUInteger("Blocks", NULL, counts->blocks, es);
 		ExplainPropertyUInteger("Blocks Read", NULL, counts->blocks_read, es);
 		return;
@@ -87,6 +89,9 @@ explain_counts(const PgBloomJoinCounts *counts, ExplainState *es)
 	if (counts->scans > 0)
 		appendStringInfo(es->str, "  Scans Skipped: " UINT64_FORMAT " of "
 						 UINT64_FORMAT, counts->skipped, counts->scans);
+	if (counts->by_index > 0)
+		appendStringInfo(es->str, "  By Index: " UINT64_FORMAT,
+						 counts->by_index);
 	if (counts->blocks > 0)
 		appendStringInfo(es->str, "  Blocks Read: " UINT64_FORMAT " of "
 						 UINT64_FORMAT, counts->blocks_read, counts->blocks);

@@ -172,6 +172,7 @@ add_counts(Shared *shared, int filter, PgBloomJoinCounts *sum)
 		sum->removed += counts->removed;
 		sum->scans += counts->scans;
 		sum->skipped += counts->skipped;
+		sum->by_index += counts->by_index;
 		sum->blocks += counts->blocks;
 		sum->blocks_read += counts->blocks_read;
 		sum->state = Max(sum->state, counts->state);

@@ -168,7 +168,7 @@ scan_index(Relation index, ScanKey keys, Snapshot snapshot,
  */
 static bool
 column_blocks(Relation table, AttrNumber column,
-			  const PgBloomJoinRange *range, Snapshot snapshot,
+			  PgBloomJoinRange *range, Snapshot snapshot,
 			  BlockNumber *first, BlockNumber *last)
 {
 	List	   *indexes = RelationGetIndexList(table);

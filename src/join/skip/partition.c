@@ -19,16 +19,12 @@
 #include "catalog/partition.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-
-/* A smaller table is read at once. */
-#define MIN_BLOCKS			8
 
 /*
  * Does the snapshot see the table as it is?  Rows that an older snapshot sees
@@ -66,7 +62,7 @@ find_partition(PartitionDesc parent, Oid partition)
 }
 
 /* The keys of the filter that are in this column, or NULL. */
-static const PgBloomJoinRange *
+static PgBloomJoinRange *
 find_range(const PgBloomJoinRanges *filter, List *keys, AttrNumber column)
 {
 	int			i;
@@ -92,7 +88,7 @@ range_bound(PartitionBoundInfo bounds, int i)
 /* Can this partition have a key of the range? */
 static bool
 partition_meets(PartitionKey by, PartitionBoundInfo bounds, int partition,
-				const PgBloomJoinRange *range, FmgrInfo *compare)
+				PgBloomJoinRange *range, FmgrInfo *compare)
 {
 	int			i;
 
@@ -141,7 +137,7 @@ is_refuted(Relation parent, int partition, Relation relation,
 {
 	PartitionKey by = RelationGetPartitionKey(parent);
 	PartitionBoundInfo bounds = RelationGetPartitionDesc(parent, true)->boundinfo;
-	const PgBloomJoinRange *range;
+	PgBloomJoinRange *range;
 	Oid			function;
 	FmgrInfo	compare;
 
@@ -206,7 +202,7 @@ pgbloom_join_is_partition_by(Relation relation, List *keys)
 
 /*
  * Can no row of the relation have a key of the filter?  keys are those of the
- * relation.  A small relation is read faster than it is proved to be empty.
+ * relation.
  */
 bool
 pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
@@ -217,10 +213,6 @@ pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
 	Relation	parent;
 	int			i;
 
-	if (RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
-		RelationGetNumberOfBlocks(relation) <
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS))
-		return false;
 	for (i = 0; i < filter->nkeys; i++)
 		refuted |= pgbloom_join_range_is_empty(filter->ranges[i]);
 	while (!refuted && (parent = open_parent(partition)) != NULL)

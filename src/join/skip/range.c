@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * range.c
- *	  The keys of a join filter in their order: the smallest, the largest, and
- *	  all of them while they are few.
+ *	  The keys of a join filter: all of them while they are few, and after that
+ *	  the smallest and the largest.
  *
  * Bits tell whether one key is there; a scan that is to be skipped needs to
- * know what all keys have in common.  Ranges are collected only for filters
- * that some scan may be skipped by, see skip.c.
+ * know what all keys have in common.  Keys are collected only for filters that
+ * some scan may be skipped by, see skip.c, and compared only if their order is
+ * of use to one.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +17,7 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
+#include "index/index.h"
 #include "join/run/hash.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -23,8 +25,9 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
-/* The most keys that are listed. */
-#define MAX_LISTED		100
+/* The most keys that are listed, and slots of the hash table of their places. */
+#define MAX_LISTED		1000
+#define NSLOTS			2048
 
 /* A key of more bytes is not remembered, and so no key is. */
 #define MAX_KEY_SIZE	1024
@@ -45,8 +48,10 @@ struct PgBloomJoinRange
 	SortSupportData order;
 	bool		unknown;		/* a key is not remembered */
 	int			nlisted;
-	Datum		keys[MAX_LISTED];	/* in order; or the two ends */
-	uint8		recent[4096];	/* where a key of this hash was last */
+	int			nsorted;		/* so many of them are in order */
+	Datum		keys[MAX_LISTED];	/* listed; or the two ends */
+	uint16		slots[NSLOTS];	/* numbers of listed keys from 1 on, by hash */
+	BfiKeys		lookup;			/* the listed keys, once an index is asked */
 };
 typedef struct PgBloomJoinRange Range;
 
@@ -96,17 +101,20 @@ make_range(Oid equality, Oid collation, Oid type)
 	range->type = type;
 	get_typlenbyval(type, &range->len, &range->byval);
 	find_order(range);
-	range->unknown = !OidIsValid(range->less);
 	return range;
 }
 
-/* Collect the keys in their order, too, in the memory of the execution. */
+/*
+ * Collect the keys, too, in the memory of the execution.  Is their order of
+ * use?
+ */
 void
-pgbloom_join_want_ranges(PgBloomJoinRanges *ranges)
+pgbloom_join_want_ranges(PgBloomJoinRanges *ranges, bool ordered)
 {
 	MemoryContext caller;
 	int			i;
 
+	ranges->ordered |= ordered;
 	if (ranges->context != NULL)
 		return;
 	ranges->context = AllocSetContextCreate(CurrentMemoryContext,
@@ -123,7 +131,26 @@ pgbloom_join_want_ranges(PgBloomJoinRanges *ranges)
 static int
 compare_keys(Range *range, Datum a, Datum b)
 {
+	/* not earlier: this opens a locale, which may fail */
+	if (range->order.comparator == NULL)
+		PrepareSortSupportFromOrderingOp(range->less, &range->order);
 	return ApplySortComparator(a, false, b, false, &range->order);
+}
+
+static int
+compare_listed(const void *a, const void *b, void *range)
+{
+	return compare_keys(range, *(const Datum *) a, *(const Datum *) b);
+}
+
+/* Put the listed keys, all of which are known now, in their order. */
+static void
+sort_list(Range *range)
+{
+	if (range->nsorted < range->nlisted)
+		qsort_arg(range->keys, range->nlisted, sizeof(Datum), compare_listed,
+				  range);
+	range->nsorted = range->nlisted;
 }
 
 /* Copy a key into this memory, unless it is too large. */
@@ -157,53 +184,44 @@ release_key(const Range *range, Datum key)
 }
 
 /*
- * The place of a key in the list; returns whether it is there.  Comparing texts
- * or numbers takes longer than all else that is done with a row, and most
- * rows have a key that is listed.  So the bytes are first compared with those of
- * the key that is where the last one of this hash was.
+ * The slot of a listed key, or one that is empty.  Comparing texts or numbers
+ * takes longer than all else that is done with a row, so keys are the same here
+ * if their bytes are.  Equal ones may be listed twice.
  */
-static bool
-find_key(Range *range, Datum key, PgBloomJoinKey *hash_by, int *place)
+static uint16 *
+find_slot(Range *range, Datum key, uint64 hash)
 {
-	uint64		hash = hash_by == NULL ? 0 : pgbloom_join_hash(hash_by, key, 0);
-	uint8	   *recent = &range->recent[hash % lengthof(range->recent)];
-	int			low = 0;
-	int			high = range->nlisted;
+	uint32		i = hash % NSLOTS;
 
-	if (*recent < range->nlisted &&
-		datum_image_eq(key, range->keys[*recent], range->byval, range->len))
-		return true;
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-		int			order = compare_keys(range, key, range->keys[middle]);
-
-		if (order == 0)
-		{
-			*recent = (uint8) middle;
-			return true;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	*place = low;
-	return false;
+	while (range->slots[i] != 0 &&
+		   !datum_image_eq(key, range->keys[range->slots[i] - 1],
+						   range->byval, range->len))
+		i = (i + 1) % NSLOTS;
+	return &range->slots[i];
 }
 
-/* Remember the ends of the list only. */
+/* Remember the ends of a full list only. */
 static void
-drop_list(Range *range)
+keep_ends(Range *range)
 {
+	Datum		least = range->keys[0];
+	Datum		greatest = range->keys[0];
 	int			i;
 
-	for (i = 1; i < range->nlisted - 1; i++)
-		release_key(range, range->keys[i]);
-	if (range->nlisted == 1)
-		range->keys[1] = range->keys[0];
-	else
-		range->keys[1] = range->keys[range->nlisted - 1];
+	for (i = 1; i < range->nlisted; i++)
+	{
+		if (compare_keys(range, range->keys[i], least) < 0)
+			least = range->keys[i];
+		else if (compare_keys(range, range->keys[i], greatest) > 0)
+			greatest = range->keys[i];
+	}
+	for (i = 0; i < range->nlisted; i++)
+	{
+		if (range->keys[i] != least && range->keys[i] != greatest)
+			release_key(range, range->keys[i]);
+	}
+	range->keys[0] = least;
+	range->keys[1] = greatest;
 	range->nlisted = ONLY_ENDS;
 }
 
@@ -223,44 +241,39 @@ replace_range_end(Range *range, int end, Datum key, MemoryContext context)
 	}
 }
 
-/* Add a key, which is copied into this memory. */
+/* Add a key of a column, which is copied into this memory. */
 void
-pgbloom_join_add_to_range(Range *range, Datum key, PgBloomJoinKey *hash_by,
-						  MemoryContext context)
+pgbloom_join_add_to_range(PgBloomJoinRanges *ranges, int column, Datum key,
+						  PgBloomJoinKey *hash_by)
 {
-	int			place;
-	Datum		copy;
+	Range	   *range = ranges->ranges[column];
+	uint16	   *slot;
 
 	if (range->unknown)
 		return;
-
-	/* not earlier: this opens a locale, which may fail */
-	if (range->order.comparator == NULL)
-		PrepareSortSupportFromOrderingOp(range->less, &range->order);
 	if (range->nlisted != ONLY_ENDS)
 	{
-		if (find_key(range, key, hash_by, &place))
+		slot = find_slot(range, key, pgbloom_join_hash(hash_by, key, 0));
+		if (*slot != 0)
 			return;
-		if (range->nlisted == MAX_LISTED)
-			drop_list(range);
+		if (range->nlisted < MAX_LISTED)
+		{
+			if (copy_key(range, key, ranges->context,
+						 &range->keys[range->nlisted]))
+				*slot = (uint16) ++range->nlisted;
+			else
+				range->unknown = true;
+			return;
+		}
+		range->unknown = !ranges->ordered || !OidIsValid(range->less);
+		if (range->unknown)
+			return;
+		keep_ends(range);
 	}
-	if (range->nlisted == ONLY_ENDS)
-	{
-		if (compare_keys(range, key, range->keys[0]) < 0)
-			replace_range_end(range, 0, key, context);
-		else if (compare_keys(range, key, range->keys[1]) > 0)
-			replace_range_end(range, 1, key, context);
-		return;
-	}
-	if (!copy_key(range, key, context, &copy))
-	{
-		range->unknown = true;
-		return;
-	}
-	memmove(&range->keys[place + 1], &range->keys[place],
-			sizeof(Datum) * (range->nlisted - place));
-	range->keys[place] = copy;
-	range->nlisted++;
+	if (compare_keys(range, key, range->keys[0]) < 0)
+		replace_range_end(range, 0, key, ranges->context);
+	else if (compare_keys(range, key, range->keys[1]) > 0)
+		replace_range_end(range, 1, key, ranges->context);
 }
 
 bool
@@ -282,7 +295,7 @@ pgbloom_join_range_type(const Range *range)
  * between.  The function compares a value with a key.
  */
 bool
-pgbloom_join_range_meets(const Range *range, FmgrInfo *compare,
+pgbloom_join_range_meets(Range *range, FmgrInfo *compare,
 						 const Datum *low, const Datum *high, bool with_high)
 {
 	Oid			collation = range->order.ssup_collation;
@@ -293,6 +306,7 @@ pgbloom_join_range_meets(const Range *range, FmgrInfo *compare,
 
 	if (range->unknown)
 		return true;
+	sort_list(range);
 
 	/* the first key that is not below the lower value */
 	while (low != NULL && first < end)
@@ -326,7 +340,8 @@ pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
 {
 	Oid			bounds[2];
 
-	return !range->unknown && family < FirstNormalObjectId &&
+	return !range->unknown && OidIsValid(range->less) &&
+		family < FirstNormalObjectId &&
 		collation == range->order.ssup_collation &&
 		find_bounds(range, family, bounds) &&
 		bounds[0] == range->bounds[0] && bounds[1] == range->bounds[1];
@@ -338,11 +353,11 @@ pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
  * false if there are no keys.
  */
 bool
-pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
-							 ScanKey keys)
+pgbloom_join_range_scan_keys(Range *range, AttrNumber column, ScanKey keys)
 {
 	if (range->unknown || range->nlisted == 0)
 		return false;
+	sort_list(range);
 	ScanKeyEntryInitialize(&keys[0], 0, column, BTGreaterEqualStrategyNumber,
 						   range->right, range->order.ssup_collation,
 						   get_opcode(range->bounds[0]), range->keys[0]);
@@ -350,4 +365,31 @@ pgbloom_join_range_scan_keys(const Range *range, AttrNumber column,
 						   range->right, range->order.ssup_collation,
 						   get_opcode(range->bounds[1]), last_key(range));
 	return true;
+}
+
+/*
+ * May an index that is complete have one of the keys?  Text that cannot be
+ * converted to UTF-8 has no hash, and an error for it would be one of the filter.
+ */
+bool
+pgbloom_join_range_may_be_in(Range *range, const BfiIndex *index)
+{
+	Oid			collation = range->order.ssup_collation;
+	BfiKeys    *lookup = &range->lookup;
+
+	if (range->unknown || range->nlisted == ONLY_ENDS ||
+		!(range->byval || pgbloom_text_is_utf8()) ||
+		!bfi_can_look_up(range->equality, collation, range->type,
+						 bfi_key_sql_type(index->relation),
+						 index->relation->rd_indcollation[0]))
+		return true;
+	if (lookup->info == NULL)
+	{
+		lookup->context = range->order.ssup_cxt;
+		lookup->values = range->keys;
+		lookup->n = range->nlisted;
+		lookup->info = pgbloom_make_key_info(range->type, collation,
+											 lookup->context, true);
+	}
+	return bfi_may_have(index, lookup);
 }

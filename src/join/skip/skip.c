@@ -5,8 +5,8 @@
  *
  * A join with a filter reads its inner side first, so all keys are known when
  * the scan is asked for its first row.  If the bounds of a partition contradict
- * them, the scan returns no row and reads nothing; nor does it ask a foreign
- * server.
+ * them, or an index of the table has none of them, the scan returns no row and
+ * reads nothing; nor does it ask a foreign server.
  *
  * PlanState.ExecProcNodeReal of the scan is replaced by a gate.  When it is
  * called, it either restores the real function, after it may have set which
@@ -32,11 +32,15 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+/* A smaller table is read faster than it is proved to have no match. */
+#define MIN_BLOCKS			8
+
 /* A filter that may close a gate. */
 typedef struct GateFilter
 {
 	PgBloomJoinFilter *filter;
 	List	   *keys;			/* of the relation */
+	Oid		   *indexes;		/* of them, to be asked; NULL if none */
 } GateFilter;
 
 /* A scan that may not have to be read, or not as a whole. */
@@ -55,7 +59,8 @@ static void request_gate(AsyncRequest *request);
 
 /*
  * A filter of the scan that this condition probes, or NULL if it leaves nothing
- * unread.  One whose ranges another scan wants is not asked whether it does.
+ * unread.  One by whose order another scan is skipped is not asked whether this
+ * one is.  What an index has would tell of hidden rows.
  */
 static GateFilter *
 make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
@@ -63,26 +68,33 @@ make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 	FuncExpr   *call = (FuncExpr *) qual;
 	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
 												  qual);
+	PgBloomJoinRanges *ranges = &filter->ranges;
 	GateFilter *result;
 	List	   *keys;
 	Bitmapset  *columns = NULL;
+	Oid		   *indexes = NULL;
+	bool		ordered;
 
-	if (!filter->ranges.usable)
+	if (!ranges->usable)
 		return NULL;
 
 	/* in terms of the relation, as constraints are */
 	keys = copyObject(list_copy_tail(call->args, 1));
 	ChangeVarNodes((Node *) keys, ((Scan *) scan->ps.plan)->scanrelid, 1, 0);
 	pull_varattnos((Node *) keys, 1, &columns);
-	if ((filter->ranges.hides_rows || !bms_overlap(columns, limiting)) &&
-		!(scan->ss_currentRelation->rd_rel->relispartition &&
-		  (filter->ranges.context != NULL ||
-		   pgbloom_join_is_partition_by(scan->ss_currentRelation, keys))))
+	ordered = (!ranges->hides_rows && bms_overlap(columns, limiting)) ||
+		(scan->ss_currentRelation->rd_rel->relispartition &&
+		 (ranges->ordered ||
+		  pgbloom_join_is_partition_by(scan->ss_currentRelation, keys)));
+	if (!ranges->hides_rows)
+		indexes = pgbloom_join_find_indexes(scan, keys);
+	if (!ordered && indexes == NULL)
 		return NULL;
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
 	result->keys = keys;
-	pgbloom_join_want_ranges(&filter->ranges);
+	result->indexes = indexes;
+	pgbloom_join_want_ranges(ranges, ordered);
 	return result;
 }
 
@@ -141,7 +153,7 @@ pgbloom_join_gate_scan(ScanState *scan)
 		pgbloom_join_recall(scan, 0) != NULL)
 		return;
 	limiting = pgbloom_join_limiting_columns(scan);
-	if (limiting == NULL &&
+	if (!scan->ss_currentRelation->rd_rel->relhasindex &&
 		!scan->ss_currentRelation->rd_rel->relispartition)
 		return;
 	foreach(lc, scan->ps.plan->qual)
@@ -164,20 +176,35 @@ pgbloom_join_gate_scan(ScanState *scan)
 	close_gate(gate);
 }
 
-/* Do the keys of this filter contradict the bounds of the partition? */
+/*
+ * Do the keys of this filter contradict the bounds of the partition, or has the
+ * table none of them by its indexes?
+ */
 static bool
-contradicts(Gate *gate, GateFilter *filter)
+is_ruled_out(Gate *gate, GateFilter *filter, BlockNumber nblocks)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "join filter gate",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(context);
-	bool		result;
+	PgBloomJoinRanges *ranges = &filter->filter->ranges;
+	PgBloomJoinCounts *counts = filter->filter->counts;
+	Relation	table = gate->scan->ss_currentRelation;
+	bool		is_small = RELKIND_HAS_STORAGE(table->rd_rel->relkind) &&
+		nblocks < (pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS);
+	bool		result = !is_small && ranges->ordered &&
+		pgbloom_join_partition_refuted(table,
+									   gate->scan->ps.state->es_snapshot,
+									   ranges, filter->keys);
 
-	result = pgbloom_join_partition_refuted(gate->scan->ss_currentRelation,
-											gate->scan->ps.state->es_snapshot,
-											&filter->filter->ranges,
-											filter->keys);
+	if (!is_small && !result && filter->indexes != NULL)
+	{
+		result = pgbloom_join_indexes_refute(gate->scan, ranges,
+											 filter->indexes);
+		counts->by_index += result;
+	}
+	counts->scans++;
+	counts->skipped += result;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 	return result;
@@ -202,17 +229,13 @@ is_left(Gate *gate)
 		GateFilter *filter = lfirst(lc);
 		PgBloomJoinCounts *counts = filter->filter->counts;
 		BlockNumber before = end - first;
-		bool		asked = table->rd_rel->relispartition;
-		bool		skipped = false;
+		bool		asked = table->rd_rel->relispartition ||
+			filter->indexes != NULL;
+		bool		skipped;
 
 		if (!filter->filter->ranges.complete)
 			continue;
-		if (asked)
-		{
-			skipped = contradicts(gate, filter);
-			counts->scans++;
-			counts->skipped += skipped;
-		}
+		skipped = asked && is_ruled_out(gate, filter, nblocks);
 		if (!skipped && gate->has_brin && nblocks > 0)
 		{
 			BlockNumber last = end - 1;
