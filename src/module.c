@@ -17,7 +17,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "optimizer/planner.h"
-#include "tcop/utility.h"
 
 #include "filter/filter.h"
 #include "index/index.h"
@@ -35,7 +34,6 @@ static join_search_hook_type previous_join_search;
 static set_join_pathlist_hook_type previous_join_pathlist;
 static ExecutorStart_hook_type previous_executor_start;
 static ExecutorRun_hook_type previous_executor_run;
-static ProcessUtility_hook_type previous_utility;
 
 static PlannedStmt *
 plan_once_with_filters(PGBLOOM_PLANNER_PARAMETERS)
@@ -170,20 +168,6 @@ run_executor(PGBLOOM_RUN_PARAMETERS)
 	 standard_ExecutorRun) (PGBLOOM_RUN_ARGUMENTS);
 }
 
-/* Such a statement may build an index by workers.  COPY inserts rows. */
-static void
-process_utility(PlannedStmt *statement, const char *query,
-				bool read_only_tree, ProcessUtilityContext context,
-				ParamListInfo params, QueryEnvironment *environment,
-				DestReceiver *receiver, QueryCompletion *completion)
-{
-	bfi_flush();
-	(previous_utility != NULL ? previous_utility : standard_ProcessUtility)
-		(statement, query, read_only_tree, context, params, environment,
-		 receiver, completion);
-	bfi_flush();
-}
-
 void
 _PG_init(void)
 {
@@ -210,6 +194,4 @@ _PG_init(void)
 	ExecutorStart_hook = start_executor;
 	previous_executor_run = ExecutorRun_hook;
 	ExecutorRun_hook = run_executor;
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = process_utility;
 }

@@ -6,12 +6,12 @@
  * They are written by the end of the statement, sorted by page, so that many
  * rows cost one change of a page and one WAL record.  Meanwhile, lookups of the
  * own session search them as well as the pages.  Parallel workers cannot, so
- * everything is written before a parallel plan is executed, and before utility
- * statements, which may build an index by workers.
+ * everything is written before a parallel plan is executed.
  *
  * While a statement inserts into a table, PostgreSQL keeps its session from
  * giving the index another file or another OID, and locks keep the others.
- * README.md has the callers that never say when they are done.
+ * What a caller leaves that never says when it is done is written before the
+ * commit, to the file that the index has then.
  *
  *-------------------------------------------------------------------------
  */
@@ -210,7 +210,10 @@ bfi_insert_cleanup(Relation index, IndexInfo *info)
 		bfi_flush();
 }
 
-/* The net, for callers that do not say that they are done. */
+/*
+ * Write what is left by callers that do not say that they are done, such as
+ * CREATE INDEX CONCURRENTLY before PostgreSQL 17.
+ */
 static void
 end_transaction(XactEvent event, void *arg)
 {

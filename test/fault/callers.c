@@ -9,9 +9,12 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -63,6 +66,32 @@ make_indirect(PG_FUNCTION_ARGS)
 	SET_VARTAG_EXTERNAL(result, VARTAG_INDIRECT);
 	memcpy(VARDATA_EXTERNAL(result), &indirect, sizeof(indirect));
 	PG_RETURN_POINTER(result);
+}
+
+/*
+ *	  A caller of an index that never says that it is done.
+ */
+
+PGDLLEXPORT PG_FUNCTION_INFO_V1(insert_key);
+
+/* insert_key(regclass, bigint) returns void: a key without a row. */
+Datum
+insert_key(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), RowExclusiveLock);
+	Relation	table = table_open(index->rd_index->indrelid, RowExclusiveLock);
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	Datum		key = Int64GetDatum(PG_GETARG_INT64(1));
+	bool		isnull = false;
+	ItemPointerData row;
+
+	ItemPointerSet(&row, 0, 1);
+	index_insert(index, &key, &isnull, &row, table, UNIQUE_CHECK_NO, false,
+				 BuildIndexInfo(index));
+	MemoryContextSwitchTo(old_context);
+	table_close(table, NoLock);
+	index_close(index, NoLock);
+	PG_RETURN_VOID();
 }
 
 /*

@@ -354,6 +354,29 @@ is(find_crashes($node), '', 'nothing crashed');
 # them to build a part of a filter on each server: the same filters, and no
 # key that is hashed by another type or collation.
 #
+#
+# A caller of an index that never says that it is done: its keys are written
+# before the commit, or before the transaction is prepared.
+#
+$node->append_conf('postgresql.conf', 'max_prepared_transactions = 1');
+$node->restart;
+$node->safe_psql('postgres', qq{
+CREATE FUNCTION insert_key(regclass, bigint) RETURNS void AS '$library', 'insert_key' LANGUAGE C STRICT;
+CREATE TABLE keys_left (id bigint);
+CREATE INDEX keys_left_id ON keys_left USING bloomfilter (id) WITH (fpp = 1e-9)});
+is($node->safe_psql('postgres', q{
+SELECT FROM insert_key('keys_left_id', 1);
+BEGIN; SELECT FROM insert_key('keys_left_id', 2); SELECT bloom_index_contains('keys_left_id', 2); COMMIT;
+BEGIN; SELECT FROM insert_key('keys_left_id', 3); PREPARE TRANSACTION 'left'; COMMIT PREPARED 'left';
+SELECT bloom_index_contains_each('keys_left_id', '{0,1,2,3}');
+BEGIN; SELECT FROM insert_key('keys_left_id', 4); TRUNCATE keys_left; COMMIT;
+BEGIN; SAVEPOINT s; SELECT FROM insert_key('keys_left_id', 5); ROLLBACK TO s; COMMIT;
+CREATE INDEX keys_dropped ON keys_left USING bloomfilter (id);
+BEGIN; SELECT FROM insert_key('keys_dropped', 6); DROP INDEX keys_dropped; COMMIT;
+BEGIN; SELECT FROM insert_key('keys_left_id', 7); ALTER TABLE keys_left ALTER id TYPE text; COMMIT;
+DROP TABLE keys_left})
+	=~ s/^\n+//mgr, "t\n{f,t,t,t}", 'keys that a caller leaves are written before the commit');
+
 $node->stop;
 $node = new_node('aggregates');
 $node->start;
