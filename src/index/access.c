@@ -75,6 +75,18 @@ bfi_check_key_type(Relation index, const BfiMeta *meta,
 				 errhint("Rebuild the index by REINDEX.")));
 }
 
+/* The parameters of an index as those of a value. */
+BfParams
+bfi_params(const BfiMeta *meta, const PgBloomKeyInfo *info)
+{
+	BfParams	params = {.fpp = meta->fpp,
+		.expected = Min(meta->expected, bf_max_keys(meta->fpp)),
+		.seed = meta->seed,
+	.key_type = info->key_type};
+
+	return params;
+}
+
 /* The full form of the ID of a recent transaction. */
 uint64
 bfi_full_transaction_id(TransactionId transaction)
@@ -92,16 +104,6 @@ static Snapshot
 reading_snapshot(void)
 {
 	return ActiveSnapshotSet() ? GetActiveSnapshot() : GetTransactionSnapshot();
-}
-
-/*
- * Has the index the keys of all rows that the snapshot sees?  It lacks rows that
- * were deleted by transactions before complete_from, which are over.
- */
-bool
-bfi_snapshot_is_from(uint64 complete_from)
-{
-	return bfi_full_transaction_id(reading_snapshot()->xmin) >= complete_from;
 }
 
 static bool
@@ -202,9 +204,11 @@ begin_reading(BfiIndex *index, bool raise)
 		PredicateLockRelation(relation, reading_snapshot());
 		bfi_read_meta(relation, &index->meta);
 	}
+
+	/* It lacks rows that were deleted by transactions before complete_from. */
 	index->complete = index->partitioned ||
-		(bfi_snapshot_is_from(index->meta.complete_from) &&
-		 snapshot_sees_build(relation));
+		(bfi_full_transaction_id(reading_snapshot()->xmin) >=
+		 index->meta.complete_from && snapshot_sees_build(relation));
 }
 
 /* Is an open relation an index of this access method?  It may be partitioned. */

@@ -20,19 +20,11 @@
 
 PG_FUNCTION_INFO_V1(bloom_index_check);
 
-/* Rows of the table are looked up so many at a time. */
-#define BATCH	65536
-
 typedef struct Check
 {
 	BfiIndex   *index;
 	PgBloomKeyInfo *key_info;
 	MemoryContext key_context;	/* for one key */
-	int			n;
-	PgBloomHashedKey *hashed;
-	ItemPointerData *rows;
-	uint64	   *hashes;
-	bool	   *found;
 } Check;
 
 /*
@@ -50,8 +42,7 @@ check_page_bits(Relation index, const BfiPage *page)
 	const uint8 *at;
 	double		rates = 0;
 
-	if (BfiPageGetOpaque(raw)->bits_set !=
-		bfi_bits_in_units(bfi_page_bits_set(page)))
+	if (BfiPageGetOpaque(raw)->bits_set != bfi_count_bits_set(page))
 		bfi_report_damage(index, number,
 						  "The number of set bits of the page does not match its bits.");
 	for (at = end; at < (uint8 *) PageGetSpecialPointer(raw); at++)
@@ -66,34 +57,32 @@ check_page_bits(Relation index, const BfiPage *page)
 	return rates;
 }
 
-/* Check the pages of a layer, and sum up their rates; false if it is gone. */
-static bool
+/* Check the pages of a layer.  Returns its rate. */
+static double
 check_layer(Relation index, const BfiLayer *layer,
-			BufferAccessStrategy strategy, double *rates)
+			BufferAccessStrategy strategy)
 {
+	double		rates = 0;
 	BlockNumber i;
 
-	*rates = 0;
 	for (i = 0; i < layer->npages; i++)
 	{
 		BfiPage		page;
 
-		CHECK_FOR_INTERRUPTS();
-		if (!bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy,
-						   &page))
-			return false;
-		*rates += check_page_bits(index, &page);
+		bfi_read_layer_page(index, layer, i, strategy, &page);
+		rates += check_page_bits(index, &page);
 		UnlockReleaseBuffer(page.buffer);
 	}
-	return true;
+	return rates / layer->geometry.nblocks;
 }
 
-/* Check the pages of all layers, and their rate; false if they are gone. */
-static bool
-check_layers(const BfiIndex *index, double *rate)
+/* Check the pages of all layers, and the rate that they have. */
+static void
+check_pages(const BfiIndex *index)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
 	double		negative = 1;
+	double		rate;
 	int			i;
 
 	if (RelationGetNumberOfBlocks(index->relation) < bfi_end(&index->meta))
@@ -101,27 +90,10 @@ check_layers(const BfiIndex *index, double *rate)
 						  RelationGetNumberOfBlocks(index->relation),
 						  "Pages are missing at the end.");
 	for (i = 0; i < index->meta.current.nlayers; i++)
-	{
-		const BfiLayer *layer = &index->meta.current.layers[i];
-		double		rates;
-
-		if (!check_layer(index->relation, layer, strategy, &rates))
-			return false;
-		negative *= 1 - rates / layer->geometry.nblocks;
-	}
+		negative *= 1 - check_layer(index->relation,
+									&index->meta.current.layers[i], strategy);
 	FreeAccessStrategy(strategy);
-	*rate = 1 - negative;
-	return true;
-}
-
-/* Check all pages, and the rate that they have. */
-static void
-check_pages(BfiIndex *index)
-{
-	double		rate;
-
-	while (!check_layers(index, &rate))
-		bfi_read_meta(index->relation, &index->meta);
+	rate = 1 - negative;
 	if (rate > 2 * index->meta.fpp)
 		ereport(WARNING,
 				(errmsg("index \"%s\" reports absent keys at a rate of %.2g",
@@ -130,60 +102,39 @@ check_pages(BfiIndex *index)
 				 errhint("Rebuild the index by REINDEX, with another \"seed\" if somebody may have chosen the keys.")));
 }
 
-/* Look up the rows that have been collected. */
+/*
+ * Look up a row of the table.  It may have been inserted since, and its key be
+ * in a layer that is newer.
+ */
 static void
-check_batch_of_rows(Check *check)
-{
-	BfiIndex   *index = check->index;
-	int			i;
-
-	pgbloom_sort_hashed_keys(check->hashed, check->n);
-	for (i = 0; i < check->n; i++)
-		check->hashes[i] = check->hashed[i].hash;
-
-	/* Rows that were inserted since may be in a layer that is newer. */
-	do
-		bfi_read_meta(index->relation, &index->meta);
-	while (!bfi_probe_set(index->relation, &index->meta.current, check->hashes,
-						  check->n, check->found));
-	for (i = 0; i < check->n; i++)
-	{
-		ItemPointer row = &check->rows[check->hashed[i].index];
-
-		if (!check->found[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" lacks a row of its table",
-							RelationGetRelationName(index->relation)),
-					 errdetail("The key of row (%u,%u) is not found.",
-							   ItemPointerGetBlockNumber(row),
-							   ItemPointerGetOffsetNumber(row)),
-					 errhint("Rebuild the index by REINDEX.")));
-	}
-	check->n = 0;
-}
-
-static void
-check_row_callback(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-				   bool tuple_is_alive, void *state)
+check_row(Relation index, ItemPointer row, Datum *values, bool *isnull,
+		  bool tuple_is_alive, void *state)
 {
 	Check	   *check = state;
-	MemoryContext old_context;
+	BfiMeta    *meta = &check->index->meta;
+	MemoryContext old_context = MemoryContextSwitchTo(check->key_context);
+	bool		found = isnull[0];
+	uint64		hash;
 
-	(void) index;
 	(void) tuple_is_alive;
-	if (isnull[0])
-		return;
-	old_context = MemoryContextSwitchTo(check->key_context);
-	check->hashed[check->n].hash = pgbloom_hash_value(check->key_info,
-													  values[0],
-													  check->index->meta.seed);
+	if (!found)
+	{
+		hash = pgbloom_hash_value(check->key_info, values[0], meta->seed);
+		bfi_read_meta(index, meta);
+		bfi_probe(index, &meta->current, meta->current.nlayers, &hash, 1,
+				  &found);
+	}
+	if (!found)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" lacks a row of its table",
+						RelationGetRelationName(index)),
+				 errdetail("The key of row (%u,%u) is not found.",
+						   ItemPointerGetBlockNumber(row),
+						   ItemPointerGetOffsetNumber(row)),
+				 errhint("Rebuild the index by REINDEX.")));
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(check->key_context);
-	check->hashed[check->n].index = check->n;
-	check->rows[check->n] = *tid;
-	if (++check->n == BATCH)
-		check_batch_of_rows(check);
 }
 
 /* Look up all rows that a new snapshot sees. */
@@ -200,18 +151,11 @@ check_rows(BfiIndex *index, Relation table)
 	check.key_context = AllocSetContextCreate(CurrentMemoryContext,
 											  "key of a Bloom filter index",
 											  ALLOCSET_DEFAULT_SIZES);
-	check.n = 0;
-	check.hashed = palloc(BATCH * sizeof(PgBloomHashedKey));
-	check.rows = palloc(BATCH * sizeof(ItemPointerData));
-	check.hashes = palloc(BATCH * sizeof(uint64));
-	check.found = palloc(BATCH * sizeof(bool));
 
 	/* As CREATE INDEX CONCURRENTLY does: the rows of a snapshot. */
 	info->ii_Concurrent = true;
 	(void) table_index_build_scan(table, index->relation, info, true, false,
-								  check_row_callback, &check, NULL);
-	if (check.n > 0)
-		check_batch_of_rows(&check);
+								  check_row, &check, NULL);
 }
 
 /*

@@ -157,35 +157,32 @@ successor_geometry(const BfiMeta *meta, const BfiSet *set, uint64 keys,
 /*
  * Estimate the number of set bits of a layer, by some of its pages if it has
  * many: one of each interval, at random, so that nobody can choose keys for
- * them.  Returns false if the layer is gone.
+ * them.
  */
-bool
-bfi_bits_set(Relation index, const BfiLayer *layer, uint64 *bits_set)
+static uint64
+layer_bits_set(Relation index, const BfiLayer *layer)
 {
 	BlockNumber n = Min(layer->npages, BFI_MAX_SAMPLE);
 	uint64		nblocks = 0;
+	uint64		bits_set = 0;
 	BlockNumber i;
 
-	*bits_set = 0;
 	for (i = 0; i < n; i++)
 	{
 		uint64		offset = pg_prng_uint64_range(&pg_global_prng_state, 0,
 												  layer->npages - 1);
 		BfiPage		page;
 
-		CHECK_FOR_INTERRUPTS();
-		if (!bfi_read_page(index, layer,
-						   (BlockNumber) (((uint64) i * layer->npages + offset) / n),
-						   BUFFER_LOCK_SHARE, NULL, &page))
-			return false;
-		*bits_set += bfi_page_bits_set(&page);
+		bfi_read_layer_page(index, layer,
+							(BlockNumber) (((uint64) i * layer->npages + offset) / n),
+							NULL, &page);
+		bits_set += BfiPageGetOpaque(BufferGetPage(page.buffer))->bits_set;
 		nblocks += page.nblocks;
 		UnlockReleaseBuffer(page.buffer);
 	}
-	if (nblocks < layer->geometry.nblocks)
-		*bits_set = (uint64) ((double) *bits_set / nblocks *
-							  layer->geometry.nblocks);
-	return true;
+	if (nblocks == layer->geometry.nblocks)
+		return bits_set;
+	return (uint64) ((double) bits_set / nblocks * layer->geometry.nblocks);
 }
 
 /*
@@ -207,8 +204,8 @@ bfi_extra_bits(Relation index, const BfiSet *set)
 		return BFI_NO_LIMIT;
 	last = &set->layers[set->nlayers - 1];
 	full = bf_geometry_full(&last->geometry);
-	if (!bfi_bits_set(index, last, &bits_set) ||
-		bits_set + last->geometry.k > full)
+	bits_set = layer_bits_set(index, last);
+	if (bits_set + last->geometry.k > full)
 		return 0;
 	return Max((full - bits_set) / last->npages, last->geometry.k);
 }
@@ -277,16 +274,24 @@ bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set, uint64 keys)
 	bfi_append_geometry(index, meta, set, &geometry);
 }
 
-/* Set the number of set bits of all layers; false if they are gone. */
-bool
-bfi_measure(Relation index, const BfiSet *set, BfView *view)
+/*
+ * The view of a filter with the layers of an index and their numbers of set
+ * bits.  Parameters other than the rate are not set.
+ */
+void
+bfi_measure(Relation index, const BfiMeta *meta, BfView *view)
 {
 	int			i;
 
-	for (i = 0; i < set->nlayers; i++)
+	memset(view, 0, offsetof(BfView, layers));
+	view->params.fpp = meta->fpp;
+	view->nlayers = meta->current.nlayers;
+	for (i = 0; i < view->nlayers; i++)
 	{
-		if (!bfi_bits_set(index, &set->layers[i], &view->layers[i].bits_set))
-			return false;
+		const BfiLayer *layer = &meta->current.layers[i];
+
+		memset(&view->layers[i], 0, sizeof(BfLayer));
+		view->layers[i].geometry = layer->geometry;
+		view->layers[i].bits_set = layer_bits_set(index, layer);
 	}
-	return true;
 }

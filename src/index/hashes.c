@@ -24,7 +24,7 @@
 /* Standard deviations of the number of keys of a page. */
 #define GRANT_DEVIATIONS	4
 
-/* Read the page of a hash.  Returns false if it is gone. */
+/* Read the page of a hash.  Returns false if its set is gone. */
 static bool
 read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
 				  BfiPage *page)
@@ -38,9 +38,9 @@ read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
 
 /*
  * Look up ascending hashes in one layer, but not those that are found already.
- * Returns false if the layer is gone.
+ * A page of a set that is gone contains every key.
  */
-static bool
+static void
 probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
 			int n, bool *found)
 {
@@ -58,41 +58,28 @@ probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
 		{
 			if (page.buffer != InvalidBuffer)
 				UnlockReleaseBuffer(page.buffer);
-			if (!read_page_of_hash(index, layer, hashes[i], &page))
-				return false;
-			block = bfi_block_on_page(&page, hashes[i]);
+			if (read_page_of_hash(index, layer, hashes[i], &page))
+				block = bfi_block_on_page(&page, hashes[i]);
 		}
-		found[i] = bf_block_contains(&layer->geometry, block, hashes[i]);
+		found[i] = block == NULL ||
+			bf_block_contains(&layer->geometry, block, hashes[i]);
 	}
 	if (page.buffer != InvalidBuffer)
 		UnlockReleaseBuffer(page.buffer);
-	return true;
 }
 
 /*
  * Look up ascending hashes in the first layers of a set.  Sets found[i] for
  * those that some layer contains.  The last layer holds the most keys, so it is
- * probed first.  Returns false if the set is gone.
+ * probed first.
  */
-static bool
-probe_layers(Relation index, const BfiSet *set, int nlayers,
-			 const uint64 *hashes, int n, bool *found)
+void
+bfi_probe(Relation index, const BfiSet *set, int nlayers,
+		  const uint64 *hashes, int n, bool *found)
 {
 	memset(found, false, n * sizeof(bool));
 	while (nlayers-- > 0)
-	{
-		if (!probe_layer(index, &set->layers[nlayers], hashes, n, found))
-			return false;
-	}
-	return true;
-}
-
-/* Look up ascending hashes in a set.  Returns false if the set is gone. */
-bool
-bfi_probe_set(Relation index, const BfiSet *set, const uint64 *hashes, int n,
-			  bool *found)
-{
-	return probe_layers(index, set, set->nlayers, hashes, n, found);
+		probe_layer(index, &set->layers[nlayers], hashes, n, found);
 }
 
 /* Hashes that a page lacks, and the page, which is pinned. */
@@ -105,8 +92,9 @@ typedef struct PageHashes
 
 /*
  * Read the page of the first hash, and take those that it lacks; most keys of
- * an update are there already.  Returns the number of hashes that belong to
- * the page.  If it lacks none, it is not pinned.  Returns 0 if it is gone.
+ * an update are there already.  Returns the number of hashes that are done
+ * with; a set that is gone needs none of them.  If the page lacks none, it is
+ * not pinned.
  */
 static int
 take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
@@ -118,7 +106,7 @@ take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
 	lacking->hashes = hashes;
 	lacking->n = 0;
 	if (!read_page_of_hash(index, layer, hashes[0], &lacking->page))
-		return 0;
+		return n;
 	for (i = 0; i < n; i++)
 	{
 		block = bfi_block_on_page(&lacking->page, hashes[i]);
@@ -181,7 +169,7 @@ grant(Page image, const BfiLayer *layer, uint64 beyond)
 	BfiPageOpaque *opaque = BfiPageGetOpaque(image);
 	uint64		grants = (beyond + layer->geometry.k) / grant_bits(layer) + 1;
 
-	opaque->grants = (uint16) Min(Max(grants, opaque->grants), PG_UINT16_MAX);
+	opaque->grants = (uint8) Min(Max(grants, opaque->grants), UINT8_MAX);
 }
 
 /*
@@ -196,11 +184,10 @@ add_to_page(PageHashes *lacking, Page image, Limit limit)
 	const BfGeometry *geometry = &page->layer->geometry;
 	uint64		share = bf_blocks_full(geometry, page->nblocks);
 	uint64		full = share;
-	uint64		before;
-	uint64		bits_set;
+	uint64		before = BfiPageGetOpaque(image)->bits_set;
+	uint64		bits_set = before;
 
 	page->blocks = (uint8 *) PageGetContents(image);
-	bits_set = before = bfi_page_bits_set(page);
 	if (limit.extra > 0)
 		full = Max(share, before) + limit.extra;
 	else if (limit.with_grants && before + lacking->n * geometry->k > share)
@@ -228,8 +215,16 @@ add_to_page(PageHashes *lacking, Page image, Limit limit)
 		return false;
 	if (limit.extra > 0 && bits_set > share)
 		grant(image, page->layer, bits_set - share);
-	bfi_record_bits_set(image, page->layer, bits_set);
+	bfi_record_bits_set(image, page->layer, (uint32) bits_set);
 	return true;
+}
+
+/* Where the block of a hash begins on its page. */
+static int
+block_offset(const BfiPage *page, uint64 hash)
+{
+	return (int) (bfi_block_on_page(page, hash) - page->blocks +
+				  MAXALIGN(SizeOfPageHeaderData));
 }
 
 /*
@@ -250,10 +245,18 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		if (bfi_is_page_of(pages[i].page.layer, pages[i].page.number,
-						   BufferGetPage(buffer)) &&
-			add_to_page(&pages[i],
-						bfi_begin_change(&changes[nchanges], buffer), limit))
-			nchanges++;
+						   BufferGetPage(buffer)))
+		{
+			BfiChange  *change = &changes[nchanges];
+
+			bfi_begin_change(change, buffer);
+			change->from = block_offset(&pages[i].page, pages[i].hashes[0]);
+			change->to = block_offset(&pages[i].page,
+									  pages[i].hashes[pages[i].n - 1]) +
+				(int) bf_blocks_size(&pages[i].page.layer->geometry, 1);
+			nchanges += add_to_page(&pages[i], (Page) change->image.data,
+									limit);
+		}
 	}
 	if (nchanges > 0)
 		bfi_finish_changes(index, changes, nchanges);
@@ -263,7 +266,7 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 
 /*
  * Add ascending hashes to a layer.  Moves those for which there is no room to
- * the front, and returns their number.  If the layer is gone, some are left.
+ * the front, and returns their number.
  */
 static int
 add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
@@ -272,21 +275,17 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 	BfiChange  *changes = palloc(BFI_MAX_CHANGES * sizeof(BfiChange));
 	int			left = 0;
 	int			next = 0;
-	bool		gone = false;
 
-	while (next < n && !gone)
+	while (next < n)
 	{
 		PageHashes	pages[BFI_MAX_CHANGES];
 		int			npages = 0;
 		int			i;
 
-		while (npages < BFI_MAX_CHANGES && next < n && !gone)
+		while (npages < BFI_MAX_CHANGES && next < n)
 		{
-			int			taken = take_hashes_of_page(index, layer, hashes + next,
-													n - next, &pages[npages]);
-
-			gone = taken == 0;
-			next += taken;
+			next += take_hashes_of_page(index, layer, hashes + next, n - next,
+										&pages[npages]);
 			npages += pages[npages].n > 0;
 		}
 		add_to_pages(index, pages, npages, limit, changes);
@@ -298,14 +297,10 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 		}
 	}
 	pfree(changes);
-	memmove(hashes + left, hashes + next, (n - next) * sizeof(uint64));
-	return left + n - next;
+	return left;
 }
 
-/*
- * Remove those of ascending hashes that layers before the last contain.  If they
- * are gone, some are left.
- */
+/* Remove those of ascending hashes that layers before the last contain. */
 static int
 remove_contained(Relation index, const BfiSet *set, uint64 *hashes, int n)
 {
@@ -313,7 +308,7 @@ remove_contained(Relation index, const BfiSet *set, uint64 *hashes, int n)
 	int			left = 0;
 	int			i;
 
-	(void) probe_layers(index, set, set->nlayers - 1, hashes, n, found);
+	bfi_probe(index, set, set->nlayers - 1, hashes, n, found);
 	for (i = 0; i < n; i++)
 	{
 		if (!found[i])

@@ -50,9 +50,14 @@ typedef struct BfiSet
 	BfiLayer	layers[BFI_MAX_LAYERS];
 } BfiSet;
 
-/* The content of the meta page. */
+/* The content of the meta page, up to the sets as it is there. */
 typedef struct BfiMeta
 {
+	uint8		version;
+	uint8		scheme;			/* of hashing */
+	uint8		key_type;		/* BfKeyTypeCode */
+	uint8		unused;
+	uint32		last_set;		/* that has been used */
 	double		fpp;			/* asked for */
 	uint64		expected;		/* keys; 0 if not given */
 	uint64		seed;
@@ -60,8 +65,6 @@ typedef struct BfiMeta
 	double		keys_per_row;	/* of the table, 0 if not known */
 	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
-	uint8		key_type;		/* BfKeyTypeCode */
-	uint32		last_set;		/* that has been used */
 	BfiSet		current;
 	BfiSet		next;			/* that VACUUM is building */
 } BfiMeta;
@@ -69,22 +72,15 @@ typedef struct BfiMeta
 /* At the end of each page of a layer. */
 typedef struct BfiPageOpaque
 {
-	uint16		bits_set;		/* in units of BFI_BITS_UNIT, rounded up */
-	uint16		grants;			/* of bits beyond its share: see hashes.c */
+	uint32		bits_set;
 	BlockNumber number;			/* of the page in its layer */
 	uint32		set;			/* number of the layer's set */
+	uint8		grants;			/* of bits beyond its share: see hashes.c */
 	uint8		layer;
-	uint8		version;
 	uint16		page_id;		/* BFI_PAGE_ID, for programs that read files */
 } BfiPageOpaque;
 
 #define BFI_PAGE_ID			0xFF8B
-
-/*
- * The number of set bits of a page is for checks.  It is recorded in this unit
- * because most changes of a page then need not log it.
- */
-#define BFI_BITS_UNIT		128
 
 #define BfiPageGetOpaque(page) \
 	((BfiPageOpaque *) PageGetSpecialPointer(page))
@@ -119,6 +115,8 @@ typedef struct BfiChange
 {
 	Buffer		buffer;
 	bool		is_delta;		/* else it is logged as a full image */
+	int			from;			/* what changes but header and end */
+	int			to;
 	size_t		size;			/* of delta */
 	PGAlignedBlock image;		/* what the page is going to be */
 	char		delta[BLCKSZ / 2];
@@ -188,19 +186,21 @@ extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
 						 BlockNumber number, Buffer buffer);
 extern void bfi_init_page(const BfiPage *page);
-extern uint32 bfi_bits_in_units(uint64 bits_set);
 extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
-								uint64 bits_set);
-extern uint64 bfi_page_bits_set(const BfiPage *page);
+								uint32 bits_set);
+extern uint64 bfi_count_bits_set(const BfiPage *page);
 extern Buffer bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 						 BufferAccessStrategy strategy);
 extern bool bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page);
 extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
 						  BufferAccessStrategy strategy, BfiPage *page);
+extern void bfi_read_layer_page(Relation index, const BfiLayer *layer,
+								BlockNumber number,
+								BufferAccessStrategy strategy, BfiPage *page);
 
 /* meta.c */
-extern void bfi_init_meta(Page page, const BfiMeta *meta);
+extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
 extern BfiSet *bfi_find_set(BfiMeta *meta, uint32 number);
@@ -208,8 +208,8 @@ extern BlockNumber bfi_end(const BfiMeta *meta);
 extern BlockNumber bfi_free_pages(const BfiMeta *meta, BlockNumber npages);
 
 /* hashes.c */
-extern bool bfi_probe_set(Relation index, const BfiSet *set,
-						  const uint64 *hashes, int n, bool *found);
+extern void bfi_probe(Relation index, const BfiSet *set, int nlayers,
+					  const uint64 *hashes, int n, bool *found);
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
 extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
@@ -217,15 +217,14 @@ extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
 extern void bfi_add(Relation index, uint64 *hashes, int n);
 
 /* wal.c */
-extern Page bfi_begin_change(BfiChange *change, Buffer buffer);
+extern void bfi_begin_change(BfiChange *change, Buffer buffer);
 extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */
 extern void bfi_check_size(double fpp, uint64 n);
 extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,
 							   BfGeometry *geometry);
-extern bool bfi_bits_set(Relation index, const BfiLayer *layer, uint64 *bits_set);
-extern bool bfi_measure(Relation index, const BfiSet *set, BfView *view);
+extern void bfi_measure(Relation index, const BfiMeta *meta, BfView *view);
 extern uint64 bfi_extra_bits(Relation index, const BfiSet *set);
 extern void bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
 								const BfGeometry *geometry);
@@ -283,6 +282,8 @@ struct IndexBuildResult;
 extern struct IndexBuildResult *bfi_build(Relation heap, Relation index,
 										  struct IndexInfo *info);
 extern void bfi_build_empty(Relation index);
+extern void bfi_finish_new_page(Relation index, ForkNumber fork,
+								Buffer buffer);
 extern char *bfi_build_phase_name(int64 phase);
 
 /* rebuild.c */
@@ -298,10 +299,10 @@ extern Oid	bfi_key_sql_type(Relation index);
 extern PgBloomKeyInfo *bfi_key_info(Relation index, MemoryContext context);
 extern void bfi_check_key_type(Relation index, const BfiMeta *meta,
 							   const PgBloomKeyInfo *info);
+extern BfParams bfi_params(const BfiMeta *meta, const PgBloomKeyInfo *info);
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
 extern bool bfi_is_citus_table(Relation table);
 extern bool bfi_is_open_bloomfilter(Relation index);
-extern bool bfi_snapshot_is_from(uint64 complete_from);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
 extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);

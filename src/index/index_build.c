@@ -55,8 +55,9 @@ bfi_build_phase_name(int64 phase)
 	}
 }
 
-static void
-finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
+/* Log a page that is all new, and unlock it. */
+void
+bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 {
 	START_CRIT_SECTION();
 	MarkBufferDirty(buffer);
@@ -67,12 +68,12 @@ finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 }
 
 static void
-write_meta(Relation index, ForkNumber fork, const BfiMeta *meta)
+write_meta(Relation index, ForkNumber fork, BfiMeta *meta)
 {
 	Buffer		buffer = bfi_extend(index, fork, BFI_META_BLOCK, NULL);
 
 	bfi_init_meta(BufferGetPage(buffer), meta);
-	finish_new_page(index, fork, buffer);
+	bfi_finish_new_page(index, fork, buffer);
 }
 
 /* Write the pages of the first layer. */
@@ -89,7 +90,7 @@ write_layer_pages(Relation index, Build *build)
 		Buffer		buffer;
 		BfiPage		page;
 		uint8	   *block;
-		uint64		bits_set = 0;
+		uint32		bits_set = 0;
 
 		CHECK_FOR_INTERRUPTS();
 		buffer = bfi_extend(index, MAIN_FORKNUM, layer->first + number,
@@ -103,7 +104,7 @@ write_layer_pages(Relation index, Build *build)
 		}
 		if (bits_set > 0)
 			bfi_record_bits_set(BufferGetPage(buffer), layer, bits_set);
-		finish_new_page(index, MAIN_FORKNUM, buffer);
+		bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
 	}
 }
 

@@ -113,35 +113,14 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 					 index_type, is_array ? "[]" : "")));
 }
 
-/*
- * Look up ascending hashes in an index that has been rebuilt since its meta page
- * was read.
- */
-static void
-probe_rebuilt(Relation index, const uint64 *hashes, int n, bool *found)
-{
-	BfiMeta    *meta = palloc(sizeof(BfiMeta));
-
-	do
-	{
-		bfi_read_meta(index, meta);
-		if (!bfi_snapshot_is_from(meta->complete_from))
-		{
-			memset(found, true, n * sizeof(bool));
-			break;
-		}
-	} while (!bfi_probe_set(index, &meta->current, hashes, n, found));
-	pfree(meta);
-}
-
 /* Look up ascending hashes on the pages and among those that wait. */
 void
 bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 				bool *found)
 {
 	pgstat_count_index_scan(index->relation);
-	if (!bfi_probe_set(index->relation, &index->meta.current, hashes, n, found))
-		probe_rebuilt(index->relation, hashes, n, found);
+	bfi_probe(index->relation, &index->meta.current,
+			  index->meta.current.nlayers, hashes, n, found);
 	bfi_find_pending(index->relation, hashes, n, found);
 }
 
@@ -225,10 +204,7 @@ look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
 	if (!index->complete)
 		return true;
 	bfi_check_key_type(index->relation, &index->meta, info);
-	params.fpp = index->meta.fpp;
-	params.expected = index->meta.expected;
-	params.seed = index->meta.seed;
-	params.key_type = info->key_type;
+	params = bfi_params(&index->meta, info);
 	return look_up(fcinfo, index, &params, state);
 }
 

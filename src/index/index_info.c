@@ -22,26 +22,6 @@
 PG_FUNCTION_INFO_V1(bloom_index_info);
 PG_FUNCTION_INFO_V1(bloom_index_filter);
 
-/* The view of a filter with the parameters and layers of an index. */
-static void
-set_view(const BfiIndex *index, const PgBloomKeyInfo *info, BfView *view)
-{
-	int			i;
-
-	memset(view, 0, offsetof(BfView, layers));
-	view->params.fpp = index->meta.fpp;
-	view->params.expected = Min(index->meta.expected,
-								bf_max_keys(index->meta.fpp));
-	view->params.seed = index->meta.seed;
-	view->params.key_type = info->key_type;
-	view->nlayers = index->meta.current.nlayers;
-	for (i = 0; i < view->nlayers; i++)
-	{
-		memset(&view->layers[i], 0, sizeof(BfLayer));
-		view->layers[i].geometry = index->meta.current.layers[i].geometry;
-	}
-}
-
 /* The columns of bloom_index_info, in the order of its SQL definition. */
 enum
 {
@@ -108,12 +88,7 @@ add_index_info(Totals *totals, const BfiPartition *partition)
 	bfi_check_complete(&index, partition->index);
 	totals->nparts++;
 	totals->key_info = bfi_key_info(index.relation, CurrentMemoryContext);
-	set_view(&index, totals->key_info, &view);
-	while (!bfi_measure(index.relation, &index.meta.current, &view))
-	{
-		bfi_read_meta(index.relation, &index.meta);
-		set_view(&index, totals->key_info, &view);
-	}
+	bfi_measure(index.relation, &index.meta, &view);
 	for (i = 0; i < view.nlayers; i++)
 	{
 		BfLayer    *layer = &view.layers[i];
@@ -192,85 +167,73 @@ bloom_index_info(PG_FUNCTION_ARGS)
 	return make_info(fcinfo, &totals);
 }
 
-/*
- * Copy the blocks of a layer, and count their set bits.  Returns false if the
- * layer is gone.
- */
-static bool
-copy_layer_blocks(Relation index, const BfiLayer *layer, uint8 *to,
-				  uint64 *bits_set)
+/* Copy the blocks of a layer.  Returns how many of their bits are set. */
+static uint64
+copy_layer_blocks(Relation index, const BfiLayer *layer, uint8 *to)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKREAD);
+	uint64		bits_set = 0;
 	BlockNumber i;
 
-	*bits_set = 0;
 	for (i = 0; i < layer->npages; i++)
 	{
 		BfiPage		page;
 		size_t		size;
 
-		CHECK_FOR_INTERRUPTS();
-		if (!bfi_read_page(index, layer, i, BUFFER_LOCK_SHARE, strategy, &page))
-			return false;
+		bfi_read_layer_page(index, layer, i, strategy, &page);
 		size = bf_blocks_size(&layer->geometry, page.nblocks);
 		memcpy(to, page.blocks, size);
 		to += size;
-		*bits_set += bfi_page_bits_set(&page);
+		bits_set += bfi_count_bits_set(&page);
 		UnlockReleaseBuffer(page.buffer);
 	}
 	FreeAccessStrategy(strategy);
-	return true;
+	return bits_set;
 }
 
-/* The size of a value with these layers; an error if it is not possible. */
+/* The size of a value with the layers of an index; an error if it is too large. */
 static size_t
-filter_size(const BfiIndex *index, const BfView *view)
+filter_size(Relation index, const BfParams *params, const BfiSet *set)
 {
 	uint64		bits = 0;
 	int			i;
 
-	for (i = 0; i < view->nlayers; i++)
-		bits += bf_geometry_bits(&view->layers[i].geometry);
+	for (i = 0; i < set->nlayers; i++)
+		bits += bf_geometry_bits(&set->layers[i].geometry);
 	if (bits > BF_MAX_BITS)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("index \"%s\" is too large for a value of type bloom",
-						RelationGetRelationName(index->relation)),
+						RelationGetRelationName(index)),
 				 errdetail("It takes %s, and the maximum size of a Bloom filter is %s.",
 						   pgbloom_pretty_size((double) bits / 8),
 						   pgbloom_pretty_size(BF_MAX_BITS / 8.0)),
 				 errhint("Look up keys by bloom_index_contains.")));
-	return bf_header_size(&view->params, view->nlayers) + (size_t) (bits / 8);
+	return bf_header_size(params, set->nlayers) + (size_t) (bits / 8);
 }
 
-/* A value with the layers of an index, or NULL if they are gone. */
+/* A value with the layers of an index. */
 static struct varlena *
 copy_index(const BfiIndex *index, const PgBloomKeyInfo *info)
 {
-	BfView		view;
-	size_t		size;
-	struct varlena *result;
-	uint8	   *image;
-	uint8	   *to;
+	const BfiSet *set = &index->meta.current;
+	BfParams	params = bfi_params(&index->meta, info);
+	BfLayer		layers[BFI_MAX_LAYERS] = {0};
+	size_t		size = filter_size(index->relation, &params, set);
+	struct varlena *result = palloc(VARHDRSZ + size);
+	uint8	   *image = (uint8 *) VARDATA(result);
+	uint8	   *to = image + bf_header_size(&params, set->nlayers);
 	int			i;
 
-	set_view(index, info, &view);
-	size = filter_size(index, &view);
-	result = palloc(VARHDRSZ + size);
 	SET_VARSIZE(result, VARHDRSZ + size);
-	image = (uint8 *) VARDATA(result);
-	to = image + bf_header_size(&view.params, view.nlayers);
-	for (i = 0; i < view.nlayers; i++)
+	for (i = 0; i < set->nlayers; i++)
 	{
-		if (!copy_layer_blocks(index->relation, &index->meta.current.layers[i],
-							   to, &view.layers[i].bits_set))
-		{
-			pfree(result);
-			return NULL;
-		}
-		to += bf_geometry_size(&view.layers[i].geometry);
+		layers[i].geometry = set->layers[i].geometry;
+		layers[i].bits_set = copy_layer_blocks(index->relation,
+											   &set->layers[i], to);
+		to += bf_geometry_size(&layers[i].geometry);
 	}
-	bf_write_header(image, &view.params, 0, 0, view.layers, view.nlayers);
+	bf_write_header(image, &params, 0, 0, layers, set->nlayers);
 	return result;
 }
 
@@ -293,8 +256,7 @@ bloom_index_filter(PG_FUNCTION_ARGS)
 	bfi_check_has_all_rows(index.relation);
 	info = bfi_key_info(index.relation, CurrentMemoryContext);
 	bfi_check_key_type(index.relation, &index.meta, info);
-	while ((result = copy_index(&index, info)) == NULL)
-		bfi_read_meta(index.relation, &index.meta);
+	result = copy_index(&index, info);
 	bfi_close(&index);
 	PG_RETURN_POINTER(result);
 }

@@ -19,6 +19,11 @@
 #define META_VERSION	1
 #define SCHEME_XXH3_GOLDEN	1	/* as in an image: see core/image.c */
 
+/* Of BfiMeta, which is the same on the page. */
+#define HEAD_SIZE	offsetof(BfiMeta, current)
+
+StaticAssertDecl(HEAD_SIZE == 64, "BfiMeta has padding");
+
 typedef struct DiskLayer
 {
 	uint64		capacity;
@@ -42,18 +47,7 @@ typedef struct DiskMeta
 {
 	uint32		magic;
 	pg_crc32c	crc;			/* from here to the last layer of each set */
-	uint8		version;
-	uint8		scheme;
-	uint8		key_type;
-	uint8		unused;
-	uint32		last_set;
-	double		fpp;
-	uint64		expected;
-	uint64		seed;
-	uint64		keys_built;
-	double		keys_per_row;
-	int64		rebuilt;
-	uint64		complete_from;
+	uint8		head[HEAD_SIZE];
 	DiskSet		current;
 	DiskSet		next;
 } DiskMeta;
@@ -76,8 +70,7 @@ meta_crc(const DiskMeta *meta)
 	pg_crc32c	crc;
 
 	INIT_CRC32C(crc);
-	COMP_CRC32C(crc, &meta->version,
-				offsetof(DiskMeta, current) - offsetof(DiskMeta, version));
+	COMP_CRC32C(crc, meta->head, HEAD_SIZE);
 	COMP_CRC32C(crc, &meta->current, set_size(&meta->current));
 	COMP_CRC32C(crc, &meta->next, set_size(&meta->next));
 	FIN_CRC32C(crc);
@@ -122,38 +115,23 @@ bfi_end(const BfiMeta *meta)
 	return end;
 }
 
-/* Is no layer on these pages? */
-static bool
-are_free(const BfiMeta *meta, BlockNumber first, BlockNumber npages)
-{
-	int			i;
-
-	for (i = 0; i < count_layers(meta); i++)
-	{
-		const BfiLayer *layer = layer_of_sets(meta, i);
-
-		if (layer->first < first + npages &&
-			first < layer->first + layer->npages)
-			return false;
-	}
-	return true;
-}
-
 /* The first of so many consecutive pages without layers, as low as possible. */
 BlockNumber
 bfi_free_pages(const BfiMeta *meta, BlockNumber npages)
 {
-	BlockNumber first = are_free(meta, BFI_META_BLOCK + 1, npages) ?
-		BFI_META_BLOCK + 1 : bfi_end(meta);
-	int			i;
+	BlockNumber first = BFI_META_BLOCK + 1;
+	int			i = 0;
 
-	for (i = 0; i < count_layers(meta); i++)
+	while (i < count_layers(meta))
 	{
-		const BfiLayer *layer = layer_of_sets(meta, i);
-		BlockNumber end = layer->first + layer->npages;
+		const BfiLayer *layer = layer_of_sets(meta, i++);
 
-		if (end < first && are_free(meta, end, npages))
-			first = end;
+		if (layer->first < first + npages &&
+			first < layer->first + layer->npages)
+		{
+			first = layer->first + layer->npages;
+			i = 0;
+		}
 	}
 	return first;
 }
@@ -190,17 +168,7 @@ write_meta(Page page, const BfiMeta *meta)
 
 	memset(to, 0, sizeof(*to));
 	to->magic = META_MAGIC;
-	to->version = META_VERSION;
-	to->scheme = SCHEME_XXH3_GOLDEN;
-	to->key_type = meta->key_type;
-	to->last_set = meta->last_set;
-	to->fpp = meta->fpp;
-	to->expected = meta->expected;
-	to->seed = meta->seed;
-	to->keys_built = meta->keys_built;
-	to->keys_per_row = meta->keys_per_row;
-	to->rebuilt = meta->rebuilt;
-	to->complete_from = meta->complete_from;
+	memcpy(to->head, meta, HEAD_SIZE);
 	write_meta_set(&to->current, &meta->current);
 	write_meta_set(&to->next, &meta->next);
 	to->crc = meta_crc(to);
@@ -208,8 +176,10 @@ write_meta(Page page, const BfiMeta *meta)
 
 /* Initialize the meta page of a new index. */
 void
-bfi_init_meta(Page page, const BfiMeta *meta)
+bfi_init_meta(Page page, BfiMeta *meta)
 {
+	meta->version = META_VERSION;
+	meta->scheme = SCHEME_XXH3_GOLDEN;
 	PageInit(page, BLCKSZ, sizeof(BfiPageOpaque));
 	BfiPageGetOpaque(page)->page_id = BFI_PAGE_ID;
 	write_meta(page, meta);
@@ -264,11 +234,12 @@ read_meta_set(const DiskSet *from, BfiSet *set)
 	return reason;
 }
 
-/* Is this not a meta page?  If so, returns why. */
+/* Read the meta page.  Returns what is wrong with it, or NULL. */
 static const char *
-meta_damage(Page page)
+read_meta(Page page, BfiMeta *meta)
 {
 	DiskMeta   *from = PageGetMeta(page);
+	const char *reason;
 
 	if (PageIsNew(page))
 		return "The page is empty.";
@@ -279,7 +250,8 @@ meta_damage(Page page)
 		BfiPageGetOpaque(page)->page_id != BFI_PAGE_ID ||
 		from->magic != META_MAGIC)
 		return "The page is not the meta page of an index of access method \"bloomfilter\".";
-	if (from->version != META_VERSION || from->scheme != SCHEME_XXH3_GOLDEN)
+	memcpy(meta, from->head, HEAD_SIZE);
+	if (meta->version != META_VERSION || meta->scheme != SCHEME_XXH3_GOLDEN)
 		return "Its format version is unknown.";
 	if (from->current.nlayers > BFI_MAX_LAYERS ||
 		from->next.nlayers > BFI_MAX_LAYERS)
@@ -287,9 +259,11 @@ meta_damage(Page page)
 	if (from->crc != meta_crc(from))
 		return "The checksum of the meta page does not match its content.";
 	/* Written so that NaN fails. */
-	if (!(from->fpp >= BF_FPP_MIN && from->fpp <= BF_FPP_MAX))
+	if (!(meta->fpp >= BF_FPP_MIN && meta->fpp <= BF_FPP_MAX))
 		return "The false-positive rate is out of range.";
-	return NULL;
+	reason = read_meta_set(&from->current, &meta->current);
+	return reason != NULL ? reason :
+		read_meta_set(&from->next, &meta->next);
 }
 
 /* Read and check the meta page. */
@@ -297,27 +271,10 @@ void
 bfi_read_meta(Relation index, BfiMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
-	Page		page = BufferGetPage(buffer);
-	DiskMeta   *from = PageGetMeta(page);
 	const char *reason;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	reason = meta_damage(page);
-	if (reason == NULL)
-	{
-		meta->fpp = from->fpp;
-		meta->expected = from->expected;
-		meta->seed = from->seed;
-		meta->keys_built = from->keys_built;
-		meta->complete_from = from->complete_from;
-		meta->keys_per_row = from->keys_per_row;
-		meta->rebuilt = from->rebuilt;
-		meta->key_type = from->key_type;
-		meta->last_set = from->last_set;
-		reason = read_meta_set(&from->current, &meta->current);
-		if (reason == NULL)
-			reason = read_meta_set(&from->next, &meta->next);
-	}
+	reason = read_meta(BufferGetPage(buffer), meta);
 	if (reason != NULL)
 		bfi_report_damage(index, BFI_META_BLOCK, reason);
 	UnlockReleaseBuffer(buffer);

@@ -11,7 +11,7 @@
  */
 #include "index/index.h"
 
-#define PAGE_VERSION	1
+#include "miscadmin.h"
 
 /* Bytes for blocks on a page. */
 #define PAGE_ROOM \
@@ -80,27 +80,20 @@ bfi_init_page(const BfiPage *page)
 	opaque->number = page->number;
 	opaque->set = page->layer->set;
 	opaque->layer = (uint8) page->layer->number;
-	opaque->version = PAGE_VERSION;
 	opaque->page_id = BFI_PAGE_ID;
-}
-
-uint32
-bfi_bits_in_units(uint64 bits_set)
-{
-	return (uint32) ((bits_set + BFI_BITS_UNIT - 1) / BFI_BITS_UNIT);
 }
 
 /* Record the number of set bits of a page with keys. */
 void
-bfi_record_bits_set(Page page, const BfiLayer *layer, uint64 bits_set)
+bfi_record_bits_set(Page page, const BfiLayer *layer, uint32 bits_set)
 {
 	((PageHeader) page)->pd_lower = page_used_lower(layer);
-	BfiPageGetOpaque(page)->bits_set = (uint16) bfi_bits_in_units(bits_set);
+	BfiPageGetOpaque(page)->bits_set = bits_set;
 }
 
-/* The number of set bits of a page. */
+/* Count the set bits of a page, which it has recorded. */
 uint64
-bfi_page_bits_set(const BfiPage *page)
+bfi_count_bits_set(const BfiPage *page)
 {
 	return bf_blocks_bits_set(page->blocks,
 							  bf_blocks_size(&page->layer->geometry,
@@ -134,16 +127,14 @@ page_damage(const BfiPage *page)
 	opaque = BfiPageGetOpaque(raw);
 	if (opaque->page_id != BFI_PAGE_ID)
 		return "The page does not belong to an index of access method \"bloomfilter\".";
-	if (opaque->version != PAGE_VERSION)
-		return "The page has an unknown version.";
 	if (!bfi_is_page_of(page->layer, page->number, raw))
 		return "The page belongs elsewhere.";
 	if (header->pd_lower != (opaque->bits_set > 0 ?
 							 page_used_lower(page->layer) :
 							 SizeOfPageHeaderData))
 		return "The page has a wrong structure.";
-	if (opaque->bits_set > bfi_bits_in_units(8 * bf_blocks_size(&page->layer->geometry,
-																page->nblocks)))
+	if (opaque->bits_set > 8 * bf_blocks_size(&page->layer->geometry,
+											  page->nblocks))
 		return "The number of set bits of the page is out of range.";
 	return NULL;
 }
@@ -164,7 +155,7 @@ bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 
 /*
  * Read, lock and check a page of a layer.  Returns false if the index has been
- * rebuilt since its directory was read, and the page given to another set.
+ * rebuilt since its directory was read, and the page has been used again.
  */
 bool
 bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
@@ -190,4 +181,18 @@ bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 		bfi_report_damage(index, block, reason);
 	pfree(meta);
 	return false;
+}
+
+/* The same in share mode for all that a layer has: an error if it is gone. */
+void
+bfi_read_layer_page(Relation index, const BfiLayer *layer, BlockNumber number,
+					BufferAccessStrategy strategy, BfiPage *page)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!bfi_read_page(index, layer, number, BUFFER_LOCK_SHARE, strategy, page))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("index \"%s\" was rebuilt while it was read",
+						RelationGetRelationName(index)),
+				 errhint("Call the function again.")));
 }

@@ -25,15 +25,20 @@
 #include "catalog/index.h"
 #include "catalog/storage.h"
 #include "commands/vacuum.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "postmaster/autovacuum.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/sampling.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplesort.h"
+
+/* An index has room for so many times its keys after a rebuild. */
+#define ROOM			1.2
 
 /* A lookup may read so many layers before they are merged. */
 #define MAX_LAYERS		2
@@ -41,14 +46,17 @@
 /* An index may have so many times the pages that it would have after it. */
 #define MAX_GROWTH		4
 
-/* And its file so many times these pages that are free. */
-#define MAX_FREE		1.5
-
 /* Below so many pages, size is no reason. */
 #define SMALL_INDEX		8
 
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
+
+/* While so many pages are moved, others may wait for the index. */
+#define MOVED_PAGES		32
+
+/* So many pages of the table, at most, tell how many rows it has. */
+#define SAMPLED_PAGES	3000
 
 /* What VACUUM knows of an index, and what it would be after a rebuild. */
 typedef struct State
@@ -58,7 +66,6 @@ typedef struct State
 	double		keys;			/* that the index holds, by estimate */
 	double		live;			/* of which the table has so many */
 	uint32		number;			/* of the next set */
-	uint64		made_for;		/* keys */
 	uint64		distinct;		/* keys of the table */
 	uint64		complete_from;
 } State;
@@ -82,16 +89,35 @@ bfi_live_keys(const BfiMeta *meta, double rows, double keys)
 	return fmin(rows, keys);
 }
 
+/* The layer for so many keys after a rebuild, with room for some more. */
+static void
+rebuilt_geometry(const BfiMeta *meta, double keys, BfGeometry *geometry)
+{
+	uint64		n = (uint64) (keys * ROOM);
+
+	bfi_first_geometry(meta, n, n, geometry);
+}
+
 /* The pages that an index takes after a rebuild. */
 static double
 pages_for(const BfiMeta *meta, double keys)
 {
 	BfiLayer	layer;
 
-	bfi_first_geometry(meta, (uint64) keys, (uint64) (keys + keys / 4),
-					   &layer.geometry);
+	rebuilt_geometry(meta, keys, &layer.geometry);
 	bfi_set_layer(&layer, &meta->current, 0, 0);
 	return layer.npages;
+}
+
+static BlockNumber
+count_pages(const BfiSet *set)
+{
+	BlockNumber pages = 0;
+	int			i;
+
+	for (i = 0; i < set->nlayers; i++)
+		pages += set->layers[i].npages;
+	return pages;
 }
 
 /* Is it time to rebuild an index of this state? */
@@ -99,42 +125,15 @@ static bool
 is_due(const State *state, const BfiMeta *meta)
 {
 	double		factor = bfi_rebuild_scale_factor(state->index);
-	double		file = RelationGetNumberOfBlocks(state->index) - 1;
-	double		used = 0;
-	double		fresh;
-	int			i;
+	BlockNumber used = count_pages(&meta->current);
 
 	if (factor < 0 || meta->current.nlayers == 0)
 		return false;
 	if (factor == 0 || meta->current.nlayers > MAX_LAYERS ||
 		state->keys - state->live > factor * state->keys)
 		return true;
-	for (i = 0; i < meta->current.nlayers; i++)
-		used += meta->current.layers[i].npages;
-	fresh = pages_for(meta, state->live);
-	return file > SMALL_INDEX &&
-		(used > MAX_GROWTH * fresh || file - used > MAX_FREE * fresh);
-}
-
-/* Estimate the keys of an index. */
-static double
-estimate_keys(Relation index, const BfiMeta *meta)
-{
-	BfView		view;
-	int			i;
-
-	memset(&view, 0, offsetof(BfView, layers));
-	view.params.fpp = meta->fpp;
-	view.nlayers = meta->current.nlayers;
-	for (i = 0; i < view.nlayers; i++)
-	{
-		memset(&view.layers[i], 0, sizeof(BfLayer));
-		view.layers[i].geometry = meta->current.layers[i].geometry;
-	}
-	if (!bfi_measure(index, &meta->current, &view))
-		elog(ERROR, "index \"%s\" is being rebuilt by somebody else",
-			 RelationGetRelationName(index));
-	return bf_cardinality(&view);
+	return used > SMALL_INDEX &&
+		used > MAX_GROWTH * pages_for(meta, state->live);
 }
 
 /*
@@ -146,9 +145,6 @@ drop_next(Relation index)
 {
 	BfiMeta		meta;
 
-	bfi_read_meta(index, &meta);
-	if (meta.next.number == 0)
-		return;
 	LockPage(index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(index, &meta);
 	if (meta.next.number != 0)
@@ -161,17 +157,32 @@ drop_next(Relation index)
 
 /* Begin a next set, for so many keys. */
 static void
-begin_next(State *state, uint64 keys)
+begin_next(State *state, double keys)
 {
 	BfiMeta		meta;
 	BfGeometry	geometry;
 
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
-	bfi_first_geometry(&meta, keys, keys + keys / 4, &geometry);
-	state->made_for = geometry.capacity;
+	rebuilt_geometry(&meta, keys, &geometry);
 	state->number = meta.next.number = ++meta.last_set;
 	bfi_append_geometry(state->index, &meta, &meta.next, &geometry);
+	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+}
+
+/*
+ * Rows may have more different keys than before.  Then the next set gets a layer
+ * that has room for all.
+ */
+static void
+make_room(State *state)
+{
+	BfiMeta		meta;
+
+	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+	bfi_read_meta(state->index, &meta);
+	if (state->distinct > meta.next.layers[meta.next.nlayers - 1].geometry.capacity)
+		bfi_append_layer(state->index, &meta, &meta.next, state->distinct / 2);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 }
 
@@ -221,9 +232,7 @@ finish_next(State *state)
 
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
-	if (meta.next.number != state->number)
-		elog(ERROR, "index \"%s\" is being rebuilt by somebody else",
-			 RelationGetRelationName(state->index));
+	Assert(meta.next.number == state->number);
 	meta.current = meta.next;
 	memset(&meta.next, 0, sizeof(meta.next));
 	meta.keys_built = state->distinct;
@@ -236,50 +245,56 @@ finish_next(State *state)
 }
 
 /*
- * Has the next set room for the keys of the table, and not far too much?  That
- * was an estimate.  Too few for them would become several layers.
+ * Count the versions of rows of a table, by some of its pages if it has many.
+ * VACUUM reads only pages that have changed, and takes the others for alike.
  */
-static bool
-fits(const State *state)
+static double
+count_versions(Relation heap)
 {
-	BfiMeta		meta;
+	BlockNumber npages = RelationGetNumberOfBlocks(heap);
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
+	BlockSamplerData sampler;
+	double		n = 0;
 
-	bfi_read_meta(state->index, &meta);
-	return state->distinct <= state->made_for &&
-		meta.next.layers[0].npages <=
-		2 * pages_for(&meta, (double) state->distinct);
+	BlockSampler_Init(&sampler, npages, SAMPLED_PAGES,
+					  pg_prng_uint32(&pg_global_prng_state));
+	while (BlockSampler_HasMore(&sampler))
+	{
+		Buffer		buffer = ReadBufferExtended(heap, MAIN_FORKNUM,
+												BlockSampler_Next(&sampler),
+												RBM_NORMAL, strategy);
+		Page		page = BufferGetPage(buffer);
+		OffsetNumber i;
+
+		PGBLOOM_VACUUM_DELAY_POINT();
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		for (i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
+			n += ItemIdIsNormal(PageGetItemId(page, i));
+		UnlockReleaseBuffer(buffer);
+	}
+	return n / Max(sampler.m, 1) * npages;
 }
 
-/*
- * Build a next set for so many keys, and exchange it.  Returns false if it does
- * not fit, unless that must be.
- */
-static bool
-rebuild_for(State *state, Relation heap, uint64 keys, bool must)
+/* Build a next set, and exchange it. */
+static void
+rebuild(State *state, Relation heap)
 {
 	IndexInfo  *info = BuildIndexInfo(state->index);
 	BfiKeySort	sort;
 	BfiMeta		meta;
-	bool		done;
 
-	begin_next(state, keys);
 	bfi_read_meta(state->index, &meta);
+	begin_next(state, bfi_live_keys(&meta, count_versions(heap), state->keys));
 	bfi_begin_keys(&sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
 	bfi_set_expressions(state->index, info);
 	state->rows = bfi_scan_versions(heap, state->index, info, bfi_take_key,
 									&sort, &state->complete_from);
 	tuplesort_performsort(sort.sort);
 	state->distinct = bfi_count_keys(&sort);
-	done = must || fits(state);
-	if (done)
-	{
-		fill_next(state, &sort);
-		finish_next(state);
-	}
-	else
-		drop_next(state->index);
+	make_room(state);
+	fill_next(state, &sort);
+	finish_next(state);
 	bfi_end_keys(&sort);
-	return done;
 }
 
 /*
@@ -297,25 +312,70 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD;
 }
 
+/* Is there a place for the only layer of an index before that where it is? */
+static bool
+find_lower_place(const BfiMeta *meta, BlockNumber *place)
+{
+	const BfiLayer *layer = &meta->current.layers[0];
+
+	if (meta->current.nlayers != 1)
+		return false;
+	*place = bfi_free_pages(meta, layer->npages);
+	return *place < layer->first;
+}
+
 /*
- * Return free pages at the end of the file, unless somebody uses the index just
- * now.  The lock takes a transaction ID.
+ * Move the only layer of an index, which nobody else uses, to free pages.  If
+ * somebody waits for it, the layer stays where it is.
+ */
+static void
+move_layer(Relation index, BfiMeta *meta, BlockNumber place)
+{
+	BfiLayer   *layer = &meta->current.layers[0];
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
+	BlockNumber i;
+
+	for (i = 0; i < layer->npages; i++)
+	{
+		BfiPage		page;
+		Buffer		buffer;
+
+		if (i % MOVED_PAGES == 0 &&
+			LockHasWaitersRelation(index, AccessExclusiveLock))
+			return;
+		bfi_read_layer_page(index, layer, i, strategy, &page);
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, place + i,
+									RBM_ZERO_AND_LOCK, strategy);
+		memcpy(BufferGetPage(buffer), BufferGetPage(page.buffer), BLCKSZ);
+		bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
+		UnlockReleaseBuffer(page.buffer);
+	}
+	layer->first = place;
+	bfi_change_meta(index, meta);
+}
+
+/*
+ * Return free pages to the file system, unless somebody uses the index just now:
+ * the layer moves down if there is a place, and the end of the file is cut off.
+ * The lock takes a transaction ID, so this is not for a parallel VACUUM.
  */
 static void
 return_free_pages(Relation index)
 {
 	BfiMeta		meta;
-	BlockNumber end;
+	BlockNumber place;
 
 	bfi_read_meta(index, &meta);
-	if (RelationGetNumberOfBlocks(index) <= bfi_end(&meta) ||
+	if ((RelationGetNumberOfBlocks(index) <= bfi_end(&meta) &&
+		 !find_lower_place(&meta, &place)) ||
 		IsInParallelMode() ||
 		!ConditionalLockRelation(index, AccessExclusiveLock))
 		return;
 	bfi_read_meta(index, &meta);
-	end = bfi_end(&meta);
-	if (RelationGetNumberOfBlocks(index) > end)
-		RelationTruncate(index, end);
+	if (find_lower_place(&meta, &place))
+		move_layer(index, &meta, place);
+	if (RelationGetNumberOfBlocks(index) > bfi_end(&meta))
+		RelationTruncate(index, bfi_end(&meta));
 	UnlockRelation(index, AccessExclusiveLock);
 }
 
@@ -344,48 +404,24 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
 	State		state = {.index = index};
 	BfiMeta		meta;
+	BfView		view;
 
 	state.rows = fmax(vacuum->num_heap_tuples, 0);
 	bfi_read_meta(index, &meta);
-	state.keys = estimate_keys(index, &meta);
+	bfi_measure(index, &meta, &view);
+	state.keys = bf_cardinality(&view);
 	state.live = bfi_live_keys(&meta, state.rows, state.keys);
 	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta))
 	{
-		BlockNumber before = RelationGetNumberOfBlocks(index);
-
 		RestrictSearchPath();
-		if (!rebuild_for(&state, heap, (uint64) state.live, false))
-			(void) rebuild_for(&state, heap, state.distinct, true);
-		return_free_pages(index);
-		ereport(vacuum->message_level,
-				(errmsg("rebuilt index \"%s\", which had %.0f keys, with %llu",
-						RelationGetRelationName(index), state.keys,
-						(unsigned long long) state.distinct),
-				 errdetail("Its file had %u pages and has %u.", before,
-						   RelationGetNumberOfBlocks(index))));
+		rebuild(&state, heap);
 		stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
+		stats->pages_newly_deleted = count_pages(&meta.current);
 	}
-	else
-	{
-		if (meta.keys_per_row == 0)
-			learn_keys_per_row(&state);
-		return_free_pages(index);
-	}
+	else if (meta.keys_per_row == 0)
+		learn_keys_per_row(&state);
+	return_free_pages(index);
 	table_close(heap, NoLock);
-}
-
-/* Count the pages that no layer has. */
-static BlockNumber
-count_free_pages(Relation index)
-{
-	BfiMeta		meta;
-	BlockNumber pages = RelationGetNumberOfBlocks(index) - 1;
-	int			i;
-
-	bfi_read_meta(index, &meta);
-	for (i = 0; i < meta.current.nlayers; i++)
-		pages -= meta.current.layers[i].npages;
-	return pages;
 }
 
 /*
@@ -395,14 +431,18 @@ count_free_pages(Relation index)
 IndexBulkDeleteResult *
 bfi_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {
+	BfiMeta		meta;
+
 	if (info->analyze_only)
 		return stats;
 	if (stats == NULL)
 		stats = palloc0(sizeof(*stats));
 	drop_next(info->index);
 	rebuild_if_due(info, stats);
+	bfi_read_meta(info->index, &meta);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
-	stats->pages_free = count_free_pages(info->index);
+	stats->pages_free = stats->pages_deleted =
+		stats->num_pages - 1 - count_pages(&meta.current);
 	stats->num_index_tuples = Max(info->num_heap_tuples, 0);
 	stats->estimated_count = info->estimated_count;
 	return stats;

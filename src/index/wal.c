@@ -29,12 +29,11 @@
 #define WORD				sizeof(uint64)
 
 /* Begin to change a page that is locked exclusively. */
-Page
+void
 bfi_begin_change(BfiChange *change, Buffer buffer)
 {
 	change->buffer = buffer;
 	memcpy(change->image.data, BufferGetPage(buffer), BLCKSZ);
-	return (Page) change->image.data;
 }
 
 /* Append a fragment, if there is room for it. */
@@ -70,6 +69,10 @@ compute_delta(BfiChange *change)
 	change->size = 0;
 	for (word = 0; word < BLCKSZ; word += WORD)
 	{
+		if (word == MAXALIGN(SizeOfPageHeaderData))
+			word = change->from;
+		if (word == change->to)
+			word = BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque));
 		if (memcmp(from + word, to + word, WORD) == 0)
 			continue;
 		for (i = word; i < word + (int) WORD; i++)
