@@ -48,6 +48,20 @@ cmp_ok($fingerprint =~ tr/\n//, '>', 600, 'it made them all');
 is($old->safe_psql('postgres', $size), 't', 'one of them is large');
 is($old->safe_psql('postgres', $lookups), 200000, 'which has its keys');
 my $answer = $old->safe_psql('postgres', $lost);
+
+# An index whose rebuild has failed halfway
+$old->safe_psql('postgres', q{
+CREATE FUNCTION may_fail(id int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('test.fail', true) = 'on' THEN RAISE 'failed'; END IF;
+  RETURN id;
+END $$;
+CREATE TABLE unfinished (id int);
+CREATE INDEX unfinished_id ON unfinished USING bloomfilter (may_fail(id)) WITH (rebuild_scale_factor = 0);
+INSERT INTO unfinished SELECT generate_series(1, 5000)});
+$old->psql('postgres', q{SET test.fail = on; VACUUM unfinished}, stderr => \my $failed);
+like($failed, qr/failed/, 'a rebuild fails');
+$old->safe_psql('postgres', 'INSERT INTO unfinished SELECT generate_series(5001, 20000)');
 like($answer, qr/^\d{6}\|0$/, 'all keys are found beforehand');
 $old->stop;
 
@@ -63,6 +77,12 @@ is($new->safe_psql('postgres', 'SELECT fingerprint()'), $fingerprint, 'filters a
 is($new->safe_psql('postgres', $lost), $answer, 'all keys are found');
 is($new->safe_psql('postgres', $lookups), 200000, 'those of a large filter, too');
 is($new->safe_psql('postgres', $by_index), 1, 'an index on = finds a filter');
+is($new->safe_psql('postgres', q{
+INSERT INTO unfinished SELECT generate_series(20001, 25000);
+SELECT count(*) FROM unfinished WHERE NOT bloom_index_contains('unfinished_id', id);
+VACUUM unfinished;
+SELECT count(*) FROM unfinished WHERE NOT bloom_index_contains('unfinished_id', id);
+SELECT bloom_index_check('unfinished_id')}), "0\n0\n", 'a rebuild that had failed halfway');
 
 # What is added from here on
 is($new->safe_psql('postgres', q{

@@ -2,7 +2,8 @@
 # isolation levels and on a standby: no key of a visible row is ever lost, also
 # if the server crashes at any moment, and deleted keys are forgotten.
 #
-# BF_LONG=1 runs each part ten times as long.
+# BF_LONG=1 runs each part ten times as long, and goes on until a hundred million
+# keys of visible rows have been looked up.
 
 use strict;
 use warnings;
@@ -17,6 +18,7 @@ use lib $FindBin::RealBin;
 use BloomTest;
 
 my $factor = $ENV{BF_LONG} ? 10 : 1;
+my $wanted = $ENV{BF_LONG} ? 100_000_000 : 0;
 my $primary = new_node('primary', allows_streaming => 1);
 $primary->append_conf(
 	'postgresql.conf', q{
@@ -26,6 +28,7 @@ max_prepared_transactions = 5
 maintenance_work_mem = 1MB
 wal_consistency_checking = 'generic'
 checkpoint_timeout = 30s
+wal_keep_size = 4GB
 restart_after_crash = on
 });
 $primary->start;
@@ -36,18 +39,22 @@ CREATE EXTENSION bloomfilter;
 CREATE TABLE t (id bigint, x int DEFAULT 0) WITH (fillfactor = 70);
 CREATE INDEX i ON t USING bloomfilter (id) WITH (fpp = 1e-5, rebuild_scale_factor = 0);
 CREATE SEQUENCE ids;
+CREATE TABLE over (x int);
 INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 5000);
 
--- Inserts, and deletes and updates half of the rows; returns the number of own keys that were not found.
-CREATE PROCEDURE write_for(seconds float8, part int, INOUT lost bigint) LANGUAGE plpgsql AS $$
+-- How many of these keys does the index lack?
+CREATE FUNCTION count_lost(keys bigint[]) RETURNS bigint LANGUAGE sql
+AS $$ SELECT count(*) FROM unnest(bloom_index_contains_each('i', keys)) f (hit) WHERE NOT hit $$;
+
+-- Inserts, and deletes and updates half of the rows, until all is over; returns the number of own keys that were lost.
+CREATE PROCEDURE write_on(part int, INOUT lost bigint) LANGUAGE plpgsql AS $$
 DECLARE
-  ending timestamptz := clock_timestamp() + seconds * interval '1 s';
   inserted bigint[];
 BEGIN
-  WHILE clock_timestamp() < ending LOOP
+  WHILE NOT EXISTS (SELECT FROM over) LOOP
     WITH new AS (INSERT INTO t SELECT nextval('ids') FROM generate_series(1, 1 + (random() * random() * 400)::int) RETURNING id)
     SELECT array_agg(id) INTO inserted FROM new;
-    lost := lost + (SELECT count(*) FROM unnest(bloom_index_contains_each('i', inserted)) f (hit) WHERE NOT hit);
+    lost := lost + count_lost(inserted);
     DELETE FROM t WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 90));
     UPDATE t SET id = nextval('ids') WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 20));
     UPDATE t SET x = x + 1 WHERE id = ANY (ARRAY(SELECT id FROM t TABLESAMPLE SYSTEM (5) WHERE id % 2 = part LIMIT 20));
@@ -59,19 +66,22 @@ BEGIN
   END LOOP;
 END $$;
 
--- Looks up the keys of all visible rows, twice in each transaction.
-CREATE PROCEDURE read_for(seconds float8, INOUT lookups bigint, INOUT lost bigint) LANGUAGE plpgsql AS $$
+-- Looks up the keys of all visible rows, many times in each transaction.
+CREATE PROCEDURE read_for(seconds float8, wanted bigint, INOUT lookups bigint, INOUT lost bigint) LANGUAGE plpgsql AS $$
 DECLARE
   ending timestamptz := clock_timestamp() + seconds * interval '1 s';
-  r record;
+  keys bigint[];
 BEGIN
   COMMIT;
-  WHILE clock_timestamp() < ending LOOP
+  WHILE clock_timestamp() < ending OR lookups < wanted LOOP
     FOR k IN 1 .. 2 LOOP
-      SELECT count(*) AS n, count(*) FILTER (WHERE NOT bloom_index_contains('i', id)) AS missed INTO r FROM t;
-      lookups := lookups + r.n;
-      lost := lost + r.missed;
-      PERFORM pg_sleep(random() * 0.2);
+      lost := lost + (SELECT count(*) FROM t WHERE NOT bloom_index_contains('i', id));
+      keys := ARRAY(SELECT id FROM t);
+      FOR m IN 1 .. 20 LOOP
+        lost := lost + count_lost(keys);
+        lookups := lookups + cardinality(keys);
+        PERFORM pg_sleep(random() * 0.01);
+      END LOOP;
     END LOOP;
     COMMIT;
   END LOOP;
@@ -102,13 +112,13 @@ sub open_sessions
 my $seconds = 12 * $factor;
 my ($writers, $readers) = open_sessions();
 my $far = BloomTest::Session->new($standby, 'postgres');
-$writers->[$_]->send("CALL write_for($seconds, $_, 0)") foreach 0 .. 1;
-$_->send("CALL read_for($seconds, 0, 0)") foreach @$readers;
-my $end = time + $seconds;
+$writers->[$_]->send("CALL write_on($_, 0)") foreach 0 .. 1;
+$_->send("CALL read_for($seconds, $wanted / 3, 0, 0)") foreach @$readers;
 my ($vacuums, $far_lookups, $far_lost) = (0, 0, 0);
 my $vacuum = BloomTest::Session->new($primary, 'postgres');
-while (time < $end)
+while (grep { !$_->ended } @$readers)
 {
+	$_->{deadline} = time + 180 foreach @$writers, @$readers;
 	$far->send("BEGIN ISOLATION LEVEL REPEATABLE READ; $read_standby; SELECT pg_sleep(0.2); $read_standby; COMMIT");
 	$vacuum->send('VACUUM t');
 	my ($out) = $far->finish(sub {
@@ -126,6 +136,7 @@ while (time < $end)
 		$far_lost += $lost;
 	}
 }
+$primary->safe_psql('postgres', 'INSERT INTO over VALUES (1)');
 foreach my $writer (@$writers)
 {
 	my ($out, $err) = $writer->finish;
@@ -146,6 +157,8 @@ $_->quit foreach @$writers, @$readers, $far, $vacuum;
 
 is($primary->safe_psql('postgres', q{VACUUM t; SELECT bloom_index_check('i')}), '', 'check');
 is($primary->safe_psql('postgres', q{SELECT layers FROM bloom_index_info('i')}), '1', 'one layer');
+my (undef, undef, $verbose) = $primary->psql('postgres', 'VACUUM (VERBOSE) t');
+like($verbose, qr/index "i": pages: \d+ in total, [1-9]\d* newly deleted/, 'VERBOSE tells of the rebuild');
 my ($rows, $deleted) = split /\|/, $primary->safe_psql('postgres', q{
 SELECT (SELECT count(*) FROM t), count(*) FILTER (WHERE bloom_index_contains('i', id))
   FROM generate_series(1, (SELECT last_value FROM ids)) g (id) WHERE id NOT IN (SELECT id FROM t)});
@@ -154,10 +167,11 @@ cmp_ok($deleted, '<', 10, "deleted keys are forgotten: $deleted are found");
 #
 # Crashes at any moment
 #
+$primary->safe_psql('postgres', 'TRUNCATE over');
 foreach my $round (1 .. 6 * $factor)
 {
 	($writers, $readers) = open_sessions();
-	$writers->[0]->send('CALL write_for(60, 0, 0)');
+	$writers->[0]->send('CALL write_on(0, 0)');
 	$readers->[0]->send('VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t; VACUUM t');
 	usleep(50_000 + rand(400_000));
 	$primary->stop('immediate');
@@ -174,6 +188,67 @@ SELECT bloom_index_check('i')});
 }
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is($standby->safe_psql('postgres', $read_standby), $primary->safe_psql('postgres', $read_standby), 'the standby follows');
+
+#
+# Queries by a key, which ask the indexes of partitions that are rebuilt: each key
+# is in one partition, from which it moves to the next one.
+#
+$primary->safe_psql(
+	'postgres', q{
+CREATE TABLE moving (part int, id int) PARTITION BY LIST (part);
+CREATE TABLE moving_0 PARTITION OF moving FOR VALUES IN (0);
+CREATE TABLE moving_1 PARTITION OF moving FOR VALUES IN (1);
+CREATE TABLE moving_2 PARTITION OF moving FOR VALUES IN (2);
+CREATE INDEX moving_id ON moving USING bloomfilter (id) WITH (fpp = 1e-5, rebuild_scale_factor = 0);
+INSERT INTO moving SELECT i % 3, i FROM generate_series(1, 3000) i;
+CREATE PROCEDURE move_for(seconds float8) LANGUAGE plpgsql AS $$
+DECLARE
+  k int := 0;
+  ending timestamptz := clock_timestamp() + seconds * interval '1 s';
+BEGIN
+  WHILE clock_timestamp() < ending LOOP
+    k := (k + 1) % 100;
+    UPDATE moving SET part = (part + 1) % 3 WHERE id % 100 = k;
+    COMMIT;
+  END LOOP;
+END $$;
+CREATE PROCEDURE query_for(seconds float8, INOUT queries bigint, INOUT wrong bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  ending timestamptz := clock_timestamp() + seconds * interval '1 s';
+  key int;
+  by_plan bigint;
+  by_text bigint;
+BEGIN
+  COMMIT;
+  WHILE clock_timestamp() < ending LOOP
+    FOR k IN 1 .. 10 LOOP
+      key := ceil(random() * 3000);
+      SELECT count(*) INTO by_plan FROM moving WHERE id = key;
+      EXECUTE format('SELECT count(*) FROM moving WHERE id = %s', key) INTO by_text;
+      queries := queries + 2;
+      wrong := wrong + (by_plan <> 1)::int + (by_text <> 1)::int;
+    END LOOP;
+    COMMIT;
+  END LOOP;
+END $$});
+$seconds = 3 * $factor;
+($writers, $readers) = open_sessions();
+$writers->[0]->send("CALL move_for($seconds)");
+$_->send("SET plan_cache_mode = force_generic_plan; CALL query_for($seconds, 0, 0)") foreach @$readers;
+my $rebuilt = 0;
+until ($writers->[0]->ended)
+{
+	$primary->safe_psql('postgres', 'VACUUM moving');
+	$rebuilt++;
+}
+foreach my $k (0 .. $#levels)
+{
+	my ($out, $err) = $readers->[$k]->finish;
+	my ($n, $wrong) = split /\|/, $out;
+	is("$wrong$err", '0', "queries by a key while indexes are rebuilt, $levels[$k]");
+	note("$n queries, $rebuilt times VACUUM");
+}
+$_->quit foreach @$writers, @$readers;
 
 #
 # A rebuild that is cancelled, and the writers after it
@@ -224,6 +299,23 @@ is(($far->query(q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contai
 is($standby->safe_psql('postgres', q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('i', id)), bloom_index_contains('i', 1) FROM t}),
 	'50|0|f', 'a new one does not');
 $_->quit foreach $far, $near;
+
+#
+# Autovacuum does it, and logs it.
+#
+$primary->safe_psql(
+	'postgres', q{
+CREATE TABLE a (id int) WITH (autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0, log_autovacuum_min_duration = 0);
+CREATE INDEX a_id ON a USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO a SELECT generate_series(1, 20000);
+DELETE FROM a WHERE id > 1000;
+ALTER SYSTEM SET autovacuum = on;
+ALTER SYSTEM SET autovacuum_naptime = 1;
+SELECT pg_reload_conf()});
+ok($primary->poll_query_until('postgres', q{SELECT last_rebuild IS NOT NULL AND NOT bloom_index_contains('a_id', 20000) FROM bloom_index_info('a_id')}),
+	'autovacuum rebuilds an index');
+ok($primary->poll_query_until('postgres', q{SELECT last_autovacuum IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'a'}), 'and ends');
+like(slurp_file($primary->logfile), qr/index "a_id": pages: \d+ in total, [1-9]\d* newly deleted/, 'which the log tells');
 
 is(find_crashes($standby), '', 'nothing crashed on the standby');
 $standby->stop;
