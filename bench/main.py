@@ -9,7 +9,7 @@ import traceback
 import report
 from lib import Bench, Section, Server, log
 
-SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'index', 'keys']
+SECTIONS = ['core', 'rates', 'scans', 'aggregates', 'joins', 'lookups', 'index', 'churn', 'keys']
 
 # exit status when a section did not reach its end, but there is a report
 STOPPED = 3
