@@ -241,19 +241,18 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 
 	for (i = 0; i < n; i++)
 	{
-		Buffer		buffer = pages[i].page.buffer;
+		const BfiPage *page = &pages[i].page;
+		Buffer		buffer = page->buffer;
 
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		if (bfi_is_page_of(pages[i].page.layer, pages[i].page.number,
-						   BufferGetPage(buffer)))
+		if (bfi_is_page_of(page->layer, page->number, BufferGetPage(buffer)))
 		{
 			BfiChange  *change = &changes[nchanges];
 
-			bfi_begin_change(change, buffer);
-			change->from = block_offset(&pages[i].page, pages[i].hashes[0]);
-			change->to = block_offset(&pages[i].page,
-									  pages[i].hashes[pages[i].n - 1]) +
-				(int) bf_blocks_size(&pages[i].page.layer->geometry, 1);
+			bfi_begin_change(change, buffer,
+							 block_offset(page, pages[i].hashes[0]),
+							 block_offset(page, pages[i].hashes[pages[i].n - 1]) +
+							 (int) bf_blocks_size(&page->layer->geometry, 1));
 			nchanges += add_to_page(&pages[i], (Page) change->image.data,
 									limit);
 		}

@@ -118,7 +118,7 @@ typedef struct BfiChange
 	int			from;			/* what changes but header and end */
 	int			to;
 	size_t		size;			/* of delta */
-	PGAlignedBlock image;		/* what the page is going to be */
+	PGAlignedBlock image;		/* what is going to be there */
 	char		delta[BLCKSZ / 2];
 } BfiChange;
 
@@ -217,7 +217,8 @@ extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
 extern void bfi_add(Relation index, uint64 *hashes, int n);
 
 /* wal.c */
-extern void bfi_begin_change(BfiChange *change, Buffer buffer);
+extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,
+							 int to);
 extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */

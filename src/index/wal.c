@@ -28,12 +28,30 @@
 
 #define WORD				sizeof(uint64)
 
-/* Begin to change a page that is locked exclusively. */
+/* Where the blocks of a page begin and end. */
+#define PAGE_BEGIN			((int) MAXALIGN(SizeOfPageHeaderData))
+#define PAGE_END			(BLCKSZ - (int) MAXALIGN(sizeof(BfiPageOpaque)))
+
+/* Copy what may change: the header of a page, its end, and some blocks. */
+static void
+copy_changes(const BfiChange *change, char *to, const char *from)
+{
+	memcpy(to, from, PAGE_BEGIN);
+	memcpy(to + change->from, from + change->from, change->to - change->from);
+	memcpy(to + PAGE_END, from + PAGE_END, BLCKSZ - PAGE_END);
+}
+
+/*
+ * Begin to change blocks of a page that is locked exclusively: the bytes between
+ * two offsets.  No other part of the image is set.
+ */
 void
-bfi_begin_change(BfiChange *change, Buffer buffer)
+bfi_begin_change(BfiChange *change, Buffer buffer, int from, int to)
 {
 	change->buffer = buffer;
-	memcpy(change->image.data, BufferGetPage(buffer), BLCKSZ);
+	change->from = from;
+	change->to = to;
+	copy_changes(change, change->image.data, BufferGetPage(buffer));
 }
 
 /* Append a fragment, if there is room for it. */
@@ -69,10 +87,10 @@ compute_delta(BfiChange *change)
 	change->size = 0;
 	for (word = 0; word < BLCKSZ; word += WORD)
 	{
-		if (word == MAXALIGN(SizeOfPageHeaderData))
+		if (word == PAGE_BEGIN)
 			word = change->from;
 		if (word == change->to)
-			word = BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque));
+			word = PAGE_END;
 		if (memcmp(from + word, to + word, WORD) == 0)
 			continue;
 		for (i = word; i < word + (int) WORD; i++)
@@ -112,7 +130,8 @@ bfi_finish_changes(Relation index, BfiChange *changes, int n)
 	{
 		BfiChange  *change = &changes[i];
 
-		memcpy(BufferGetPage(change->buffer), change->image.data, BLCKSZ);
+		copy_changes(change, BufferGetPage(change->buffer),
+					 change->image.data);
 		MarkBufferDirty(change->buffer);
 		if (!logged)
 			continue;
