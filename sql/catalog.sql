@@ -2,6 +2,8 @@
 -- CATALOG
 -- The objects of the extension, and checks that each is declared completely.
 --
+\pset format unaligned
+\pset tuples_only
 
 -- All members of the extension.  Array types are members only in some
 -- versions of PostgreSQL.
