@@ -63,20 +63,16 @@ bfp_read_equality(Node *clause, bool key_first, BfpEquality *equality)
 	equality->is_array = IsA(clause, ScalarArrayOpExpr);
 	if (IsA(clause, OpExpr))
 	{
-		OpExpr	   *expression = (OpExpr *) clause;
-
-		sides = expression->args;
-		equality->operator = expression->opno;
-		equality->collation = expression->inputcollid;
+		sides = ((OpExpr *) clause)->args;
+		equality->operator = ((OpExpr *) clause)->opno;
+		equality->collation = ((OpExpr *) clause)->inputcollid;
 	}
 	else if (equality->is_array && !key_first &&
 			 ((ScalarArrayOpExpr *) clause)->useOr)
 	{
-		ScalarArrayOpExpr *expression = (ScalarArrayOpExpr *) clause;
-
-		sides = expression->args;
-		equality->operator = expression->opno;
-		equality->collation = expression->inputcollid;
+		sides = ((ScalarArrayOpExpr *) clause)->args;
+		equality->operator = ((ScalarArrayOpExpr *) clause)->opno;
+		equality->collation = ((ScalarArrayOpExpr *) clause)->inputcollid;
 	}
 	else
 		return false;
@@ -312,35 +308,25 @@ has_index(RelOptInfo *rel)
 	return false;
 }
 
-/* Say why a table has no gate.  Partitions and children may be many. */
-static void
-report(RelOptInfo *rel, RangeTblEntry *rte, const char *reason)
-{
-	if (rel->reloptkind == RELOPT_BASEREL &&
-		message_level_is_interesting(DEBUG1))
-		ereport(DEBUG1,
-				(errmsg_internal("no index rules out scans of table \"%s\": %s",
-								 get_rel_name(rte->relid), reason)));
-}
-
 /*
  * Why a table that has an index of ours has no gate whatever the conditions
  * are; NULL if it may have one.
  */
 static const char *
 reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
-				double siblings)
+				double siblings, Oid *function)
 {
-	Cost		min_cost = siblings == 1 ? MIN_COST : MIN_COST_OF_CHILD;
-
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
 	if (!is_plain_table(rel, rte))
 		return "it is not a plain table";
-	if (!all_scan_table(rel, rel->pathlist, min_cost) ||
+	if (!all_scan_table(rel, rel->pathlist,
+						siblings == 1 ? MIN_COST : MIN_COST_OF_CHILD) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
 		return "its scan is cheap, or that of another extension";
-	return NULL;
+	*function = bfp_gate_function();
+	return OidIsValid(*function) ? NULL :
+		"not every role may execute bloom_index_gate()";
 }
 
 /*
@@ -353,6 +339,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	List	   *gates = NIL;
 	double		least = 1;
 	double		siblings;
+	Oid			function;
 	const char *reason;
 	ListCell   *cell;
 
@@ -361,34 +348,27 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		(bfp_planning != NULL && bfp_planning->asks_no_index))
 		return;
 	siblings = count_siblings(root, rel);
-	reason = reason_for_none(root, rel, rte, siblings);
-	if (reason != NULL)
-	{
-		report(rel, rte, reason);
-		return;
-	}
-	foreach(cell, rel->indexlist)
+	reason = reason_for_none(root, rel, rte, siblings, &function);
+	foreach(cell, reason == NULL ? rel->indexlist : NIL)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
 		BfpEquality equality;
-		Oid			function;
 
 		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
 			!find_equality(rel, index, &equality))
 			continue;
-		function = bfp_gate_function();
-		if (!OidIsValid(function))
-		{
-			report(rel, rte, "not every role may execute bloom_index_gate()");
-			return;
-		}
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
 		least = Min(least, chance(root, rel, &equality, siblings));
 	}
-	if (gates == NIL)
-		report(rel, rte, "no condition compares an indexed column with a key that is known");
+
+	/* Partitions and children may be many. */
+	if (gates == NIL && rel->reloptkind == RELOPT_BASEREL)
+		ereport(DEBUG1,
+				(errmsg_internal("no index rules out scans of table \"%s\": %s",
+								 get_rel_name(rte->relid), reason != NULL ? reason :
+								 "no condition compares an indexed column with a key that is known")));
 	foreach(cell, gates)
 		add_condition(root, rel, lfirst(cell));
 	if (least < 1)

@@ -99,8 +99,8 @@ has_partitions_walker(Node *node, void *context)
  * Has the user the privileges for a query; or else for a plan, or an error?  The
  * hook is called for the execution alone, as before that pgaudit's crashes.
  */
-static bool
-is_permitted(const Query *query, const PlannedStmt *plan)
+bool
+bfp_is_permitted(const Query *query, const PlannedStmt *plan)
 {
 	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
 	bool		result;
@@ -120,22 +120,6 @@ is_permitted(const Query *query, const PlannedStmt *plan)
 }
 
 /*
- * Does the user lack a privilege for the statement, such as one for the view
- * whose owner may read the table?  PostgreSQL checks this when it is executed,
- * which is later than the index is asked.
- */
-static bool
-is_forbidden_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-		return !is_permitted((Query *) node, NULL) ||
-			query_tree_walker((Query *) node, is_forbidden_walker, context, 0);
-	return expression_tree_walker(node, is_forbidden_walker, context);
-}
-
-/*
  * A statement is going to be planned.  A cursor may be read while a statement
  * goes on to insert rows, which it sees, as in a trigger, so it asks no index.
  */
@@ -147,13 +131,12 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options)
 	planning->context = CurrentMemoryContext;
 	planning->asks_no_index = !bfi_asked_by_queries ||
 		(options & CURSOR_OPT_FAST_PLAN) != 0;
-	if (planning->asks_no_index || !ActiveSnapshotSet() || IsParallelWorker() ||
-		query->commandType == CMD_UTILITY ||
-		!has_partitions_walker((Node *) query, NULL) ||
-		is_forbidden_walker((Node *) query, NULL))
-		return;
-	planning->query = copyObject(query);
-	planning->moment = current_moment(GetActiveSnapshot());
+	if (!planning->asks_no_index && ActiveSnapshotSet() && !IsParallelWorker() &&
+		has_partitions_walker((Node *) query, NULL))
+	{
+		planning->query = copyObject(query);
+		planning->moment = current_moment(GetActiveSnapshot());
+	}
 }
 
 /*
@@ -271,7 +254,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	(void) is_permitted(NULL, query->plannedstmt);
+	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	if (is_asked(llast(note->custom_private), query->snapshot))
 		return;
 
@@ -297,13 +280,6 @@ begin_note(CustomScanState *note, EState *estate, int eflags)
 	(void) eflags;
 }
 
-static TupleTableSlot *
-execute_note(CustomScanState *note)
-{
-	(void) note;
-	return NULL;
-}
-
 static void
 end_note(CustomScanState *note)
 {
@@ -313,12 +289,11 @@ end_note(CustomScanState *note)
 static Node *
 create_note_state(CustomScan *scan)
 {
+	/* It is never executed. */
 	static const CustomExecMethods methods = {
 		.CustomName = "Bloom filter index pruning",
 		.BeginCustomScan = begin_note,
-		.ExecCustomScan = execute_note,
-		.EndCustomScan = end_note,
-		.ReScanCustomScan = end_note
+		.EndCustomScan = end_note
 	};
 	CustomScanState *state = makeNode(CustomScanState);
 

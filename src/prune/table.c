@@ -354,6 +354,19 @@ pass_conditions(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *table,
 	}
 }
 
+/*
+ * Does whoever executes the query lack a privilege for it, or for the view whose
+ * owner may read the table?  PostgreSQL checks this when the query is executed,
+ * which is later than the index is asked.
+ */
+static bool
+is_forbidden(PlannerInfo *root)
+{
+	while (root != NULL && bfp_is_permitted(root->parse, NULL))
+		root = root->parent_root;
+	return root != NULL;
+}
+
 /* The planner begins with a relation, of which it knows what catalogs say. */
 void
 bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
@@ -370,7 +383,8 @@ bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		pass_conditions(root, rel, parent, info);
 	else if (rel->part_scheme == NULL || rel->nparts == 0 ||
 			 rel->part_scheme->strategy == PARTITION_STRATEGY_HASH ||
-			 !enable_partition_pruning || bfp_has_barrier(root))
+			 !enable_partition_pruning || bfp_has_barrier(root) ||
+			 is_forbidden(root))
 		return;
 	else if (parent == NULL)
 		prune_table(root, rel, rte->relid, (Node *) root->parse->jointree);
