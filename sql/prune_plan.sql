@@ -353,9 +353,17 @@ CREATE TABLE days_new_2 PARTITION OF days_new FOR VALUES FROM (2) TO (3);
 CREATE TABLE days_new_rest PARTITION OF days_new DEFAULT;
 CREATE INDEX ON days_new USING bloomfilter (id) WITH (fpp = 1e-6);
 INSERT INTO days_new VALUES (1, 1), (2, 2), (3, 3);
-EXPLAIN SELECT * FROM days_new WHERE id = 1;
-EXPLAIN SELECT * FROM days_new WHERE id = 2;
-EXPLAIN SELECT * FROM days_new WHERE id = 3;
+DO $$
+DECLARE
+  line text;
+BEGIN
+  FOR i IN 1 .. 3 LOOP
+    FOR line IN EXECUTE format('EXPLAIN SELECT * FROM days_new WHERE id = %s', i) LOOP
+      CONTINUE WHEN line ~ 'Index Pruning';
+      RAISE NOTICE '%', line;
+    END LOOP;
+  END LOOP;
+END $$;
 SELECT i, rows_of(format('SELECT * FROM days_new WHERE id = %s', i)), rows_of(format('SELECT * FROM (SELECT day, id FROM days_new UNION ALL SELECT day, id FROM days_new) u WHERE id = %s AND day < 3', i)) AS arms
   FROM generate_series(0, 4) i;
 DROP TABLE days_new;
