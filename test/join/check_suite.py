@@ -38,7 +38,7 @@ VARIANTS = {
     "hash": (JOINS, 500, 10000),
     "parallel": ({**JOINS, **PARALLEL}, 500, 10000),
     "planned": ({"bloomfilter.join_planning": "on"}, 100, 1000),
-    "pruned": ({**DEAR_PAGES, "bloomfilter.join_filters": "off", "log_min_messages": "debug1"}, 500, 20),
+    "pruned": ({**DEAR_PAGES, "bloomfilter.join_filters": "off", "log_min_messages": "debug1"}, 300, 20),
 }
 
 # What is off and then on, and what the log shows of it: in a plan, and elsewhere, with a number that is summed up.
