@@ -89,7 +89,7 @@ def fill(session, partitions, rows):
                     ' CREATE INDEX ON one USING bloomfilter (id)')
     session.execute('CREATE TABLE bare AS SELECT id FROM events LIMIT 100000;'
                     ' CREATE INDEX ON bare USING bloomfilter (id) WITH (fpp = 1e-5)')
-    session.execute('CREATE TABLE wanted AS SELECT i * %d + 1 AS id FROM generate_series(0, 49) i' % (rows // 50))
+    session.execute('CREATE TABLE wanted AS SELECT i * %d + 1 AS id FROM generate_series(0, 49) i' % (rows // 50 - 7))
     session.execute('ANALYZE events, no_filter, one, bare, wanted')
 
 
@@ -102,7 +102,7 @@ def statements(rows, sql, number):
 
 
 def one_measurement(session, rows, sql, number, mode):
-    session.execute('SET bloomfilter.index_pruning = ' + mode)
+    session.execute('SET bloomfilter.index_pruning = {0}; SET bloomfilter.join_filters = {0}'.format(mode))
     if sql.startswith('EXECUTE'):
         session.execute('DEALLOCATE by_id; ' + PREPARED)
     for statement in statements(rows, sql, 2):
