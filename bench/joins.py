@@ -3,10 +3,11 @@ import collections
 import re
 
 import joins_queries
+import retail
 from lib import OFF, ON, PLANNED, filter_session, log, measure_equal, median_ratio, settings_text, significant
 
 TITLE = 'Joins'
-SECONDS = (2300, 75)
+SECONDS = (3800, 130)
 
 ROUNDS = (7, 1)
 FOREIGN_ROUNDS = (3, 1)
@@ -65,6 +66,9 @@ def run(bench, section):
         joins_queries.run_analytic(bench, section)
     if bench.wants('months'):
         joins_queries.run_analytic(bench, section, by_month=True)
+    for part in retail.PARTS:
+        if bench.wants(part):
+            retail.run(bench, section, part)
     if bench.wants('calendar'):
         run_calendar(bench, section)
 

@@ -15,20 +15,20 @@ PLANNING = '''SELECT count(*) FROM wide_facts f, {dims}, {outer}
    AND d1.kind = 1 AND d2.kind = 2 AND o3.kind = 3'''
 
 
-def queries(bench):
-    """{name: SQL} of joins_queries.sql, after its tables."""
-    with open(os.path.join(bench.sources, 'bench', 'joins_queries.sql')) as file:
+def queries(bench, script='joins_queries.sql'):
+    """{name: SQL} of a script, after its tables."""
+    with open(os.path.join(bench.sources, 'bench', script)) as file:
         parts = re.split(r'^-- (.+)\n', file.read().partition('\n\\q\n')[2], flags=re.M)
     return {name: sql.strip().rstrip(';') for name, sql in zip(parts[1::2], parts[2::2])}
 
 
-def fill(bench):
-    log('    filling the analytic schema')
+def fill(bench, script='joins_queries.sql', scale=ANALYTIC_SCALE):
+    log('    filling the tables of ' + script)
     server = bench.server
     with server.until_ended():
         subprocess.run([os.path.join(server.programs, 'psql'), '-X', '-q', '-h', server.socket_dir, '-U', 'postgres',
-                        '-d', server.database, '-v', 'scale=' + bench.scale(*ANALYTIC_SCALE),
-                        '-f', os.path.join(bench.sources, 'bench', 'joins_queries.sql')],
+                        '-d', server.database, '-v', 'scale=' + bench.scale(*scale),
+                        '-f', os.path.join(bench.sources, 'bench', script)],
                        check=True, stdout=subprocess.DEVNULL)
 
 
@@ -81,10 +81,10 @@ def is_compared(filters, variant):
     return filters > 0 or variant == 'planned'
 
 
-def size(bench):
+def size(bench, schema='analytic'):
     with bench.session() as session:
         return int(session.value("SELECT sum(pg_total_relation_size(oid)) FROM pg_class "
-                                 "WHERE relnamespace = 'analytic'::regnamespace AND relkind = 'r'"))
+                                 "WHERE relnamespace = %s::regnamespace AND relkind = 'r'", [schema]))
 
 
 def is_complete(timings):
@@ -104,15 +104,19 @@ def total(measured, variant):
 
 def report(section, measured, filters, keys):
     measured = {name: timings for name, timings in measured.items() if is_complete(timings)}
-    sums = {variant: total(measured, variant) for variant in variants_of('')}
+    sums = {variant: total(measured, variant) for variant in next(iter(measured.values()))}
+    others = [variant for variant in sums if variant != 'off']
     rows = []
     for name, timings in [*measured.items(), ('**sum**', sums)]:
         rows.append([name, filters.get(name, sum(filters.values())),
                      *(significant(1000 * statistics.median(t.cpu for t in series)) for series in timings.values()),
-                     *(form % figures for variant in ('on', 'planned') for form, figures in (
+                     *(form % figures for variant in others for form, figures in (
                          ('%.2f', ratio(timings, variant)[0]), ('%.2f to %.2f', ratio(timings, variant)[1:])))])
     section.table(['query', 'filters', *('CPU %s, ms' % variant for variant in sums),
-                   'on / off', 'single rounds', 'planned / off', 'single rounds'], rows)
+                   *(title for variant in others for title in (variant + ' / off', 'single rounds'))], rows)
+    for variant in others:
+        section.text('%s / off: geometric mean %.2f' % (
+            variant, statistics.geometric_mean(ratio(timings, variant)[0] for timings in measured.values())))
     missing = [name for name in filters if name not in measured]
     if missing:
         section.text('Stopped by statement_timeout: ' + ', '.join(missing))

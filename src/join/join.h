@@ -180,17 +180,7 @@ extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
 extern List *pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile);
 
 /* estimate.c */
-extern List *pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a,
-								  RelOptInfo *b);
-extern double pgbloom_join_share_of_range(PlannerInfo *root,
-										  RestrictInfo *clause,
-										  const RelOptInfo *rel);
 extern void pgbloom_join_correct_pairs(PlannerInfo *root);
-
-/* share.c */
-extern bool pgbloom_join_is_ordered(PlannerInfo *root, Index relid,
-									AttrNumber column);
-extern AttrNumber pgbloom_join_column_of(Node *expr, const RelOptInfo *rel);
 extern double pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 									  RelOptInfo *by, AttrNumber *column);
 
@@ -378,6 +368,8 @@ extern bool pgbloom_join_range_scan_keys(PgBloomJoinRange *range,
 
 /* partition.c */
 extern bool pgbloom_join_is_partition_by(Relation relation, List *keys);
+extern bool pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
+										  const OpExpr *op);
 extern bool pgbloom_join_partition_refuted(Relation relation,
 										   Snapshot snapshot,
 										   const PgBloomJoinRanges *filter,
@@ -394,6 +386,8 @@ extern void pgbloom_join_gate_scan(ScanState *scan);
 
 /* brin.c */
 extern Bitmapset *pgbloom_join_brin_columns(Relation table);
+extern bool pgbloom_join_has_brin(const RelOptInfo *rel, AttrNumber column,
+								  Oid collation);
 extern Bitmapset *pgbloom_join_limiting_columns(ScanState *scan);
 extern bool pgbloom_join_brin_blocks(ScanState *scan,
 									 const PgBloomJoinRanges *filter,

@@ -1,233 +1,191 @@
 /*-------------------------------------------------------------------------
  *
  * estimate.c
- *	  Estimates of joins of columns whose values have different ranges.
+ *	  Joins of columns whose values have different ranges.
  *
- * PostgreSQL takes each value of the column with fewer distinct values to be
- * in the other one, and the rows of a relation that its conditions leave to be
- * spread over all values.  A calendar of 200 years joined with facts of five
- * years is estimated 40 times too low if one of these years is asked for.
+ * PostgreSQL takes the rows that a condition leaves to be spread over all values
+ * of a column.  A calendar of 200 years joined with facts of five years is
+ * estimated 40 times too low if one of these years is asked for.
  *
  * A condition that leaves a piece of the order of the key, as the year of a day
  * does, is taken to leave it in the range of the other side, as far as that has
  * so many rows.  All others, such as a weekday, are taken to be independent of
  * it, as PostgreSQL does.  find_sides() tells this of both sides of an equality.
- * Before the join search, the selectivity of equalities is corrected by it, and
- * share.c asks by it which keys a filter will have.
+ * By it, selectivities are corrected before joins are searched, and assume.c
+ * knows how much of a relation is read with a filter.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
+#include <math.h>
+
 #include "access/stratnum.h"
-#include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /* Smaller errors than this factor are left as they are. */
 #define LEAST_FACTOR	1.2
 
-/*
- * The most relations of which each pair is looked at.  Of many more, with a
- * common key, that would take longer than the search itself.
- */
+/* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	64
+
+/* The share that is assumed of any relation for tests. */
+#define FORCED_SHARE	0.5
+
+/* Columns with this correlation to the order of the rows are in one order. */
+#define ORDERED		0.9
 
 /* One side of an equality. */
 typedef struct Side
 {
-	VariableStatData var;
+	RelOptInfo *rel;
 	AttrNumber	column;			/* or 0 */
 	double		ndistinct;
+	bool		has_common;		/* most common values are known */
 	double		share;			/* of its rows, in the range of the other side */
 	double		left;			/* of its order, by conditions that follow it */
 } Side;
 
-/* A clause that is to be corrected. */
-typedef struct Correction
-{
-	RestrictInfo *clause;
-	RelOptInfo *rels[2];
-	double		factor;
-} Correction;
-
 /*
- * Does a condition leave values of the key next to each other?  It compares the
- * key, or a column in the same order, with a value.
+ * Are the values of a column in the order of the table's rows?  Where nearly all
+ * rows have one value, the correlation tells nothing of the others.
  */
 static bool
-follows_order(PlannerInfo *root, const RestrictInfo *condition,
-			  const RelOptInfo *rel, AttrNumber key)
+is_ordered(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column)
 {
-	OpExpr	   *op = (OpExpr *) condition->clause;
-	AttrNumber	column;
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	HeapTuple	tuple = NULL;
+	AttStatsSlot slot;
+	bool		result = false;
 
-	if (!is_opclause(op) || list_length(op->args) != 2)
+	if (rte->rtekind == RTE_RELATION && !rte->inh)
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+								Int16GetDatum(column), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
 		return false;
-	switch (get_oprrest(op->opno))
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
+						 ATTSTATSSLOT_NUMBERS))
 	{
-		case F_EQSEL:
-		case F_SCALARLTSEL:
-		case F_SCALARLESEL:
-		case F_SCALARGTSEL:
-		case F_SCALARGESEL:
-			break;
-		default:
-			return false;
+		result = fabs(slot.numbers[0]) >= ORDERED;
+		free_attstatsslot(&slot);
 	}
-	column = pgbloom_join_column_of(linitial(op->args), rel);
-	if (column == 0)
-		column = pgbloom_join_column_of(lsecond(op->args), rel);
-	return column > 0 &&
-		!(contain_var_clause(linitial(op->args)) &&
-		  contain_var_clause(lsecond(op->args))) &&
-		(column == key || (pgbloom_join_is_ordered(root, rel->relid, key) &&
-						   pgbloom_join_is_ordered(root, rel->relid, column)));
+	if (result && get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
+								   ATTSTATSSLOT_NUMBERS))
+	{
+		result = slot.numbers[0] < ORDERED;
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return result;
 }
 
-/* How much of the order of a column do the conditions that follow it leave? */
-static double
-share_left(PlannerInfo *root, RelOptInfo *rel, AttrNumber key)
+/* The conditions that compare the column, or one in its order, with a value. */
+static List *
+conditions_on_order(PlannerInfo *root, const RelOptInfo *rel,
+					AttrNumber column)
 {
-	List	   *conditions = NIL;
+	List	   *result = NIL;
 	ListCell   *lc;
 
-	if (key <= 0)
-		return 1;
-	foreach(lc, rel->baserestrictinfo)
+	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
 	{
-		if (follows_order(root, lfirst(lc), rel, key))
-			conditions = lappend(conditions, lfirst(lc));
+		RestrictInfo *rinfo = lfirst(lc);
+		OpExpr	   *op = (OpExpr *) rinfo->clause;
+		bool		value_is_left = bms_is_empty(rinfo->left_relids);
+		TypeCacheEntry *type;
+		AttrNumber	compared;
+		Expr	   *key;
+
+		/* both are empty unless it is an operator of two arguments */
+		if (value_is_left == bms_is_empty(rinfo->right_relids))
+			continue;
+		key = list_nth(op->args, value_is_left);
+		compared = pgbloom_join_column(key);
+		type = lookup_type_cache(exprType((Node *) key),
+								 TYPECACHE_BTREE_OPFAMILY);
+		if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf) &&
+			(compared == column || (is_ordered(root, rel, column) &&
+									is_ordered(root, rel, compared))))
+			result = lappend(result, rinfo);
 	}
-	return conditions == NIL ? 1 :
-		clauselist_selectivity(root, conditions, rel->relid, JOIN_INNER, NULL);
+	return result;
 }
 
-static bool
-has_common_values(const Side *side)
-{
-	AttStatsSlot slot;
-
-	return get_attstatsslot(&slot, side->var.statsTuple, STATISTIC_KIND_MCV,
-							InvalidOid, 0);
-}
-
-/* Look up what is known of a side by itself. */
+/* Find what is known of a side by itself; returns false if that is too little. */
 static bool
 examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
-	bool		is_default;
+	VariableStatData var;
+	AttStatsSlot slot;
+	bool		is_default = true;
 
-	examine_variable(root, expr, 0, &side->var);
-	if (side->var.rel == NULL || !HeapTupleIsValid(side->var.statsTuple) ||
-		side->var.rel->tuples <= 0)
+	examine_variable(root, expr, 0, &var);
+	side->rel = var.rel;
+	if (var.rel != NULL && var.rel->tuples > 0 &&
+		HeapTupleIsValid(var.statsTuple))
+	{
+		side->ndistinct = get_variable_numdistinct(&var, &is_default);
+		side->has_common = get_attstatsslot(&slot, var.statsTuple,
+											STATISTIC_KIND_MCV, InvalidOid, 0);
+	}
+	ReleaseVariableStats(var);
+	if (is_default)
 		return false;
-	side->ndistinct = get_variable_numdistinct(&side->var, &is_default);
-	side->column = pgbloom_join_column_of(expr, side->var.rel);
-	side->left = share_left(root, side->var.rel, side->column);
-	return !is_default;
+	side->column = pgbloom_join_column((Expr *) expr);
+	side->left = clauselist_selectivity(root,
+										conditions_on_order(root, side->rel,
+															side->column),
+										0, JOIN_INNER, NULL);
+	return true;
 }
 
 /*
- * Can the values be compared without an error, by PostgreSQL's own functions?
- * If it does not plan a merge join, PostgreSQL compares none.
+ * Find what is known of both sides of an equality; returns false if something
+ * is not.  The clauses of outer joins have a selectivity of their own.
+ *
+ * In the range of the other side is what a merge join would read, all rows if
+ * statistics do not tell.  PostgreSQL finds it there when it plans that join; if
+ * it does not, values are compared by its own functions only, which cannot fail.
  */
 static bool
-compares_safely(OpExpr *clause, Oid family)
+find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
-	Oid			left,
-				right,
-				order;
-
-	op_input_types(clause->opno, &left, &right);
-	order = get_opfamily_member(family, left, right,
-								BTLessEqualStrategyNumber);
-	return OidIsValid(order) && order < FirstNormalObjectId &&
-		pgbloom_join_is_own(clause->opno, clause->inputcollid);
-}
-
-/*
- * Find which share of the rows of each side of an equality is in the range of
- * the other one: it is what a merge join would read, all of them if statistics
- * do not tell.  PostgreSQL finds it there when it plans that join.  Returns
- * false if it is not known.
- */
-static bool
-find_shares(PlannerInfo *root, RestrictInfo *rinfo, double *left,
-			double *right)
-{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	MergeScanSelCache *scan;
 
-	if (!compares_safely((OpExpr *) rinfo->clause,
-						 linitial_oid(rinfo->mergeopfamilies)))
+	if (!rinfo->is_pushed_down || rinfo->mergeopfamilies == NIL ||
+		!is_opclause(op) || get_oprjoin(op->opno) != F_EQJOINSEL ||
+		linitial_oid(rinfo->mergeopfamilies) >= FirstNormalObjectId ||
+		!pgbloom_join_is_own(op->opno, op->inputcollid) ||
+		!examine_side(root, &sides[0], linitial(op->args)) ||
+		!examine_side(root, &sides[1], lsecond(op->args)))
 		return false;
 	if (rinfo->scansel_cache == NIL)
 	{
 		scan = palloc(sizeof(MergeScanSelCache));
 		scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
-		scan->collation = ((OpExpr *) rinfo->clause)->inputcollid;
+		scan->collation = op->inputcollid;
 		scan->cmptype = BTLessStrategyNumber;
 		scan->nulls_first = false;
-		mergejoinscansel(root, (Node *) rinfo->clause, scan->opfamily,
-						 scan->cmptype, scan->nulls_first,
-						 &scan->leftstartsel, &scan->leftendsel,
+		mergejoinscansel(root, (Node *) op, scan->opfamily, scan->cmptype,
+						 false, &scan->leftstartsel, &scan->leftendsel,
 						 &scan->rightstartsel, &scan->rightendsel);
 		rinfo->scansel_cache = list_make1(scan);
 	}
 	scan = linitial(rinfo->scansel_cache);
-	*left = scan->leftendsel - scan->leftstartsel;
-	*right = scan->rightendsel - scan->rightstartsel;
-	return *left > 0 && *right > 0;
-}
-
-/* The clauses of outer joins have a selectivity of their own. */
-static bool
-is_column_equality(RestrictInfo *rinfo)
-{
-	return rinfo->is_pushed_down && rinfo->mergeopfamilies != NIL &&
-		is_opclause(rinfo->clause) &&
-		get_oprjoin(((OpExpr *) rinfo->clause)->opno) == F_EQJOINSEL;
-}
-
-/*
- * Find what is known of both sides of an equality; returns false if something
- * is not.  In either case, release_sides() is due.
- */
-static bool
-find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
-{
-	List	   *args;
-
-	memset(sides, 0, 2 * sizeof(Side));
-	if (!is_column_equality(rinfo))
-		return false;
-	args = ((OpExpr *) rinfo->clause)->args;
-	return examine_side(root, &sides[0], linitial(args)) &&
-		examine_side(root, &sides[1], lsecond(args)) &&
-		find_shares(root, rinfo, &sides[0].share, &sides[1].share);
-}
-
-static void
-release_sides(Side sides[2])
-{
-	ReleaseVariableStats(sides[0].var);
-	ReleaseVariableStats(sides[1].var);
-}
-
-/* Which share of the rows that conditions leave is in the other's range? */
-static double
-share_kept(const Side *side)
-{
-	return Min(1, side->share / Max(side->left, 1e-9));
+	sides[0].share = scan->leftendsel - scan->leftstartsel;
+	sides[1].share = scan->rightendsel - scan->rightstartsel;
+	return sides[0].share > 0 && sides[1].share > 0;
 }
 
 /*
@@ -235,254 +193,205 @@ share_kept(const Side *side)
  * both sides have most common values, PostgreSQL compares these.
  */
 static double
-factor_of(const Side sides[2])
+factor_of(const Side *a, const Side *b)
 {
-	if (has_common_values(&sides[0]) && has_common_values(&sides[1]))
-		return 1;
-	return Max(sides[0].ndistinct, sides[1].ndistinct) /
-		Max(sides[0].ndistinct * sides[0].share,
-			sides[1].ndistinct * sides[1].share) *
-		share_kept(&sides[0]) * share_kept(&sides[1]);
+	return a->has_common && b->has_common ? 1 :
+		Max(a->ndistinct, b->ndistinct) /
+		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
+		Min(1, a->share / Max(a->left, 1e-9)) *
+		Min(1, b->share / Max(b->left, 1e-9));
 }
 
 /*
- * Is a relation joined by another column, too, which is in the same order?  Then
- * its conditions reach what it is joined with, and further, but the estimates of
- * these joins do not tell.
+ * Does a condition on the order of one column of a relation reach others by two
+ * columns in this order?  The estimates of these joins would tell half of it.
  */
 static bool
-passes_order_on(PlannerInfo *root, RelOptInfo *rel, const Side *side)
+passes_order_on(PlannerInfo *root, const RelOptInfo *rel)
 {
-	Bitmapset  *columns = NULL;
-	int			column = -1;
-	ListCell   *x,
-			   *y;
+	bool		limited = false;
+	int			njoined = 0;
+	int			column;
 
-	if (side->left >= 1)
-		return false;
-	foreach(x, rel->joininfo)
-		pull_varattnos((Node *) ((RestrictInfo *) lfirst(x))->clause,
-					   rel->relid, &columns);
-	foreach(x, root->eq_classes)
+	for (column = 1; column <= rel->max_attr && rel->baserestrictinfo; column++)
 	{
-		EquivalenceClass *class = lfirst(x);
+		Relids		needed = rel->attr_needed[column - rel->min_attr];
+		Relids		target_list = bms_make_singleton(0);
 
-		if (class->ec_has_const || bms_equal(class->ec_relids, rel->relids))
+		if (bms_is_subset(needed, bms_add_members(target_list, rel->relids)) ||
+			!is_ordered(root, rel, column))
 			continue;
-		foreach(y, class->ec_members)
-			pull_varattnos((Node *) ((EquivalenceMember *) lfirst(y))->em_expr,
-						   rel->relid, &columns);
+		njoined++;
+		limited |= conditions_on_order(root, rel, column) != NIL;
 	}
-	while ((column = bms_next_member(columns, column)) >= 0)
-	{
-		int			number = column + FirstLowInvalidHeapAttributeNumber;
-
-		if (number > 0 && number != side->column &&
-			pgbloom_join_is_ordered(root, rel->relid, number))
-			return true;
-	}
-	return false;
+	return limited && njoined > 1;
 }
 
 /*
- * Is a member of the class not known?  If one equality was corrected and others
+ * Is each member of the class known?  If one equality was corrected and others
  * were not, the planner would take that for the cheapest which is estimated too
  * low.
  */
 static bool
-has_unknown_member(PlannerInfo *root, const EquivalenceClass *class)
+is_known_class(PlannerInfo *root, const EquivalenceClass *class)
 {
-	bool		unknown = false;
 	ListCell   *lc;
 
-	if (class == NULL)
-		return false;
-	foreach(lc, class->ec_members)
+	foreach(lc, class != NULL ? class->ec_members : NIL)
 	{
 		EquivalenceMember *member = lfirst(lc);
-		Side		side = {0};
+		Side		side;
 
-		if (!member->em_is_child)
-			unknown |= !examine_side(root, &side, (Node *) member->em_expr);
-		ReleaseVariableStats(side.var);
+		if (!member->em_is_child &&
+			!examine_side(root, &side, (Node *) member->em_expr))
+			return false;
 	}
-	return unknown;
+	return true;
 }
 
 /*
  * Correct the selectivity of a clause.  Without a join, it would be estimated
- * as a condition of one relation.
+ * as a condition of one relation, and with a foreign key, not at all.
  */
 static void
-correct_clause(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
-			   RelOptInfo *b, double factor)
+correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
 {
 	SpecialJoinInfo *join = makeNode(SpecialJoinInfo);
+	ListCell   *lc;
 
-	join->min_lefthand = join->syn_lefthand = a->relids;
-	join->min_righthand = join->syn_righthand = b->relids;
+	join->min_lefthand = join->syn_lefthand = rinfo->left_relids;
+	join->min_righthand = join->syn_righthand = rinfo->right_relids;
 	join->jointype = JOIN_INNER;
 	clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, join);
 	if (rinfo->norm_selec >= 0 && rinfo->norm_selec <= 1)
 		rinfo->norm_selec = Min(1, rinfo->norm_selec * factor);
-}
-
-/* The clauses of two relations, of implied equalities in one order of sides. */
-List *
-pgbloom_join_clauses(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
-{
-	Relids		both = bms_union(a->relids, b->relids);
-	List	   *clauses = NIL;
-	ListCell   *lc;
-
-	foreach(lc, a->joininfo)
-	{
-		if (bms_equal(((RestrictInfo *) lfirst(lc))->clause_relids, both))
-			clauses = lappend(clauses, lfirst(lc));
-	}
-	return list_concat(clauses, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b));
-}
-
-/* Is the relation without conditions? */
-static bool
-is_whole(const RelOptInfo *rel)
-{
-	return rel->rows + 1 > rel->tuples;
-}
-
-/* A foreign key would be estimated instead of the clause that it implies. */
-static void
-forget_foreign_key(PlannerInfo *root, RestrictInfo *rinfo, RelOptInfo *a,
-				   RelOptInfo *b)
-{
-	ListCell   *lc;
-
 	foreach(lc, root->fkey_list)
 	{
 		ForeignKeyOptInfo *key = lfirst(lc);
 
 		if (key->nkeys == 1 &&
-			(rinfo->parent_ec != NULL ? key->eclass[0] == rinfo->parent_ec :
-			 list_member_ptr(key->rinfos[0], rinfo)) &&
-			((key->con_relid == a->relid && key->ref_relid == b->relid) ||
-			 (key->con_relid == b->relid && key->ref_relid == a->relid)))
+			bms_is_member(key->con_relid, rinfo->clause_relids) &&
+			bms_is_member(key->ref_relid, rinfo->clause_relids))
 			root->fkey_list = foreach_delete_current(root->fkey_list, lc);
 	}
 }
 
-/* Add the corrections of two relations; returns false if there must be none. */
-static bool
-add_corrections(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b,
-				List **corrections)
+/*
+ * Correct the joins of two relations.  PostgreSQL may keep a clause for each
+ * order of the sides of an equality.
+ */
+static void
+correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
-	bool		result = true;
+	Relids		both = bms_union(a->relids, b->relids);
 	ListCell   *lc;
 
-	if (is_whole(a) && is_whole(b))
-		return true;
-	foreach(lc, pgbloom_join_clauses(root, a, b))
+	/* without conditions, PostgreSQL is right */
+	if (a->rows + 1 > a->tuples && b->rows + 1 > b->tuples)
+		return;
+	foreach(lc, list_union_ptr(PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
+							   PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a)))
 	{
 		RestrictInfo *rinfo = lfirst(lc);
 		Side		sides[2];
 		double		factor;
 
 		if (find_sides(root, rinfo, sides) &&
-			(factor = factor_of(sides)) > LEAST_FACTOR &&
-			!has_unknown_member(root, rinfo->parent_ec))
-		{
-			Correction *correction = palloc(sizeof(Correction));
-
-			result &= !passes_order_on(root, sides[0].var.rel, &sides[0]) &&
-				!passes_order_on(root, sides[1].var.rel, &sides[1]);
-			*correction = (Correction)
-			{
-				rinfo,
-				{
-					a, b
-				},
-					factor
-			};
-			*corrections = lappend(*corrections, correction);
-		}
-		release_sides(sides);
-	}
-	return result;
-}
-
-/*
- * Correct a clause.  PostgreSQL may keep one for each order of the sides of an
- * implied equality.
- */
-static void
-apply_correction(PlannerInfo *root, const Correction *correction)
-{
-	RestrictInfo *rinfo = correction->clause;
-	RelOptInfo *a = correction->rels[0];
-	RelOptInfo *b = correction->rels[1];
-	ListCell   *lc;
-
-	correct_clause(root, rinfo, a, b, correction->factor);
-	forget_foreign_key(root, rinfo, a, b);
-	if (rinfo->parent_ec == NULL)
-		return;
-	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, bms_union(a->relids, b->relids),
-										   b, a))
-	{
-		RestrictInfo *other = lfirst(lc);
-
-		if (other != rinfo && other->parent_ec == rinfo->parent_ec)
-			correct_clause(root, other, a, b, correction->factor);
+			(factor = factor_of(&sides[0], &sides[1])) > LEAST_FACTOR &&
+			is_known_class(root, rinfo->parent_ec))
+			correct_clause(root, rinfo, factor);
 	}
 }
 
 /*
- * Correct the joins of pairs of base relations of a query, or none of them,
- * before the first search of its joins.
+ * Correct the joins of pairs of base relations of a query before the first
+ * search of its joins.
  */
 void
 pgbloom_join_correct_pairs(PlannerInfo *root)
 {
-	List	   *corrections = NIL;
-	ListCell   *lc;
+	Relids		all = root->all_baserels;
 	int			i,
 				j;
 
-	if (root->join_rel_list != NIL ||
-		bms_num_members(root->all_baserels) > MAX_RELATIONS)
+	if (root->join_rel_list != NIL || bms_num_members(all) > MAX_RELATIONS)
 		return;
-	for (i = 1; i < root->simple_rel_array_size; i++)
+	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
 	{
-		for (j = i + 1; j < root->simple_rel_array_size; j++)
-		{
-			RelOptInfo *a = root->simple_rel_array[i];
-			RelOptInfo *b = root->simple_rel_array[j];
-
-			if (a != NULL && b != NULL && a->reloptkind == RELOPT_BASEREL &&
-				b->reloptkind == RELOPT_BASEREL &&
-				!add_corrections(root, a, b, &corrections))
-				return;
-		}
+		if (passes_order_on(root, root->simple_rel_array[i]))
+			return;
 	}
-	foreach(lc, corrections)
-		apply_correction(root, lfirst(lc));
+	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
+	{
+		for (j = i; (j = bms_next_member(all, j)) >= 0;)
+			correct_pair(root, root->simple_rel_array[i],
+						 root->simple_rel_array[j]);
+	}
 }
 
 /*
- * How much of the range of the other side lies between the smallest and the
- * largest value of this side?
+ * How much of a relation is read with a filter by this clause, and which column
+ * rules out the rest?  Of blocks, what lies between the first and the last of
+ * some keys; of partitions, each key is in one.
+ */
+static double
+share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
+				RelOptInfo *by, AttrNumber *column)
+{
+	OpExpr	   *op = (OpExpr *) clause->clause;
+	int			at = bms_is_member(filtered->relid, clause->right_relids);
+	Node	   *key = list_nth(op->args, at);
+	double		live = Max(bms_num_members(filtered->live_parts), 1);
+	double		parts = live;
+	double		range = 1;
+	Side		sides[2];
+
+	/* Samples are not skipped, nor are keys without an order, see range.c. */
+	*column = pgbloom_join_column((Expr *) key);
+	if (*column == 0 || !OidIsValid(clause->hashjoinoperator) ||
+		planner_rt_fetch(filtered->relid, root)->tablesample != NULL ||
+		(OidIsValid(op->inputcollid) &&
+		 !get_collation_isdeterministic(op->inputcollid)))
+		return 1;
+	if (find_sides(root, clause, sides))
+		range = Min(1, sides[1 - at].left / sides[1 - at].share);
+	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
+		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
+		is_ordered(root, filtered, *column))
+		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
+	if (!pgbloom_join_is_partition_key(filtered, key, op))
+		return 1;
+	if (filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE)
+		parts = Min(live, 1 + filtered->nparts * range);
+	return Max(parts * (1 - pow(1 - 1 / parts, by->rows)), 1) / live;
+}
+
+/*
+ * The share of a base relation that is read with a filter by the keys of another
+ * one, or 1 if there is none, and the column that rules out the rest, or 0 if any
+ * does in a test.
  */
 double
-pgbloom_join_share_of_range(PlannerInfo *root, RestrictInfo *clause, const RelOptInfo *rel)
+pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
+						RelOptInfo *by, AttrNumber *column)
 {
-	Side		sides[2];
-	double		share = 1;
+	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ?
+		FORCED_SHARE : 1;
+	Relids		both = bms_union(filtered->relids, by->relids);
+	ListCell   *lc;
 
-	if (find_sides(root, clause, sides))
+	*column = 0;
+	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, both, filtered, by))
 	{
-		const Side *side = sides[0].var.rel == rel ? &sides[0] : &sides[1];
+		AttrNumber	key = 0;
+		double		by_key = share_by_clause(root, lfirst(lc), filtered, by,
+											 &key);
 
-		share = Min(1, side->left / side->share);
+		if (by_key < share)
+		{
+			share = by_key;
+			*column = key;
+		}
 	}
-	release_sides(sides);
 	return share;
 }

@@ -83,6 +83,33 @@ pgbloom_join_brin_columns(Relation table)
 	return columns;
 }
 
+/* The same for the planner: is there such an index on a column? */
+bool
+pgbloom_join_has_brin(const RelOptInfo *rel, AttrNumber column,
+					  Oid collation)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *index = lfirst(lc);
+		int			i;
+
+		for (i = 0; i < index->nkeycolumns && index->relam == BRIN_AM_OID; i++)
+		{
+			Oid			type = index->opcintype[i];
+
+			if (index->indpred == NIL && index->indexkeys[i] == column &&
+				index->indexcollations[i] == collation &&
+				get_opfamily_proc(index->opfamily[i], type, type,
+								  BRIN_PROCNUM_OPCINFO) ==
+				F_BRIN_MINMAX_OPCINFO)
+				return true;
+		}
+	}
+	return false;
+}
+
 /*
  * The columns whose values may reduce the scan to some blocks.  The blocks of a
  * parallel scan are handed out by the table's access method.

@@ -17,6 +17,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/partition.h"
+#include "nodes/nodeFuncs.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
@@ -25,6 +26,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /*
  * Does the snapshot see the table as it is?  Rows that an older snapshot sees
@@ -198,6 +200,24 @@ pgbloom_join_is_partition_by(Relation relation, List *keys)
 		relation_close(parent, AccessShareLock);
 	}
 	return found;
+}
+
+/*
+ * The same for the planner: is the table partitioned by a key, in the order that
+ * range.c compares keys in?
+ */
+bool
+pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
+							  const OpExpr *op)
+{
+	PartitionScheme scheme = rel->part_scheme;
+
+	return scheme != NULL && scheme->strategy != PARTITION_STRATEGY_HASH &&
+		rel->nparts > 0 && list_member(rel->partexprs[0], key) &&
+		op_in_opfamily(op->opno, scheme->partopfamily[0]) &&
+		op->inputcollid == scheme->partcollation[0] &&
+		scheme->partopfamily[0] ==
+		lookup_type_cache(exprType(key), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
 /*
