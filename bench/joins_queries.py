@@ -4,7 +4,7 @@ import re
 import statistics
 import subprocess
 
-from lib import OFF, ON, PLANNED, Timing, filter_session, log, measure_equal, median_ratio, settings_text, significant
+from lib import OFF, ON, Timing, filter_session, log, measure_equal, median_ratio, settings_text, significant
 
 ROUNDS = (7, 1)
 ANALYTIC_SCALE = ('1', '0.02')
@@ -54,13 +54,10 @@ def run_analytic(bench, section, by_month=False):
     fill(bench)
     if by_month:
         divide(bench)
-    section.text('''**{} analytic queries{}** over {:.2g} GB, the data and the queries of `bench/joins_queries.sql`; {}. Filters are those in the plan. Without one, both variants run the same
-        plan, so the ratio tells only how quiet the machine was; the worst query is one with a filter. *Planned* is
-        `bloomfilter.join_planning`, of which the worst is one of all.'''.format(
+    section.text('''**{} analytic queries{}** over {:.2g} GB, the data and the queries of `bench/joins_queries.sql`; {}. Filters are those in the plan.'''.format(
             len(queries(bench)), ', orders, sales and visits partitioned by month' if by_month else '',
             size(bench) / 1e9, settings_text(**ANALYTIC_SETTINGS)))
-    keys = {'planned': ('months analytic', 'months worst')} if by_month else {
-        'on': ('auto analytic', 'auto worst'), 'planned': ('planned analytic', 'planned worst')}
+    targets = ('months analytic', 'months worst') if by_month else ('auto analytic', 'auto worst')
     measured, filters = {}, {}
     with filter_session(bench, ANALYTIC_SETTINGS) as session:
         for name, sql in queries(bench).items():
@@ -68,17 +65,12 @@ def run_analytic(bench, section, by_month=False):
             measured[name] = measure_equal(bench, session, variants_of(sql), bench.scale(*ROUNDS))
             session.execute(ON)
             filters[name] = session.explain(sql).count('(Bloom Filter)')
-        report(section, measured, filters, keys)
+        report(section, measured, filters, targets)
         session.execute('DROP SCHEMA analytic CASCADE')
 
 
 def variants_of(sql):
-    return {'off': (OFF, sql), 'on': (ON, sql), 'planned': (PLANNED, sql)}
-
-
-def is_compared(filters, variant):
-    """Without filters the plan is the same, but not if it is made for estimates that differ."""
-    return filters > 0 or variant == 'planned'
+    return {'off': (OFF, sql), 'on': (ON, sql)}
 
 
 def size(bench, schema='analytic'):
@@ -92,8 +84,8 @@ def is_complete(timings):
     return not any(None in series for series in timings.values())
 
 
-def ratio(timings, variant):
-    return median_ratio([t.cpu for t in timings[variant]], [t.cpu for t in timings['off']])
+def ratio(timings):
+    return median_ratio([t.cpu for t in timings['on']], [t.cpu for t in timings['off']])
 
 
 def total(measured, variant):
@@ -102,29 +94,23 @@ def total(measured, variant):
             for of_round in zip(*(timings[variant] for timings in measured.values()))]
 
 
-def report(section, measured, filters, keys):
+def report(section, measured, filters, targets):
+    """The table, and the targets of the sum and of the worst query."""
     measured = {name: timings for name, timings in measured.items() if is_complete(timings)}
-    sums = {variant: total(measured, variant) for variant in next(iter(measured.values()))}
-    others = [variant for variant in sums if variant != 'off']
+    sums = {variant: total(measured, variant) for variant in ('off', 'on')}
     rows = []
     for name, timings in [*measured.items(), ('**sum**', sums)]:
         rows.append([name, filters.get(name, sum(filters.values())),
                      *(significant(1000 * statistics.median(t.cpu for t in series)) for series in timings.values()),
-                     *(form % figures for variant in others for form, figures in (
-                         ('%.2f', ratio(timings, variant)[0]), ('%.2f to %.2f', ratio(timings, variant)[1:])))])
-    section.table(['query', 'filters', *('CPU %s, ms' % variant for variant in sums),
-                   *(title for variant in others for title in (variant + ' / off', 'single rounds'))], rows)
-    for variant in others:
-        section.text('%s / off: geometric mean %.2f' % (
-            variant, statistics.geometric_mean(ratio(timings, variant)[0] for timings in measured.values())))
+                     '%.2f' % ratio(timings)[0], '%.2f to %.2f' % ratio(timings)[1:]])
+    section.table(['query', 'filters', 'CPU off, ms', 'CPU on, ms', 'on / off', 'single rounds'], rows)
+    section.text('Geometric mean: %.2f' % statistics.geometric_mean(
+        ratio(timings)[0] for timings in measured.values()))
     missing = [name for name in filters if name not in measured]
     if missing:
         section.text('Stopped by statement_timeout: ' + ', '.join(missing))
-    for variant, (of_sum, of_worst) in keys.items():
-        worst = max((timings for name, timings in measured.items() if is_compared(filters[name], variant)),
-                    key=lambda timings, variant=variant: ratio(timings, variant))
-        section.target(of_sum, *((None,) if missing else sums[name] for name in (variant, 'off')))
-        section.target(of_worst, *((None,) if missing else worst[name] for name in (variant, 'off')))
+    for target, timings in zip(targets, (sums, max(measured.values(), key=ratio))):
+        section.target(target, *((None,) if missing else timings[variant] for variant in ('on', 'off')))
 
 
 def planning(bench, section):

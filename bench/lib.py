@@ -312,8 +312,8 @@ def settings_text(**settings):
 
 # Queries with and without join filters: variants are pairs of a setting and a query.
 OFF = 'SET bloomfilter.join_filters = off'
-ON = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = off'
-PLANNED = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = on'
+ON = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = on'
+UNPLANNED = 'SET bloomfilter.join_filters = on; SET bloomfilter.join_planning = off'
 
 
 def filter_session(bench, settings):

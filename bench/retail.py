@@ -5,7 +5,7 @@ days with BRIN indexes. random_page_cost is PostgreSQL's 4, or 1.1, since with r
 index lookups, which cost less than 4 where the tables are in memory.
 """
 import joins_queries
-from lib import OFF, PLANNED, filter_session, log, measure_equal, settings_text
+from lib import ON, filter_session, log, measure_equal, settings_text
 
 ROUNDS = (3, 1)
 SCALE = ('1', '0.03')
@@ -58,15 +58,14 @@ def run(bench, section, part):
     queries = joins_queries.queries(bench, 'retail.sql')
     fill(bench, order)
     section.text('''**{} queries of a retailer**, `bench/retail.sql`, {:.2g} GB, facts {}; {}. The calendar has 200 years, the
-        facts have five. *Planned* is `bloomfilter.join_planning`; the worst is one of all.'''.format(
+        facts have five.'''.format(
             len(queries), joins_queries.size(bench, 'retail') / 1e9, order, settings_text(**settings)))
     measured, filters = {}, {}
     with filter_session(bench, settings) as session:
         for name, sql in queries.items():
             log('    ' + name)
-            measured[name] = measure_equal(bench, session, {'off': (OFF, sql), 'planned': (PLANNED, sql)},
-                                           bench.scale(*ROUNDS))
-            session.execute(PLANNED)
+            measured[name] = measure_equal(bench, session, joins_queries.variants_of(sql), bench.scale(*ROUNDS))
+            session.execute(ON)
             filters[name] = session.explain(sql).count('(Bloom Filter)')
-        joins_queries.report(section, measured, filters, {'planned': targets})
+        joins_queries.report(section, measured, filters, targets)
         session.execute('DROP SCHEMA retail CASCADE')

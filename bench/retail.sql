@@ -233,8 +233,8 @@ SELECT count(*) FROM (
 SELECT gender, marital, education, count(*) FROM customers c JOIN demographics USING (demographic)
 WHERE county IN ('Ada', 'Fay')
 	AND EXISTS (SELECT FROM store_sales s JOIN calendar USING (day) WHERE s.customer = c.customer AND year = 2019 AND month BETWEEN 1 AND 4)
-	AND (EXISTS (SELECT FROM web_sales s JOIN calendar USING (day) WHERE s.customer = c.customer AND year = 2019 AND month BETWEEN 1 AND 4)
-		OR EXISTS (SELECT FROM mail_sales s JOIN calendar USING (day) WHERE s.customer = c.customer AND year = 2019 AND month BETWEEN 1 AND 4))
+	AND EXISTS (SELECT FROM (SELECT customer, day FROM web_sales UNION ALL SELECT customer, day FROM mail_sales) s
+		JOIN calendar USING (day) WHERE s.customer = c.customer AND year = 2019 AND month BETWEEN 1 AND 4)
 GROUP BY gender, marital, education ORDER BY 1, 2, 3;
 
 -- customers who buy in stores alone
@@ -299,8 +299,9 @@ GROUP BY item_name, store_name ORDER BY 1, 2 LIMIT 100;
 -- returned more than usual
 WITH returned AS (SELECT customer, store, sum(loss) AS total FROM store_returns JOIN calendar USING (day)
 	WHERE year = 2020 GROUP BY customer, store)
-SELECT customer_name FROM returned a JOIN stores USING (store) JOIN customers USING (customer)
-WHERE total > (SELECT avg(total) * 1.2 FROM returned b WHERE b.store = a.store) AND state = 'south'
+SELECT customer_name FROM returned JOIN (SELECT store, avg(total) * 1.2 AS usual FROM returned GROUP BY store) u USING (store)
+	JOIN stores USING (store) JOIN customers USING (customer)
+WHERE total > usual AND state = 'south'
 ORDER BY customer_name LIMIT 100;
 
 -- days until it is shipped

@@ -93,6 +93,8 @@ END $$;
 --
 SELECT name, setting, unit, context, vartype, min_val, enumvals FROM pg_settings
   WHERE name LIKE 'bloomfilter.%' ORDER BY 1;
+-- Filters are added to the plans that PostgreSQL makes.
+SET bloomfilter.join_planning = off;
 SET bloomfilter.join_filters = sometimes;
 -- Off is the default, and nothing happens.
 SET bloomfilter.join_filters = off;

@@ -31,6 +31,7 @@ DECLARE
 	rows float;
 BEGIN
 	EXECUTE 'SELECT count(*) FROM (' || query || ') x' INTO rows;
+	SET LOCAL bloomfilter.join_filters = on;
 	SET LOCAL bloomfilter.join_planning = off;
 	"off" := round(log(2, (estimated(query) / greatest(rows, 1))::numeric));
 	SET LOCAL bloomfilter.join_planning = on;
@@ -104,6 +105,8 @@ RESET join_collapse_limit;
 -- outer joins are as before, a semi join with a unique key is an inner one
 SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.day AND year = 2002');
 SELECT * FROM errors('SELECT * FROM facts f WHERE day IN (SELECT day FROM calendar WHERE year = 2002)');
+-- no more than PostgreSQL's own without join filters
+SELECT estimated('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') < 1000 AS as_postgresql;
 -- ranges without a common value
 CREATE TABLE later AS SELECT day + 100000 AS day FROM facts;
 ANALYZE later;

@@ -9,6 +9,8 @@ LOAD 'bloomfilter';
 CREATE SCHEMA join_results;
 SET search_path = join_results, public;
 SET bloomfilter.join_filters = force;
+-- Filters are added to the plans that PostgreSQL makes.
+SET bloomfilter.join_planning = off;
 SET max_parallel_workers_per_gather = 0;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;

@@ -26,6 +26,7 @@ BEGIN
 END $$;
 \set ECHO all
 SET bloomfilter.join_filters = force;
+SET bloomfilter.join_planning = off;
 SET max_parallel_workers_per_gather = 0;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;

@@ -57,8 +57,7 @@ plan_alone_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 static PlannedStmt *
 plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 {
-	bool		is_volatile = (pgbloom_join_planning ||
-							   pgbloom_join_filters != PGBLOOM_JOIN_OFF) &&
+	bool		is_volatile = pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
 		pgbloom_join_is_volatile(parse);
 	PlannedStmt *stmt = pgbloom_join_plan_assuming(previous_planner != NULL ?
 												   plan_once_with_filters :

@@ -16,7 +16,7 @@
 
 int			pgbloom_join_filters = PGBLOOM_JOIN_OFF;
 int			pgbloom_join_filter_min_rows = 10000;
-bool		pgbloom_join_planning = false;
+bool		pgbloom_join_planning = true;
 double		pgbloom_join_planning_cost = 10000;
 static int	max_memory = -1;
 
@@ -62,9 +62,9 @@ pgbloom_join_define_settings(void)
 							PGC_USERSET, GUC_UNIT_KB | GUC_EXPLAIN,
 							NULL, NULL, NULL);
 	DefineCustomBoolVariable("bloomfilter.join_planning",
-							 "Corrects estimates of joins, and plans for what join filters leave unread.",
+							 "With join filters, corrects estimates of joins, and plans for what filters leave unread.",
 							 NULL,
-							 &pgbloom_join_planning, false,
+							 &pgbloom_join_planning, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_planning_cost",
 							 "The least cost of joins, and of a scan in them, for which plans are tried that count on filters.",

@@ -26,7 +26,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-JOINS = {"enable_nestloop": "off", "enable_mergejoin": "off"}
+JOINS = {"enable_nestloop": "off", "enable_mergejoin": "off", "bloomfilter.join_planning": "off"}
 PARALLEL = {"min_parallel_table_scan_size": 0, "min_parallel_index_scan_size": 0, "parallel_setup_cost": 0,
             "parallel_tuple_cost": 0, "max_parallel_workers": 4}
 # A gate is there if the scan behind it costs much.
@@ -34,10 +34,10 @@ DEAR_PAGES = {"seq_page_cost": 1000, "random_page_cost": 4000, "max_parallel_wor
 
 # The settings of each variant, and the least number of plans with filters and of rows that these removed.
 VARIANTS = {
-    "plain": ({}, 100, 1000),
+    "plain": ({"bloomfilter.join_planning": "off"}, 100, 1000),
     "hash": (JOINS, 500, 10000),
     "parallel": ({**JOINS, **PARALLEL}, 500, 10000),
-    "planned": ({"bloomfilter.join_planning": "on"}, 100, 1000),
+    "planned": ({}, 100, 1000),
     "pruned": ({**DEAR_PAGES, "bloomfilter.join_filters": "off", "log_min_messages": "debug1"}, 300, 20),
 }
 
@@ -63,7 +63,7 @@ ONE_AT_A_TIME = {"parallel"}
 DIFFERENT = {
     "parallel": {"cluster": "a window without an order, over the rows of a parallel scan",
                  "portals": "a cursor fetches some rows of a parallel scan"},
-    "planned": {"join_hash": "shows the batches of a hash table, and with join_planning another one is made"},
+    "planned": {"join_hash": "shows the batches of a hash table, and another one is made"},
 }
 
 SETTINGS = """

@@ -84,7 +84,7 @@ PARALLEL = (("min_parallel_table_scan_size", "0"), ("min_parallel_index_scan_siz
             ("parallel_tuple_cost", "0"), ("max_parallel_workers_per_gather", "2"))
 PLANNED = ("bloomfilter.join_planning", "on")
 ALWAYS = (("statement_timeout", "'2s'"), ("bloomfilter.join_filter_min_rows", "0"),
-          ("bloomfilter.join_planning_cost", "0"), ("max_parallel_workers_per_gather", "0"),
+          ("bloomfilter.join_planning", "off"), ("bloomfilter.join_planning_cost", "0"), ("max_parallel_workers_per_gather", "0"),
           ("jit_above_cost", "-1"), ("jit_inline_above_cost", "-1"), ("jit_optimize_above_cost", "-1"),
           ("synchronize_seqscans", "off"), ("app.tenant", "0"))
 

@@ -36,7 +36,7 @@
 /* The join of the two relations, while joins are searched. */
 typedef struct AssumedJoin
 {
-	PgBloomAssumption assumption;
+	PgBloomAssumption assumption;	/* first: what remains of it afterwards */
 	RelOptInfo *filtered;
 	RelOptInfo *by;
 	double		share;			/* of the scan that is read */
@@ -51,8 +51,7 @@ typedef struct Planning
 	Query	   *parse;			/* NULL if nothing can be assumed */
 	bool		is_volatile;	/* it calls a volatile function */
 	bool		may_change;		/* estimates may be corrected */
-	MemoryContext context;
-	List	   *assumptions;	/* of which paths have been added */
+	List	   *assumptions;	/* of AssumedJoin; paths have been added */
 	AssumedJoin *joining;		/* while its two relations are joined */
 } Planning;
 
@@ -284,23 +283,6 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
 		list_length(rel->pathlist);
 }
 
-/* Note what must be found in the plan if it has one of these joins. */
-static void
-note_assumptions(List *joins)
-{
-	MemoryContext caller = MemoryContextSwitchTo(current->context);
-	ListCell   *lc;
-
-	foreach(lc, joins)
-	{
-		PgBloomAssumption *assumption = palloc(sizeof(PgBloomAssumption));
-
-		*assumption = ((AssumedJoin *) lfirst(lc))->assumption;
-		current->assumptions = lappend(current->assumptions, assumption);
-	}
-	MemoryContextSwitchTo(caller);
-}
-
 /* What the paths of the statement that is being planned assume. */
 List *
 pgbloom_join_assumptions(void)
@@ -359,7 +341,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		root->initial_rels = relations;
 		assumed = search(root, list_length(relations), relations);
 		if (add_assumed_paths(rel, assumed))
-			note_assumptions(joins);
+			current->assumptions = list_concat(current->assumptions, joins);
 	}
 	root->join_rel_list = joined;
 	root->join_rel_hash = hash;
@@ -412,9 +394,8 @@ has_candidate_walker(Node *node, void *context)
 static bool
 may_assume(Query *parse, int cursor_options)
 {
-	return pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
-		(parse->commandType == CMD_SELECT ||
-		 parse->commandType == CMD_INSERT) &&
+	return (parse->commandType == CMD_SELECT ||
+			parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
@@ -469,8 +450,8 @@ pgbloom_join_plan_assuming(planner_hook_type plan, planner_hook_type try,
 {
 	Planning	planning = {
 		.is_volatile = is_volatile,
-		.may_change = pgbloom_join_planning && !is_volatile,
-		.context = CurrentMemoryContext
+		.may_change = pgbloom_join_planning && !is_volatile &&
+			pgbloom_join_filters != PGBLOOM_JOIN_OFF
 	};
 	Planning	trial = planning;
 

@@ -39,17 +39,12 @@
 /* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	64
 
-/* The share that is assumed of any relation for tests. */
-#define FORCED_SHARE	0.5
+#define FORCED_SHARE	0.5		/* that is read, for tests */
+#define ORDERED		0.9		/* correlation of a column in the order of the rows */
 
-/* Columns with this correlation to the order of the rows are in one order. */
-#define ORDERED		0.9
-
-/* One side of an equality. */
-typedef struct Side
+typedef struct Side				/* of an equality */
 {
 	RelOptInfo *rel;
-	AttrNumber	column;			/* or 0 */
 	double		ndistinct;
 	bool		has_common;		/* most common values are known */
 	double		share;			/* of its rows, in the range of the other side */
@@ -125,6 +120,7 @@ conditions_on_order(PlannerInfo *root, const RelOptInfo *rel,
 static bool
 examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
+	AttrNumber	column;
 	VariableStatData var;
 	AttStatsSlot slot;
 	bool		is_default = true;
@@ -141,21 +137,20 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 	ReleaseVariableStats(var);
 	if (is_default)
 		return false;
-	side->column = pgbloom_join_column((Expr *) expr);
+	column = pgbloom_join_column((Expr *) expr);
 	side->left = clauselist_selectivity(root,
 										conditions_on_order(root, side->rel,
-															side->column),
+															column),
 										0, JOIN_INNER, NULL);
 	return true;
 }
 
 /*
  * Find what is known of both sides of an equality; returns false if something
- * is not.  The clauses of outer joins have a selectivity of their own.
- *
- * In the range of the other side is what a merge join would read, all rows if
- * statistics do not tell.  PostgreSQL finds it there when it plans that join; if
- * it does not, values are compared by its own functions only, which cannot fail.
+ * is not, or there is no condition on their order.  In the range of the other
+ * side is what a merge join would read, all rows if statistics do not tell.
+ * PostgreSQL finds it there when it plans that join; if it does not, values are
+ * compared by its own functions only, which cannot fail.
  */
 static bool
 find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
@@ -163,12 +158,13 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	MergeScanSelCache *scan;
 
-	if (!rinfo->is_pushed_down || rinfo->mergeopfamilies == NIL ||
-		!is_opclause(op) || get_oprjoin(op->opno) != F_EQJOINSEL ||
+	if (rinfo->mergeopfamilies == NIL ||
+		get_oprjoin(op->opno) != F_EQJOINSEL ||
 		linitial_oid(rinfo->mergeopfamilies) >= FirstNormalObjectId ||
 		!pgbloom_join_is_own(op->opno, op->inputcollid) ||
 		!examine_side(root, &sides[0], linitial(op->args)) ||
-		!examine_side(root, &sides[1], lsecond(op->args)))
+		!examine_side(root, &sides[1], lsecond(op->args)) ||
+		(sides[0].left >= 1 && sides[1].left >= 1))
 		return false;
 	if (rinfo->scansel_cache == NIL)
 	{
@@ -209,28 +205,28 @@ factor_of(const Side *a, const Side *b)
 static bool
 passes_order_on(PlannerInfo *root, const RelOptInfo *rel)
 {
+	int			column,
+				njoined = 0;
 	bool		limited = false;
-	int			njoined = 0;
-	int			column;
 
 	for (column = 1; column <= rel->max_attr && rel->baserestrictinfo; column++)
 	{
 		Relids		needed = rel->attr_needed[column - rel->min_attr];
 		Relids		target_list = bms_make_singleton(0);
 
-		if (bms_is_subset(needed, bms_add_members(target_list, rel->relids)) ||
-			!is_ordered(root, rel, column))
-			continue;
-		njoined++;
-		limited |= conditions_on_order(root, rel, column) != NIL;
+		if (!bms_is_subset(needed, bms_add_members(target_list, rel->relids)) &&
+			is_ordered(root, rel, column))
+		{
+			njoined++;
+			limited |= conditions_on_order(root, rel, column) != NIL;
+		}
 	}
 	return limited && njoined > 1;
 }
 
 /*
- * Is each member of the class known?  If one equality was corrected and others
- * were not, the planner would take that for the cheapest which is estimated too
- * low.
+ * Is each member of the class known?  If not all equalities were corrected, the
+ * planner would choose one that is estimated too low.
  */
 static bool
 is_known_class(PlannerInfo *root, const EquivalenceClass *class)
@@ -284,22 +280,29 @@ static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	Relids		both = bms_union(a->relids, b->relids);
-	ListCell   *lc;
+	ListCell   *x,
+			   *y;
 
-	/* without conditions, PostgreSQL is right */
-	if (a->rows + 1 > a->tuples && b->rows + 1 > b->tuples)
+	if (a->baserestrictinfo == NIL && b->baserestrictinfo == NIL)
 		return;
-	foreach(lc, list_union_ptr(PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
-							   PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a)))
+	foreach(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b))
 	{
-		RestrictInfo *rinfo = lfirst(lc);
+		RestrictInfo *rinfo = lfirst(x);
 		Side		sides[2];
 		double		factor;
 
-		if (find_sides(root, rinfo, sides) &&
-			(factor = factor_of(&sides[0], &sides[1])) > LEAST_FACTOR &&
-			is_known_class(root, rinfo->parent_ec))
-			correct_clause(root, rinfo, factor);
+		if (!find_sides(root, rinfo, sides) ||
+			(factor = factor_of(&sides[0], &sides[1])) < LEAST_FACTOR ||
+			!is_known_class(root, rinfo->parent_ec))
+			continue;
+		correct_clause(root, rinfo, factor);
+		foreach(y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
+		{
+			RestrictInfo *other = lfirst(y);
+
+			if (other != rinfo && other->parent_ec == rinfo->parent_ec)
+				correct_clause(root, other, factor);
+		}
 	}
 }
 
