@@ -210,7 +210,7 @@ typedef struct PgBloomUnfiltered
 	PgBloomReason reason;
 } PgBloomUnfiltered;
 
-extern const char *pgbloom_join_reason_text(PgBloomReason reason);
+extern const char *const pgbloom_join_reason_texts[];
 extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
 
 /* nodes.c */

@@ -55,9 +55,7 @@ statement_reason(PlannedStmt *stmt, bool is_volatile)
 	if (pgbloom_join_filters == PGBLOOM_JOIN_OFF)
 		return PGBLOOM_REASON_OFF;
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
-		stmt->hasModifyingCTE || stmt->rowMarks != NIL)
-		return PGBLOOM_REASON_STATEMENT;
-	if (is_volatile)
+		stmt->hasModifyingCTE || stmt->rowMarks != NIL || is_volatile)
 		return PGBLOOM_REASON_STATEMENT;
 	builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
 	if (builtin != NULL && strcmp(builtin, "on") == 0 &&

@@ -10,7 +10,7 @@
 #include "miscadmin.h"
 #include "parser/parsetree.h"
 
-static const char *const reason_texts[] = {
+const char *const pgbloom_join_reason_texts[] = {
 	[PGBLOOM_REASON_OFF] = "bloomfilter.join_filters is off",
 	[PGBLOOM_REASON_EXTENSION] = "extension \"bloomfilter\" is not in this database, or not every role may execute bloom_join_probe()",
 	[PGBLOOM_REASON_STATEMENT] = "the statement locks, changes or deletes rows, or calls a volatile function outside of its select list",
@@ -24,12 +24,6 @@ static const char *const reason_texts[] = {
 	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than twice the rows of the scan, or its filter would exceed bloomfilter.join_filter_memory",
 	[PGBLOOM_REASON_EARLIER_PLAN] = "the statement calls a volatile function, or the plan was made with other settings or changed afterwards"
 };
-
-const char *
-pgbloom_join_reason_text(PgBloomReason reason)
-{
-	return reason_texts[reason];
-}
 
 /* Add the names of the relations that a plan scans to a list. */
 static List *
@@ -78,6 +72,6 @@ pgbloom_join_report(PlannedStmt *stmt, List *unfiltered)
 				(errmsg_internal("hash join of %s with %s has no join filter: %s",
 								 relations_of(stmt, outerPlan(one->join)),
 								 relations_of(stmt, innerPlan(one->join)),
-								 reason_texts[one->reason])));
+								 pgbloom_join_reason_texts[one->reason])));
 	}
 }

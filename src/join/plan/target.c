@@ -368,12 +368,10 @@ PgBloomReason
 pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
 					 List **targets)
 {
-	TargetSearch search = {0};
+	TargetSearch search = {.hidden = hidden, .join = join};
 	Keys		keys = {0};
 	int			i;
 
-	search.hidden = hidden;
-	search.join = join;
 	for (i = 0; i < list_length(join->hashkeys) &&
 		 keys.n < PGBLOOM_MAX_JOIN_KEYS; i++)
 	{

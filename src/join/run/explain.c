@@ -182,7 +182,7 @@ explain_node(PlanState *state, List *ancestors, const char *relationship,
 
 		if (&one->join->join.plan == state->plan)
 			ExplainPropertyText("No Bloom Filter",
-								pgbloom_join_reason_text(one->reason), es);
+								pgbloom_join_reason_texts[one->reason], es);
 	}
 }
 
