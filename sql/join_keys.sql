@@ -45,6 +45,7 @@ SET max_parallel_workers_per_gather = 0;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
 SET bloomfilter.join_filters = force;
+SET bloomfilter.join_planning = off;
 
 CREATE TABLE wanted (kind text, id int);
 INSERT INTO wanted SELECT 'two', i FROM unnest('{3,7,13,3}'::int[]) i;
@@ -133,6 +134,7 @@ SET bloomfilter.join_filter_min_rows = 0;
 SELECT * FROM report('SELECT * FROM child_1 JOIN wanted w USING (id) WHERE kind = ''null''');
 SELECT * FROM report('SELECT * FROM ordered JOIN wanted w USING (id) WHERE kind = ''absent''');
 SET bloomfilter.join_filters = force;
+SET bloomfilter.join_planning = off;
 -- keys that most partitions have: after 16, one in 8 is asked
 CREATE TABLE many (id int, x int) PARTITION BY LIST (x);
 SELECT count(run(format('CREATE TABLE many_%s PARTITION OF many FOR VALUES IN (%1$s)', x))) FROM generate_series(1, 40) x;

@@ -168,8 +168,12 @@ SELECT query, gates(query) FROM unnest(ARRAY[
 PREPARE quotient(int) AS SELECT * FROM one WHERE id = 1 / $1;
 SET plan_cache_mode = force_generic_plan;
 SELECT gates('EXECUTE quotient(1)');
+-- no error that the scan would not have
+PREPARE never(int) AS SELECT count(*) FROM one WHERE n > 1000000 AND id = 1 / $1;
+EXECUTE never(0);
 RESET plan_cache_mode;
 DEALLOCATE quotient;
+DEALLOCATE never;
 
 -- Scans that cost no more than a lookup.
 CREATE TABLE small AS SELECT i AS id FROM generate_series(1, 100) i;

@@ -99,20 +99,55 @@ bfp_can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
 						key_type, collation);
 }
 
+/* Is a parameter the column of a row of an outer query? */
+static bool
+is_outer_column(PlannerInfo *root, int id)
+{
+	ListCell   *cell;
+
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		foreach(cell, root->plan_params)
+		{
+			PlannerParamItem *item = lfirst(cell);
+
+			if (item->paramId == id)
+				return IsA(item->item, Var);
+		}
+	}
+	return false;
+}
+
 /*
- * Is a key the same for all rows of a scan?  PostgreSQL evaluates such a key of
- * an index scan when that starts, too.
+ * Is a key a constant, a parameter of the statement, or the column of an outer
+ * query?  Evaluating another one may raise an error, and it is not sure that
+ * PostgreSQL would evaluate it.
  */
 static bool
-is_same_for_all(Node *key)
+is_given(PlannerInfo *root, Node *key)
 {
-	return !contain_var_clause(key) && !contain_subplans(key) &&
-		!contain_volatile_functions(key);
+	ListCell   *cell;
+
+	while (IsA(key, RelabelType))
+		key = (Node *) ((RelabelType *) key)->arg;
+	if (IsA(key, Param))
+		return ((Param *) key)->paramkind == PARAM_EXTERN ||
+			(((Param *) key)->paramkind == PARAM_EXEC &&
+			 is_outer_column(root, ((Param *) key)->paramid));
+	if (!IsA(key, ArrayExpr) || ((ArrayExpr *) key)->multidims)
+		return IsA(key, Const);
+	foreach(cell, ((ArrayExpr *) key)->elements)
+	{
+		if (!is_given(root, lfirst(cell)))
+			return false;
+	}
+	return true;
 }
 
 /* The first condition whose keys an index can look up. */
 static bool
-find_equality(RelOptInfo *rel, IndexOptInfo *index, BfpEquality *equality)
+find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+			  BfpEquality *equality)
 {
 	Oid			key_type = exprType((Node *) ((TargetEntry *)
 											  linitial(index->indextlist))->expr);
@@ -126,7 +161,7 @@ find_equality(RelOptInfo *rel, IndexOptInfo *index, BfpEquality *equality)
 		for (side = 0; side < 2; side++)
 		{
 			if (bfp_read_equality((Node *) info->clause, side == 1, equality) &&
-				is_same_for_all(equality->key) &&
+				is_given(root, equality->key) &&
 				match_index_to_operand(equality->column, 0, index) &&
 				bfp_can_look_up(equality, key_type, index->indexcollations[0]))
 				return true;
@@ -356,7 +391,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 
 		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
-			!find_equality(rel, index, &equality))
+			!find_equality(root, rel, index, &equality))
 			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
