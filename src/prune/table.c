@@ -280,15 +280,16 @@ static void
 prune_arm(PlannerInfo *root, RelOptInfo *rel, Oid table, RelOptInfo *parent,
 		  AppendRelInfo *info)
 {
-	RangeTblRef reference = {.type = T_RangeTblRef, .rtindex = rel->relid};
+	RangeTblRef *reference = makeNode(RangeTblRef);
 	List	   *conditions = extract_actual_clauses(parent->baserestrictinfo,
-												   false);
-	FromExpr   *from = makeFromExpr(list_make1(&reference),
+													false);
+	FromExpr   *from = makeFromExpr(list_make1(reference),
 									adjust_appendrel_attrs(root,
 														   (Node *) conditions,
 														   1, &info));
 	Condition  *condition;
 
+	reference->rtindex = rel->relid;
 	prune_table(root, rel, table, (Node *) from);
 	condition = rel->fdw_private;
 	if (condition == NULL)

@@ -206,33 +206,6 @@ cancel_in_the_middle('sorting',
 $session->query('DROP TABLE large');
 check_session('sorting', $before);
 
-# Looking for keys that are in the first of many layers, and for keys that the
-# last one has room for, takes most of the time of adding them.
-$session->query(q{
-CREATE TABLE many_layers AS
-SELECT bloom_union_agg(f) AS f FROM (
-	SELECT bloom_agg(i * 100 + k, 0.01 + i * 1e-6, 40) AS f
-	  FROM generate_series(1, 1000) i, generate_series(1, 20) k GROUP BY i
-	UNION ALL
-	SELECT bloom_agg(-i, 0.01, 100000) FROM generate_series(1, 20000) i) s});
-is( ($session->query('SELECT (bloom_info(f)).layers FROM many_layers'))[0],
-	'1001', 'a filter of many layers');
-foreach my $keys ('array_fill(100001, ARRAY[20000])',
-	'ARRAY(SELECT generate_series(1000001, 1020000))')
-{
-	cancel_in_the_middle(
-		"adding $keys", qq{
-DO \$\$
-DECLARE
-	f bloom;
-BEGIN
-	SELECT t.f INTO f FROM many_layers t;
-	f := bloom_add_all(f, $keys);
-END \$\$});
-}
-$session->query('DROP TABLE many_layers');
-check_session('adding', $before);
-
 #
 # Beneath many savepoints, it takes long to find out whether a pending key is
 # still there.  PostgreSQL keeps the memory of savepoints for the next ones, so

@@ -314,6 +314,7 @@ sub run_query
 	my $rows = $here->safe_psql('postgres', qq{
 LOAD 'bloomfilter';
 SET bloomfilter.join_filters = $mode;
+SET bloomfilter.join_planning = off;
 SET enable_nestloop = off;
 SET enable_mergejoin = off;
 $query});

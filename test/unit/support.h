@@ -82,7 +82,8 @@ tap_agree(void)
 __attribute__((format(printf, 1, 2)))
 #endif
 static inline void
-tap_case(const char *format, ...)
+tap_case(const char *format,
+		 ...)
 {
 	va_list		args;
 

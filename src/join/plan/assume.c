@@ -451,7 +451,7 @@ pgbloom_join_plan_assuming(planner_hook_type plan, planner_hook_type try,
 	Planning	planning = {
 		.is_volatile = is_volatile,
 		.may_change = pgbloom_join_planning && !is_volatile &&
-			pgbloom_join_filters != PGBLOOM_JOIN_OFF
+		pgbloom_join_filters != PGBLOOM_JOIN_OFF
 	};
 	Planning	trial = planning;
 

@@ -40,7 +40,7 @@
 #define MAX_RELATIONS	64
 
 #define FORCED_SHARE	0.5		/* that is read, for tests */
-#define ORDERED		0.9		/* correlation of a column in the order of the rows */
+#define ORDERED		0.9			/* correlation of a column in table order */
 
 typedef struct Side				/* of an equality */
 {

@@ -368,7 +368,7 @@ PgBloomReason
 pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
 					 List **targets)
 {
-	TargetSearch search = {.hidden = hidden, .join = join};
+	TargetSearch search = {.hidden = hidden};
 	Keys		keys = {0};
 	int			i;
 
@@ -382,6 +382,7 @@ pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
 	}
 	if (keys.n == 0)
 		return PGBLOOM_REASON_KEYS;
+	search.join = join;
 	descend_to_scan(&search, outerPlan(join), keys, OUTER_VAR);
 	*targets = search.targets;
 	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;
