@@ -534,7 +534,7 @@ test_many_unions(void)
 static void
 test_rejected(void)
 {
-	const		Operation operations[] = {bf_union, bf_intersection};
+	const Operation operations[] = {bf_union, bf_intersection};
 
 	for (int i = 0; i < 4; i++)
 	{
