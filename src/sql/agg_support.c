@@ -123,7 +123,11 @@ expected_size(PlannerInfo *root, const AggTransInfo *info)
 	return size + Min(4 * size, MAX_LISTS);
 }
 
-/* Set the sizes of all states that a function changes. */
+/*
+ * Set the sizes of all states that a function changes.  Those that have been
+ * set are odd, so that each is computed once, though PostgreSQL asks for each
+ * aggregate.
+ */
 static void
 set_state_sizes(PlannerInfo *root, Oid function)
 {
@@ -135,7 +139,8 @@ set_state_sizes(PlannerInfo *root, Oid function)
 		double		list_size;
 		double		size;
 
-		if (info->transfn_oid != function && info->combinefn_oid != function)
+		if ((info->transfn_oid != function && info->combinefn_oid != function) ||
+			(info->aggtransspace & 1) != 0)
 			continue;
 		list_size = LIST_BYTES_PER_KEY *
 			Min(ceil(keys_in_group(root, info)), MAX_LIST_KEYS);
@@ -143,7 +148,7 @@ set_state_sizes(PlannerInfo *root, Oid function)
 		if (size == 0 || (list_size > 0 && list_size < size))
 			size = list_size;
 		if (size > 0)
-			info->aggtransspace = (int32) (STATE_OVERHEAD + size);
+			info->aggtransspace = (int32) (STATE_OVERHEAD + size) | 1;
 	}
 }
 
