@@ -79,7 +79,8 @@ bfi_is_equality(Oid operator, Oid type)
  * a value that the operator finds equal to a key of another type?  Values that
  * are equal by the operator must have equal hashes: it is an equality of the
  * hash operator family of the key type, under the same collation, and both
- * sides hash as the same type of keys.
+ * sides hash as the same type of keys.  Text that cannot be converted to UTF-8
+ * has no hash, and the error for it would be one of the lookup.
  */
 bool
 bfi_can_look_up(Oid operator, Oid operator_collation, Oid type, Oid key_type,
@@ -90,6 +91,7 @@ bfi_can_look_up(Oid operator, Oid operator_collation, Oid type, Oid key_type,
 
 	if (operator_collation != collation ||
 		!bfi_is_equality(operator, key_type) ||
+		!(get_typbyval(type) || pgbloom_text_is_utf8()) ||
 		!hashes_reliably(key_type) || !hashes_reliably(type))
 		return false;
 	index_info = pgbloom_make_key_info(key_type, collation,

@@ -246,6 +246,7 @@ extern void pgbloom_find_hidden_rows(PlannedStmt *stmt,
 									 PgBloomHiddenRows *hidden);
 
 /* volatile.c */
+extern bool pgbloom_join_has_no_join(const Query *query);
 extern bool pgbloom_join_is_volatile(const Query *query);
 
 /* assume.c */

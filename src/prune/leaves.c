@@ -15,15 +15,10 @@
 #include "optimizer/optimizer.h"
 #include "partitioning/partprune.h"
 #include "rewrite/rewriteManip.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
-
-/*
- * More keys are not looked up when a statement is planned, as hardly any
- * partition lacks all of them.
- */
-#define MAX_KEYS	1000
 
 /* Read the keys.  Returns false if they are too many, or hash in another way. */
 static bool
@@ -43,7 +38,7 @@ read_keys(const BfpTable *table, Oid collation, BfiKeys *keys)
 		char		typalign;
 
 		type = ARR_ELEMTYPE(array);
-		if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) > MAX_KEYS)
+		if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) > BFP_MAX_KEYS)
 			return false;
 		get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
 		deconstruct_array(array, type, typlen, typbyval, typalign, &values,
@@ -113,20 +108,25 @@ bfp_count_left(RelOptInfo *rel, List *conditions)
 
 /*
  * A condition that is true for all rows of these leaves, as a single one, also
- * of a single leaf; NULL if PostgreSQL does not prune by it, as for DEFAULT.
- * The planner is going to lock the leaves, so their locks are kept.
+ * of a single leaf; NULL if PostgreSQL does not prune by it, as for DEFAULT.  The
+ * planner is going to lock the leaves, so their locks are kept.  Nobody waits for
+ * one, as PostgreSQL by itself might prune that leaf.
  */
 Expr *
 bfp_bounds(PlannerInfo *root, RelOptInfo *rel, Relation table, List *leaves)
 {
+	LOCKMODE	mode = root->simple_rte_array[rel->relid]->rellockmode;
 	List	   *alternatives = NIL;
 	ListCell   *cell;
 
 	foreach(cell, leaves)
 	{
-		Relation	leaf = try_relation_open(lfirst_oid(cell), AccessShareLock);
 		List	   *bounds = NIL;
+		Relation	leaf;
 
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), mode))
+			return NULL;
+		leaf = try_relation_open(lfirst_oid(cell), NoLock);
 		if (leaf == NULL)
 			return NULL;
 		if (list_member_oid(get_partition_ancestors(lfirst_oid(cell)),

@@ -44,6 +44,8 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 	{
 		keys.info = pgbloom_element_info(fcinfo, 1);
 		pgbloom_get_key_array(fcinfo, 1, &array);
+		if (array.nkeys > BFP_MAX_KEYS)
+			PG_RETURN_BOOL(true);
 		keys.values = array.values;
 		keys.n = array.nkeys;
 	}

@@ -38,6 +38,9 @@
 #include PGBLOOM_EXPLAIN_HEADER
 #endif
 
+/* With this option, 18 and later plan the queries of functions in SQL. */
+#define IN_SQL_FUNCTION		CURSOR_OPT_NO_SCROLL
+
 BfpPlanning *bfp_planning = NULL;
 
 static Node *create_note_state(CustomScan *scan);
@@ -122,6 +125,8 @@ bfp_is_permitted(const Query *query, const PlannedStmt *plan)
 /*
  * A statement is going to be planned.  A cursor may be read while a statement
  * goes on to insert rows, which it sees, as in a trigger, so it asks no index.
+ * The same goes for a query of a function in SQL that returns a set, but a gate
+ * before a scan sees what the scan would see.
  */
 void
 bfp_begin_planning(BfpPlanning *planning, Query *query, int options)
@@ -131,7 +136,8 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options)
 	planning->context = CurrentMemoryContext;
 	planning->asks_no_index = !bfi_asked_by_queries ||
 		(options & CURSOR_OPT_FAST_PLAN) != 0;
-	if (!planning->asks_no_index && ActiveSnapshotSet() && !IsParallelWorker() &&
+	if (!planning->asks_no_index && (options & IN_SQL_FUNCTION) == 0 &&
+		ActiveSnapshotSet() && !IsParallelWorker() &&
 		has_partitions_walker((Node *) query, NULL))
 	{
 		planning->query = copyObject(query);
@@ -223,12 +229,13 @@ is_valid(const CustomScan *note)
 
 /* Plan a statement again, for an execution that begins. */
 static PlannedStmt *
-plan_again(const CustomScan *note, const QueryDesc *query, int eflags)
+plan_again(const CustomScan *note, const QueryDesc *query, int eflags,
+		   int more_options)
 {
 	const PlannedStmt *old = query->plannedstmt;
 	Query	   *statement = copyObject(linitial_node(Query,
 													 note->custom_private));
-	int			options = intVal(lsecond(note->custom_private));
+	int			options = intVal(lsecond(note->custom_private)) | more_options;
 	PlannedStmt *plan;
 
 	if ((eflags & EXEC_FLAG_BACKWARD) != 0)
@@ -242,6 +249,21 @@ plan_again(const CustomScan *note, const QueryDesc *query, int eflags)
 }
 
 /*
+ * Plan a query of a function in SQL without pruning, for all calls.  Until 17,
+ * nothing tells the planner of such a function.
+ */
+static void
+unprune_for_function(const CustomScan *note, const QueryDesc *query, int eflags)
+{
+	PlannedStmt *plan = plan_again(note, query, eflags, IN_SQL_FUNCTION);
+	MemoryContext old_context =
+		MemoryContextSwitchTo(GetMemoryChunkContext(query->plannedstmt));
+
+	*query->plannedstmt = *(PlannedStmt *) copyObject(plan);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
  * Before a plan is executed: if a partition that it does not have may have a
  * key, exchange it.
  */
@@ -249,27 +271,36 @@ void
 bfp_check_plan(QueryDesc *query, int eflags)
 {
 	CustomScan *note = find_note(query->plannedstmt);
-	MemoryContext old_context;
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context;
+	bool		in_function = query->dest->mydest == DestSQLFunction;
+	bool		valid;
 
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	(void) bfp_is_permitted(NULL, query->plannedstmt);
-	if (is_asked(llast(note->custom_private), query->snapshot))
-		return;
-
-	/* The plan must live as long as the query. */
-	old_context = MemoryContextSwitchTo(GetMemoryChunkContext(query));
+	context = AllocSetContextCreate(caller, "index pruning",
+									ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(context);
 	PushActiveSnapshot(query->snapshot);
-	if (!is_valid(note))
+	if (in_function)
+		unprune_for_function(note, query, eflags);
+	valid = in_function ||
+		is_asked(llast(note->custom_private), query->snapshot) ||
+		is_valid(note);
+	if (!valid)
 	{
 		PlanInvalItem *dependency = lfourth(note->custom_private);
 
-		query->plannedstmt = plan_again(note, query, eflags);
+		/* The plan must live as long as the query. */
+		MemoryContextSwitchTo(GetMemoryChunkContext(query));
+		query->plannedstmt = plan_again(note, query, eflags, 0);
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
 	}
 	PopActiveSnapshot();
-	MemoryContextSwitchTo(old_context);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(context);
 }
 
 static void

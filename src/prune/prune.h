@@ -23,6 +23,9 @@
  */
 #define BFP_GATE_FORM		COERCE_SQL_SYNTAX
 
+/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
+#define BFP_MAX_KEYS		1000
+
 /* Partitions that are left of a table, at most. */
 #define BFP_MAX_LEAVES		40
 

@@ -33,8 +33,6 @@ typedef struct Condition
 	List	   *clauses;		/* or what it becomes in a partition */
 	List	   *all;			/* conditions of the table */
 	List	   *rest;			/* those without it */
-	RelOptInfo *parent;			/* that has it meanwhile, or NULL */
-	List	   *of_parent;		/* conditions of that without it */
 } Condition;
 
 /* A column of a table that is to be compared with a key. */
@@ -272,39 +270,6 @@ prune_table(PlannerInfo *root, RelOptInfo *rel, Oid table, Node *join_tree)
 	table_close(relation, NoLock);
 }
 
-/*
- * Prune a table that is an arm of UNION ALL, and about to get the conditions of
- * that.  They get the one by which it is pruned until it has them.
- */
-static void
-prune_arm(PlannerInfo *root, RelOptInfo *rel, Oid table, RelOptInfo *parent,
-		  AppendRelInfo *info)
-{
-	RangeTblRef *reference = makeNode(RangeTblRef);
-	List	   *conditions = extract_actual_clauses(parent->baserestrictinfo,
-													false);
-	FromExpr   *from = makeFromExpr(list_make1(reference),
-									adjust_appendrel_attrs(root,
-														   (Node *) conditions,
-														   1, &info));
-	Condition  *condition;
-
-	reference->rtindex = rel->relid;
-	prune_table(root, rel, table, (Node *) from);
-	condition = rel->fdw_private;
-	if (condition == NULL)
-		return;
-	if (bfp_count_left(rel, (List *) from->quals) == 0)
-	{
-		rel->nparts = 0;
-		return;
-	}
-	condition->parent = parent;
-	condition->of_parent = parent->baserestrictinfo;
-	parent->baserestrictinfo = lappend(list_copy(parent->baserestrictinfo),
-									   make_simple_restrictinfo(root, linitial(condition->clauses)));
-}
-
 static List *
 without_clauses(List *conditions, List *clauses)
 {
@@ -338,8 +303,6 @@ pass_conditions(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *table,
 	{
 		condition->all = table->baserestrictinfo;
 		condition->rest = without_clauses(condition->all, condition->clauses);
-		if (condition->parent != NULL)
-			condition->parent->baserestrictinfo = condition->of_parent;
 	}
 	table->baserestrictinfo = condition->rest;
 	if (rel->part_scheme != NULL)
@@ -382,13 +345,9 @@ bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		return;
 	if (parent != NULL && parent->part_scheme != NULL)
 		pass_conditions(root, rel, parent, info);
-	else if (rel->part_scheme == NULL || rel->nparts == 0 ||
-			 rel->part_scheme->strategy == PARTITION_STRATEGY_HASH ||
-			 !enable_partition_pruning || bfp_has_barrier(root) ||
-			 is_forbidden(root))
-		return;
-	else if (parent == NULL)
+	else if (parent == NULL && rel->part_scheme != NULL && rel->nparts > 0 &&
+			 rel->part_scheme->strategy != PARTITION_STRATEGY_HASH &&
+			 enable_partition_pruning && !bfp_has_barrier(root) &&
+			 !is_forbidden(root))
 		prune_table(root, rel, rte->relid, (Node *) root->parse->jointree);
-	else if (parent->rtekind == RTE_SUBQUERY)
-		prune_arm(root, rel, rte->relid, parent, info);
 }

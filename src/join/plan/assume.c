@@ -390,13 +390,20 @@ has_candidate_walker(Node *node, void *context)
 	return found;
 }
 
+/* May a statement have filters, by what it does with rows? */
+static bool
+may_have_filters(const Query *parse)
+{
+	return (parse->commandType == CMD_SELECT ||
+			parse->commandType == CMD_INSERT) &&
+		!parse->hasModifyingCTE && parse->rowMarks == NIL;
+}
+
 /* Can filters be assumed?  A cursor wants its first rows soon. */
 static bool
 may_assume(Query *parse, int cursor_options)
 {
-	return (parse->commandType == CMD_SELECT ||
-			parse->commandType == CMD_INSERT) &&
-		!parse->hasModifyingCTE && parse->rowMarks == NIL &&
+	return !pgbloom_join_has_no_join(parse) &&
 		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 		 has_candidate_walker((Node *) parse, NULL));
@@ -451,7 +458,7 @@ pgbloom_join_plan_assuming(planner_hook_type plan, planner_hook_type try,
 	Planning	planning = {
 		.is_volatile = is_volatile,
 		.may_change = pgbloom_join_planning && !is_volatile &&
-		pgbloom_join_filters != PGBLOOM_JOIN_OFF
+		pgbloom_join_filters != PGBLOOM_JOIN_OFF && may_have_filters(parse)
 	};
 	Planning	trial = planning;
 

@@ -24,6 +24,7 @@
 #include "access/transam.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
@@ -37,7 +38,7 @@
 #define LEAST_FACTOR	1.2
 
 /* Of more relations, with a common key, all pairs would take too long. */
-#define MAX_RELATIONS	64
+#define MAX_RELATIONS	16
 
 #define FORCED_SHARE	0.5		/* that is read, for tests */
 #define ORDERED		0.9			/* correlation of a column in table order */
@@ -308,7 +309,8 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 
 /*
  * Correct the joins of pairs of base relations of a query before the first
- * search of its joins.
+ * search of its joins.  Not where partitions are joined one by one, whose
+ * clauses are others.
  */
 void
 pgbloom_join_correct_pairs(PlannerInfo *root)
@@ -317,7 +319,8 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 	int			i,
 				j;
 
-	if (root->join_rel_list != NIL || bms_num_members(all) > MAX_RELATIONS)
+	if (root->join_rel_list != NIL || enable_partitionwise_join ||
+		bms_num_members(all) > MAX_RELATIONS)
 		return;
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
 	{

@@ -186,8 +186,8 @@ source_of(const Query *query)
 }
 
 /* Has the query a single table, and nothing that could become a join? */
-static bool
-has_no_join(const Query *query)
+bool
+pgbloom_join_has_no_join(const Query *query)
 {
 	return list_length(query->rtable) == 1 && !query->hasSubLinks &&
 		linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RELATION;
@@ -203,7 +203,7 @@ pgbloom_join_is_volatile(const Query *query)
 	Query		rest = *query;
 	RangeTblEntry *source = source_of(query);
 
-	if (has_no_join(query))
+	if (pgbloom_join_has_no_join(query))
 		return false;
 	rest.targetList = NIL;
 	if (source != NULL)

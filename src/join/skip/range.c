@@ -367,10 +367,7 @@ pgbloom_join_range_scan_keys(Range *range, AttrNumber column, ScanKey keys)
 	return true;
 }
 
-/*
- * May an index that is complete have one of the keys?  Text that cannot be
- * converted to UTF-8 has no hash, and an error for it would be one of the filter.
- */
+/* May an index that is complete have one of the keys? */
 bool
 pgbloom_join_range_may_be_in(Range *range, const BfiIndex *index)
 {
@@ -378,7 +375,6 @@ pgbloom_join_range_may_be_in(Range *range, const BfiIndex *index)
 	BfiKeys    *lookup = &range->lookup;
 
 	if (range->unknown || range->nlisted == ONLY_ENDS ||
-		!(range->byval || pgbloom_text_is_utf8()) ||
 		!bfi_can_look_up(range->equality, collation, range->type,
 						 bfi_key_sql_type(index->relation),
 						 index->relation->rd_indcollation[0]))
