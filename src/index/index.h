@@ -179,10 +179,6 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
-pg_noreturn extern void bfi_report_damage(Relation index, BlockNumber block,
-										  const char *reason);
-extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
-						  BlockNumber first);
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
 						 BlockNumber number, Buffer buffer);
 extern void bfi_init_page(const BfiPage *page);
@@ -200,6 +196,10 @@ extern void bfi_read_layer_page(Relation index, const BfiLayer *layer,
 								BufferAccessStrategy strategy, BfiPage *page);
 
 /* meta.c */
+pg_noreturn extern void bfi_report_damage(Relation index, BlockNumber block,
+										  const char *reason);
+extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
+						  BlockNumber first);
 extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);

@@ -58,6 +58,39 @@ typedef struct DiskMeta
 StaticAssertDecl(META_LOWER <= BLCKSZ - MAXALIGN(sizeof(BfiPageOpaque)),
 				 "the meta page has no room for the directory of layers");
 
+/* Bytes for blocks on a page. */
+#define PAGE_ROOM \
+	(BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(BfiPageOpaque)))
+
+void
+bfi_report_damage(Relation index, BlockNumber block, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is damaged at block %u",
+					RelationGetRelationName(index), block),
+			 errdetail_internal("%s", reason),
+			 errhint("Rebuild the index by REINDEX.")));
+}
+
+/* Compute where the blocks of a layer are, from its geometry. */
+void
+bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
+			  BlockNumber first)
+{
+	layer->set = set->number;
+	layer->number = number;
+	layer->first = first;
+	layer->page_blocks = (uint32) (PAGE_ROOM /
+								   bf_blocks_size(&layer->geometry, 1));
+	if (layer->page_blocks == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("pages of %d bytes are too small for a Bloom filter index at this rate",
+						BLCKSZ)));
+	layer->npages = (layer->geometry.nblocks - 1) / layer->page_blocks + 1;
+}
+
 static size_t
 set_size(const DiskSet *set)
 {

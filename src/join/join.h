@@ -376,7 +376,7 @@ extern bool pgbloom_join_partition_refuted(Relation relation,
 										   const PgBloomJoinRanges *filter,
 										   List *keys);
 
-/* index.c */
+/* indexes.c */
 extern Oid *pgbloom_join_find_indexes(ScanState *scan, List *keys);
 extern bool pgbloom_join_indexes_refute(ScanState *scan,
 										PgBloomJoinRanges *filter,

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * index.c
+ * indexes.c
  *	  Whether an index of access method bloomfilter says that a table has none
  *	  of the keys of a filter.
  *
