@@ -247,6 +247,8 @@ first_asked(const BfParams *params, const BfLayer *layers, int nlayers)
 	uint64_t	seen = 0;
 	int			first = nlayers;
 
+	if (nlayers == 1)			/* for speed */
+		return 0;
 	while (first > 0)
 	{
 		double		ratio = params->fpp / layers[first - 1].geometry.fpp;
