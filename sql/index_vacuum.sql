@@ -170,6 +170,24 @@ SELECT count(*) AS lost FROM l WHERE NOT bloom_index_contains('l_id', id);
 SELECT reloptions FROM pg_class WHERE relname = 'l_id';
 DROP TABLE l;
 
+-- VACUUM does not know how many rows there are.
+CREATE TEMP TABLE c (id int);
+CREATE INDEX c_id ON c USING bloomfilter (id) WITH (expected = 10000);
+BEGIN;
+TRUNCATE c;
+\copy c FROM PROGRAM 'seq 1 10000' WITH (FREEZE)
+COMMIT;
+VACUUM c;
+SELECT last_rebuild FROM bloom_index_info('c_id');
+BEGIN;
+TRUNCATE c;
+ANALYZE c;
+\copy c FROM PROGRAM 'seq 1 10000' WITH (FREEZE)
+COMMIT;
+VACUUM c;
+SELECT last_rebuild FROM bloom_index_info('c_id');
+DROP TABLE c;
+
 -- Its parameter
 CREATE TEMP TABLE o (id int);
 CREATE INDEX ON o USING bloomfilter (id) WITH (rebuild_scale_factor = 1.5);

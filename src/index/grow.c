@@ -89,16 +89,20 @@ keys_of_page(double fpp)
 	return n;
 }
 
-/*
- * Raise an error if no layer can have room for so many keys of an index of this
- * rate.
- */
+/* Can no layer have room for so many keys of an index of this rate? */
+bool
+bfi_is_too_large(double fpp, uint64 n)
+{
+	return bf_needed_bits(fpp / 2, true, n) > (double) BF_MAX_PAGED_BITS;
+}
+
+/* Raise an error if so. */
 void
 bfi_check_size(double fpp, uint64 n)
 {
 	double		bits = bf_needed_bits(fpp / 2, true, n);
 
-	if (bits > (double) BF_MAX_PAGED_BITS)
+	if (bfi_is_too_large(fpp, n))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("Bloom filter index for %lld keys would take %s",
@@ -219,6 +223,7 @@ make_layer_pages(Relation index, const BfiLayer *layer)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKWRITE);
 	BlockNumber existing = RelationGetNumberOfBlocks(index);
+	BlockNumber end = layer->first + layer->npages;
 	BlockNumber i;
 
 	for (i = 0; i < layer->npages; i++)
@@ -234,13 +239,18 @@ make_layer_pages(Relation index, const BfiLayer *layer)
 			bfi_extend(index, MAIN_FORKNUM, block, strategy);
 		bfi_set_page(&page, layer, i, buffer);
 		bfi_init_page(&page);
+		if (block < existing)
+		{
+			bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
+			continue;
+		}
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
 	FreeAccessStrategy(strategy);
-	if (RelationNeedsWAL(index))
-		log_newpage_range(index, MAIN_FORKNUM, layer->first,
-						  layer->first + layer->npages, true);
+	if (RelationNeedsWAL(index) && end > existing)
+		log_newpage_range(index, MAIN_FORKNUM, Max(layer->first, existing),
+						  end, true);
 }
 
 /*

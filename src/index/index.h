@@ -14,6 +14,7 @@
 #include "key/key.h"
 
 #include "access/generic_xlog.h"
+#include "nodes/bitmapset.h"
 #include "storage/block.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -62,7 +63,7 @@ typedef struct BfiMeta
 	uint64		expected;		/* keys; 0 if not given */
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the set was built */
-	double		keys_per_row;	/* of the table, 0 if not known */
+	double		keys_per_row;	/* or version of one, 0 if not known */
 	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 	BfiSet		current;
@@ -222,6 +223,7 @@ extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,
 extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */
+extern bool bfi_is_too_large(double fpp, uint64 n);
 extern void bfi_check_size(double fpp, uint64 n);
 extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,
 							   BfGeometry *geometry);
@@ -271,12 +273,18 @@ extern uint64 bfi_count_keys(BfiKeySort *keys);
 extern void bfi_end_keys(BfiKeySort *keys);
 
 /* versions.c */
+typedef struct BfiScan
+{
+	double		rows;			/* of the table */
+	double		versions;		/* of rows, that a snapshot may see */
+	uint64		complete_from;	/* for snapshots whose xmin is not below it */
+} BfiScan;
+
 typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
 								bool *isnull, bool is_live, void *state);
-extern double bfi_scan_versions(Relation heap, Relation index,
-								struct IndexInfo *info,
-								BfiKeyCallback callback, void *state,
-								uint64 *complete_from);
+extern void bfi_scan_versions(Relation heap, Relation index,
+							  struct IndexInfo *info, BfiKeyCallback callback,
+							  void *state, BfiScan *scan);
 
 /* index_build.c */
 struct IndexBuildResult;
@@ -330,6 +338,7 @@ extern BfiPartition *bfi_complete_partitions(Oid oid, int *n);
 /* security.c */
 extern void bfi_check_expressions(Relation index);
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
+extern Bitmapset *bfi_indexed_columns(Relation index);
 extern void bfi_check_privileges(Relation index, bool tells_partition);
 
 #ifdef __GNUC__

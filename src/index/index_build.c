@@ -110,7 +110,7 @@ write_layer_pages(Relation index, Build *build)
 
 /* Size the index for its keys, and write it. */
 static void
-write_index(Relation index, Build *build, double rows)
+write_index(Relation index, Build *build, double versions)
 {
 	BfiMeta    *meta = &build->meta;
 	BfiSet	   *set = &meta->current;
@@ -119,7 +119,8 @@ write_index(Relation index, Build *build, double rows)
 	tuplesort_performsort(build->keys.sort);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_COUNT);
 	meta->keys_built = bfi_count_keys(&build->keys);
-	meta->keys_per_row = bfi_keys_per_row((double) meta->keys_built, rows);
+	meta->keys_per_row = bfi_keys_per_row((double) meta->keys_built,
+										  versions);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
 	if (meta->keys_built > 0)
@@ -140,6 +141,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 {
 	Build	   *build = palloc0(sizeof(Build));
 	IndexBuildResult *result = palloc0(sizeof(*result));
+	BfiScan		scan;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
@@ -160,11 +162,11 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 	if (info->ii_Concurrent || RelationGetNumberOfBlocks(heap) > 0)
 		bfi_set_expressions(index, info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	result->heap_tuples = bfi_scan_versions(heap, index, info, bfi_take_key,
-											&build->keys,
-											&build->meta.complete_from);
+	bfi_scan_versions(heap, index, info, bfi_take_key, &build->keys, &scan);
+	build->meta.complete_from = scan.complete_from;
+	result->heap_tuples = scan.rows;
 	result->index_tuples = build->keys.nrows;
-	write_index(index, build, result->heap_tuples);
+	write_index(index, build, scan.versions);
 	bfi_end_keys(&build->keys);
 	return result;
 }

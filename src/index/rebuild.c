@@ -30,6 +30,7 @@
 #include "nodes/execnodes.h"
 #include "postmaster/autovacuum.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/sampling.h"
@@ -62,19 +63,21 @@
 typedef struct State
 {
 	Relation	index;
-	double		rows;			/* of the table */
 	double		keys;			/* that the index holds, by estimate */
 	double		live;			/* of which the table has so many */
 	uint32		number;			/* of the next set */
 	uint64		distinct;		/* keys of the table */
-	uint64		complete_from;
+	BfiScan		scan;
 } State;
 
-/* How many keys a row has, if it is known that all are of rows; else 0. */
+/*
+ * How many keys a row has, at most one; 0 if there are no rows.  An index has
+ * the keys of all versions of rows, so they count as rows.
+ */
 double
 bfi_keys_per_row(double keys, double rows)
 {
-	return rows > 0 ? keys / rows : 0;
+	return rows > 0 ? fmin(keys / rows, 1) : 0;
 }
 
 /*
@@ -120,14 +123,16 @@ count_pages(const BfiSet *set)
 	return pages;
 }
 
-/* Is it time to rebuild an index of this state? */
+/* Is it time to rebuild an index, if its table has so many rows? */
 static bool
-is_due(const State *state, const BfiMeta *meta)
+is_due(State *state, const BfiMeta *meta, double rows)
 {
 	double		factor = bfi_rebuild_scale_factor(state->index);
 	BlockNumber used = count_pages(&meta->current);
 
-	if (factor < 0 || meta->current.nlayers == 0)
+	state->live = bfi_live_keys(meta, rows, state->keys);
+	if (factor < 0 || meta->current.nlayers == 0 ||
+		bfi_is_too_large(meta->fpp, (uint64) (state->live * ROOM)))
 		return false;
 	if (factor == 0 || meta->current.nlayers > MAX_LAYERS ||
 		state->keys - state->live > factor * state->keys)
@@ -237,8 +242,8 @@ finish_next(State *state)
 	memset(&meta.next, 0, sizeof(meta.next));
 	meta.keys_built = state->distinct;
 	meta.keys_per_row = bfi_keys_per_row((double) state->distinct,
-										 state->rows);
-	meta.complete_from = state->complete_from;
+										 state->scan.versions);
+	meta.complete_from = state->scan.complete_from;
 	meta.rebuilt = GetCurrentTimestamp();
 	bfi_change_meta(state->index, &meta);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
@@ -284,11 +289,11 @@ rebuild(State *state, Relation heap)
 	BfiMeta		meta;
 
 	bfi_read_meta(state->index, &meta);
-	begin_next(state, bfi_live_keys(&meta, count_versions(heap), state->keys));
+	begin_next(state, state->live);
 	bfi_begin_keys(&sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
 	bfi_set_expressions(state->index, info);
-	state->rows = bfi_scan_versions(heap, state->index, info, bfi_take_key,
-									&sort, &state->complete_from);
+	bfi_scan_versions(heap, state->index, info, bfi_take_key, &sort,
+					  &state->scan);
 	tuplesort_performsort(sort.sort);
 	state->distinct = bfi_count_keys(&sort);
 	make_room(state);
@@ -301,6 +306,7 @@ rebuild(State *state, Relation heap)
  * May versions be read while others write?  They may not with an access method
  * whose versions PostgreSQL reads for us, or if pages may have lost versions
  * that a snapshot sees.  Keys that are hashed differently now take a REINDEX.
+ * A VACUUM against wraparound must not fail, as evaluating an expression may.
  */
 static bool
 can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
@@ -309,7 +315,8 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		bfi_key_info(index, CurrentMemoryContext)->key_type.code ==
 		meta->key_type &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple &&
-		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD;
+		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD &&
+		(MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0;
 }
 
 /* Is there a place for the only layer of an index before that where it is? */
@@ -384,34 +391,38 @@ return_free_pages(Relation index)
  * first VACUUM on.  If some are gone by then, that is too many, at most one.
  */
 static void
-learn_keys_per_row(const State *state)
+learn_keys_per_row(const State *state, double rows)
 {
 	BfiMeta		meta;
 
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
-	meta.keys_per_row = fmin(bfi_keys_per_row(state->keys, state->rows), 1);
+	meta.keys_per_row = bfi_keys_per_row(state->keys, rows);
 	if (meta.keys_per_row > 0)
 		bfi_change_meta(state->index, &meta);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 }
 
-/* Rebuild an index if it is time. */
+/*
+ * Rebuild an index if it is time.  What VACUUM knows of the number of rows may
+ * be wrong by far, and a rebuild keeps the keys of deleted rows that somebody
+ * may see, so the versions that there are have to agree.
+ */
 static void
 rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 {
 	Relation	index = vacuum->index;
 	Relation	heap = table_open(index->rd_index->indrelid, NoLock);
+	double		rows = fmax(vacuum->num_heap_tuples, 0);
 	State		state = {.index = index};
 	BfiMeta		meta;
 	BfView		view;
 
-	state.rows = fmax(vacuum->num_heap_tuples, 0);
 	bfi_read_meta(index, &meta);
 	bfi_measure(index, &meta, &view);
 	state.keys = bf_cardinality(&view);
-	state.live = bfi_live_keys(&meta, state.rows, state.keys);
-	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta))
+	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
+		is_due(&state, &meta, count_versions(heap)))
 	{
 		RestrictSearchPath();
 		rebuild(&state, heap);
@@ -419,7 +430,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 		stats->pages_newly_deleted = count_pages(&meta.current);
 	}
 	else if (meta.keys_per_row == 0)
-		learn_keys_per_row(&state);
+		learn_keys_per_row(&state, rows);
 	return_free_pages(index);
 	table_close(heap, NoLock);
 }

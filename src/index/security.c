@@ -138,8 +138,8 @@ bfi_check_expressions(Relation index)
 }
 
 /* The columns that an index reads, as pull_varattnos numbers them. */
-static Bitmapset *
-indexed_columns(Relation index)
+Bitmapset *
+bfi_indexed_columns(Relation index)
 {
 	AttrNumber	column = index->rd_index->indkey.values[0];
 	Bitmapset  *columns = NULL;
@@ -182,7 +182,7 @@ bfi_check_privileges(Relation index, bool tells_partition)
 
 	if (pg_class_aclcheck(table, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 	{
-		Bitmapset  *columns = indexed_columns(index);
+		Bitmapset  *columns = bfi_indexed_columns(index);
 
 		if (tells_partition)
 			columns = bms_add_member(columns, TableOidAttributeNumber -

@@ -13,6 +13,7 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/index.h"
@@ -31,7 +32,8 @@ typedef struct Versions
 	TransactionId horizon;		/* deleters before it are seen by all */
 	EState	   *estate;
 	ExprState  *predicate;
-	double		nlive;			/* rows of the table */
+	Bitmapset  *columns;		/* of keys and predicate */
+	BfiScan    *scan;
 	BfiKeyCallback callback;
 	void	   *state;
 } Versions;
@@ -50,6 +52,50 @@ version_state(TupleTableSlot *slot, TransactionId horizon)
 	return state;
 }
 
+/* Is a value that the index needs stored outside of the row? */
+static bool
+is_stored_outside(const Versions *versions, TupleTableSlot *slot)
+{
+	int			i = -1;
+
+	if (!HeapTupleHasExternal(ExecFetchSlotHeapTuple(slot, false, NULL)))
+		return false;
+	while ((i = bms_next_member(versions->columns, i)) >= 0)
+	{
+		AttrNumber	column = (AttrNumber) (i +
+										   FirstLowInvalidHeapAttributeNumber);
+		bool		isnull;
+		Datum		value;
+
+		if (column <= 0 ||
+			TupleDescAttr(slot->tts_tupleDescriptor, column - 1)->attlen != -1)
+			continue;
+		value = slot_getattr(slot, column, &isnull);
+		if (!isnull && VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Snapshots that may see a version that was deleted do not get a complete index.
+ * They are those that do not see its deleter.
+ */
+static void
+leave_out(BfiScan *scan, TupleTableSlot *slot)
+{
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	TransactionId deleter = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+
+	scan->complete_from = Max(scan->complete_from,
+							  bfi_full_transaction_id(deleter) + 1);
+}
+
+/*
+ * Others may remove what a deleted version has stored outside of the row while
+ * this one is read: VACUUM holds back nobody, and CREATE INDEX only who is not
+ * older than its snapshot.
+ */
 static void
 take_version(Versions *versions, TupleTableSlot *slot)
 {
@@ -60,8 +106,14 @@ take_version(Versions *versions, TupleTableSlot *slot)
 
 	if (state == HEAPTUPLE_DEAD)
 		return;
+	versions->scan->versions++;
 	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
-		versions->nlive++;
+		versions->scan->rows++;
+	if (state == HEAPTUPLE_RECENTLY_DEAD && is_stored_outside(versions, slot))
+	{
+		leave_out(versions->scan, slot);
+		return;
+	}
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!ExecQual(versions->predicate, econtext))
@@ -119,37 +171,38 @@ visible_horizon(Relation heap)
 
 /*
  * Call a function for each version of a row that a snapshot may see whose xmin
- * is not below *complete_from.  The snapshots of this server are such ones.
- * Returns the number of rows of the table.
+ * is not below scan->complete_from.  The snapshots of this server are such ones,
+ * unless versions had to be left out.
  *
  * CREATE INDEX CONCURRENTLY inserts later what its snapshot does not see.
  */
-double
+void
 bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
-				  BfiKeyCallback callback, void *state,
-				  uint64 *complete_from)
+				  BfiKeyCallback callback, void *state, BfiScan *scan)
 {
 	Versions	versions = {.index = index,
 		.info = info,
+		.scan = scan,
 		.callback = callback,
 	.state = state};
 
-	*complete_from = 0;
+	memset(scan, 0, sizeof(*scan));
 	if (!info->ii_Concurrent &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple)
 	{
 		versions.horizon = visible_horizon(heap);
-		*complete_from = bfi_full_transaction_id(versions.horizon);
+		scan->complete_from = bfi_full_transaction_id(versions.horizon);
+		versions.columns = bfi_indexed_columns(index);
 		scan_heap(heap, &versions);
-		return versions.nlive;
+		return;
 	}
-	versions.nlive = table_index_build_scan(heap, index, info, true, true,
-											callback, state, NULL);
+	scan->rows = scan->versions =
+		table_index_build_scan(heap, index, info, true, true, callback, state,
+							   NULL);
 	if (info->ii_BrokenHotChain)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot build index \"%s\" while older snapshots see other versions of rows",
 						RelationGetRelationName(index)),
 				 errhint("Use CREATE INDEX CONCURRENTLY or REINDEX INDEX CONCURRENTLY.")));
-	return versions.nlive;
 }

@@ -301,10 +301,51 @@ is($standby->safe_psql('postgres', q{SELECT count(*), count(*) FILTER (WHERE NOT
 $_->quit foreach $far, $near;
 
 #
+# What a deleted row has stored outside of it is removed while VACUUM reads the
+# table.  A snapshot that still sees such a row finds every key.
+#
+$primary->safe_psql('postgres', q{
+CREATE FUNCTION wait(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(1);
+  RETURN k;
+END $$;
+CREATE TABLE outside (n int, k text);
+ALTER TABLE outside ALTER k SET STORAGE EXTERNAL;
+INSERT INTO outside SELECT i, repeat('x', 3000) || i FROM generate_series(0, 20) i;
+CREATE INDEX outside_k ON outside USING bloomfilter (wait(k)) WITH (rebuild_scale_factor = 0)});
+my $toast = $primary->safe_psql('postgres', q{SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'outside'});
+my $count = q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('outside_k', k)), bloom_index_contains('outside_k', '') FROM outside};
+my $older = BloomTest::Session->new($primary, 'postgres');
+$older->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+my $holder = BloomTest::Session->new($primary, 'postgres');
+$holder->query('SELECT pg_advisory_lock(1)');
+$primary->safe_psql('postgres', 'DELETE FROM outside WHERE n > 10');
+$vacuum = BloomTest::Session->new($primary, 'postgres');
+$vacuum->send('VACUUM outside');
+ok($primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}), 'VACUUM reads a row');
+$older->query('COMMIT');
+$primary->safe_psql('postgres', "VACUUM $toast");
+$holder->query('SELECT pg_advisory_unlock(1)');
+is(join('|', $vacuum->finish), '|', 'VACUUM does not need what is removed meanwhile');
+is($primary->safe_psql('postgres', $count), '11|0|f', 'keys that are left');
+$older->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+$primary->safe_psql('postgres', 'DELETE FROM outside WHERE n > 5; VACUUM outside');
+is(($older->query($count))[0], '11|0|t', 'an older snapshot finds every key');
+is($primary->safe_psql('postgres', $count), '6|0|f', 'a new one does not');
+$_->quit foreach $older, $holder, $vacuum;
+
+#
 # Autovacuum does it, and logs it.
 #
 $primary->safe_psql(
 	'postgres', q{
+CREATE FUNCTION may_fail(id int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT id';
+CREATE TABLE old (id int) WITH (autovacuum_vacuum_threshold = 2000000000, autovacuum_freeze_max_age = 100000,
+  autovacuum_freeze_min_age = 0);
+CREATE INDEX old_id ON old USING bloomfilter (may_fail(id)) WITH (rebuild_scale_factor = 0);
+INSERT INTO old VALUES (1), (0);
+CREATE OR REPLACE FUNCTION may_fail(id int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1 / id';
 CREATE TABLE a (id int) WITH (autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0, log_autovacuum_min_duration = 0);
 CREATE INDEX a_id ON a USING bloomfilter (id) WITH (fpp = 1e-6);
 INSERT INTO a SELECT generate_series(1, 20000);
@@ -315,6 +356,9 @@ SELECT pg_reload_conf()});
 ok($primary->poll_query_until('postgres', q{SELECT last_rebuild IS NOT NULL AND NOT bloom_index_contains('a_id', 20000) FROM bloom_index_info('a_id')}),
 	'autovacuum rebuilds an index');
 ok($primary->poll_query_until('postgres', q{SELECT last_autovacuum IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'a'}), 'and ends');
+$primary->safe_psql('postgres', q{DO $$ BEGIN FOR i IN 1 .. 100001 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$});
+ok($primary->poll_query_until('postgres', q{SELECT age(relfrozenxid) < 100000 FROM pg_class WHERE relname = 'old'}),
+	'a VACUUM against wraparound evaluates no expression');
 like(slurp_file($primary->logfile), qr/index "a_id": pages: \d+ in total, [1-9]\d* newly deleted/, 'which the log tells');
 
 is(find_crashes($standby), '', 'nothing crashed on the standby');
