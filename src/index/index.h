@@ -188,6 +188,8 @@ extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
 extern uint64 bfi_count_bits_set(const BfiPage *page);
 extern Buffer bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 						 BufferAccessStrategy strategy);
+extern void bfi_finish_new_page(Relation index, ForkNumber fork,
+								Buffer buffer);
 extern bool bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page);
 extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
@@ -291,8 +293,6 @@ struct IndexBuildResult;
 extern struct IndexBuildResult *bfi_build(Relation heap, Relation index,
 										  struct IndexInfo *info);
 extern void bfi_build_empty(Relation index);
-extern void bfi_finish_new_page(Relation index, ForkNumber fork,
-								Buffer buffer);
 extern char *bfi_build_phase_name(int64 phase);
 
 /* rebuild.c */

@@ -14,7 +14,6 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "access/transam.h"
-#include "access/xloginsert.h"
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
@@ -53,18 +52,6 @@ bfi_build_phase_name(int64 phase)
 		default:
 			return NULL;
 	}
-}
-
-/* Log a page that is all new, and unlock it. */
-void
-bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
-{
-	START_CRIT_SECTION();
-	MarkBufferDirty(buffer);
-	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
-		log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-	UnlockReleaseBuffer(buffer);
 }
 
 static void

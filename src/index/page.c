@@ -11,6 +11,7 @@
  */
 #include "index/index.h"
 
+#include "access/xloginsert.h"
 #include "miscadmin.h"
 
 /* Compute which blocks are on a page of a layer. */
@@ -118,6 +119,18 @@ bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 			 RelationGetRelationName(index), BufferGetBlockNumber(buffer),
 			 block);
 	return buffer;
+}
+
+/* Log a page that is all new, and unlock it. */
+void
+bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
+{
+	START_CRIT_SECTION();
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
+		log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
 }
 
 /*
