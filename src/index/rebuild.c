@@ -180,7 +180,7 @@ begin_next(State *state, double keys)
  * that has room for all.
  */
 static void
-make_room(State *state)
+make_room_for_next_set(State *state)
 {
 	BfiMeta		meta;
 
@@ -296,7 +296,7 @@ rebuild(State *state, Relation heap)
 					  &state->scan);
 	tuplesort_performsort(sort.sort);
 	state->distinct = bfi_count_keys(&sort);
-	make_room(state);
+	make_room_for_next_set(state);
 	fill_next(state, &sort);
 	finish_next(state);
 	bfi_end_keys(&sort);
