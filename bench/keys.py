@@ -1,6 +1,7 @@
 """Rows looked up by a key in a partitioned table, with the index of all partitions asked and not."""
 import statistics
 
+import plots
 from lib import as_bytes, significant
 
 TITLE = 'Looking for a key'
@@ -28,6 +29,24 @@ def run(bench, section):
     measure_table(bench, section, bench.scale(1000, 60), bench.scale(10000, 200), STATEMENTS)
     measure_table(bench, section, bench.scale(384, 40), bench.scale(100000, 500),
                   [statement for statement in STATEMENTS if statement[0] in FEWER])
+    by_partitions(bench, section, bench.scale((10, 30, 100, 300, 1000), (10, 30)))
+
+
+def by_partitions(bench, section, numbers):
+    """What one lookup takes by the number of partitions, which have 1,000 rows each."""
+    points = {'off': [], 'on': []}
+    with bench.session(statement_timeout=0) as session:
+        session.execute("LOAD 'bloomfilter'")
+        for partitions in numbers:
+            fill_events(session, partitions, 1000 * partitions)
+            session.execute('ANALYZE events')
+            timings = measure(bench, session, 1000 * partitions, STATEMENTS[0][2], 5, {})
+            for mode, series in timings.items():
+                points[mode].append((partitions, cpu(series)))
+            session.execute('DROP TABLE events')
+    plots.lines(section.plot('keys', 'One row by id, planned and executed, in partitions of 1,000 rows'),
+                x='partitions', y='CPU time, ms', series=[
+                    ('btrees', points['off']), ('filters and btrees', points['on'])])
 
 
 def measure_table(bench, section, partitions, rows_each, what):
@@ -75,7 +94,7 @@ def pages_read(session, sql):
     return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
 
 
-def fill(session, partitions, rows):
+def fill_events(session, partitions, rows):
     session.execute('CREATE TABLE events (day date, id bigint, what text) PARTITION BY RANGE (day)')
     for day in range(partitions):
         session.execute("DO $$ BEGIN EXECUTE format('CREATE TABLE events_%d PARTITION OF events FOR VALUES FROM (%%L)"
@@ -84,6 +103,10 @@ def fill(session, partitions, rows):
                     ' FROM generate_series(1, %d::bigint) i' % (partitions, rows))
     session.execute('CREATE INDEX events_btree ON events (id)')
     session.execute('CREATE INDEX events_filter ON events USING bloomfilter (id) WITH (fpp = 1e-5)')
+
+
+def fill(session, partitions, rows):
+    fill_events(session, partitions, rows)
     session.execute('CREATE TABLE no_filter AS SELECT id FROM events LIMIT 100000; CREATE INDEX ON no_filter (id)')
     session.execute('CREATE TABLE one AS SELECT id FROM events LIMIT 100000; ALTER TABLE one ADD PRIMARY KEY (id);'
                     ' CREATE INDEX ON one USING bloomfilter (id)')

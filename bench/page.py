@@ -65,8 +65,9 @@ def draw_pictures(sections, directory, ratios):
             draw_bars('index.svg', 'bytes a key, 10 million URLs',
                       [(row[0], float(row[2]), row[0] == 'bloomfilter') for row in block['rows']])
             break
-    if 'rates' in sections:
-        shutil.copy(os.path.join(directory, 'rate.svg'), IMAGES)
+    for section, name in (('rates', 'rate'), ('keys', 'keys'), ('churn', 'churn-size')):
+        if section in sections:
+            shutil.copy(os.path.join(directory, name + '.svg'), IMAGES)
 
 
 def main():
