@@ -117,32 +117,13 @@ DROP TABLE assigned;
 --
 
 \set ECHO none
-CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
-DECLARE
-  result text;
-  code text; message text; detail text; hint text;
-BEGIN
-  EXECUTE query INTO result;
-  RAISE INFO '%', COALESCE(result, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RAISE INFO '%', concat_ws(E'\n', format('%s: %s', code, message),
-    NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/try.psql'
+\i :functions
 \set ECHO all
 
-CALL try($$SELECT ''::bloom$$);
-CALL try($$SELECT ' '::bloom$$);
-CALL try($$SELECT 'x'::bloom$$);
-CALL try($$SELECT 'hello, world'::bloom$$);
-CALL try($$SELECT '{1,2,3}'::bloom$$);
-CALL try($$SELECT '\x424c4d46'::bloom$$);
-CALL try($$SELECT 'QkxN'::bloom$$);
-CALL try($$SELECT 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='::bloom$$);
-CALL try($$SELECT repeat('A', 1000000)::bloom$$);
-CALL try($$SELECT repeat('=', 1000)::bloom$$);
+CALL try_each('SELECT (%s)::bloom', $$''$$, $$' '$$, $$'QkxN'$$, $$'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='$$,
+  $$repeat('A', 1000000)$$, $$'x'$$, $$'hello, world'$$, $$'{1,2,3}'$$, $$repeat('=', 1000)$$, $$'\x424c4d46'$$);
 -- base64 with line breaks and other white space, as encode() writes it
 SELECT count(*) AS filters, bool_and(encode(f::bytea, 'base64')::bloom::text = f::text) AS encoded,
   bool_and(regexp_replace(f::text, '(.)', E' \\1\t\r\n', 'g')::bloom::text = f::text) AS spaced
@@ -154,15 +135,8 @@ SELECT count(*) AS filters, bool_and(('\x' || encode(f::bytea, 'hex'))::bloom = 
   bool_and(regexp_replace(f::bytea::text, '(.)', E' \\1\r\n', 'g')::bloom = f) AS spaced
 FROM filters;
 SELECT ('\x' || encode(bloom_agg(i)::bytea, 'hex'))::bloom @> 5 AS found FROM generate_series(1, 10) i;
-CALL try($$SELECT '\x'::bloom$$);
-CALL try($$SELECT '\x4'::bloom$$);
-CALL try($$SELECT '\x4z'::bloom$$);
-CALL try($$SELECT '\x424c4d46\x'::bloom$$);
-CALL try($$SELECT '\X424c4d46'::bloom$$);
-CALL try($$SELECT 'x424c4d46'::bloom$$);
-CALL try($$SELECT left(f::bytea::text, -1)::bloom FROM filters WHERE name = 'dense'$$);
-CALL try($$SELECT left(f::bytea::text, -2)::bloom FROM filters WHERE name = 'dense'$$);
-CALL try($$SELECT (f::bytea::text || '00')::bloom FROM filters WHERE name = 'dense'$$);
+CALL try_each('SELECT (%s)::bloom FROM filters WHERE name = ''dense''', $$'\x'$$, $$'\x4'$$, $$'\x4z'$$, $$'\x424c4d46\x'$$, $$'\X424c4d46'$$, $$'x424c4d46'$$,
+  $$left(f::bytea::text, -1)$$, $$left(f::bytea::text, -2)$$, $$f::bytea::text || '00'$$);
 -- text longer than one decoded chunk; data after the padding, in the next chunk
 CREATE TEMP TABLE long AS SELECT bloom_agg(i, 0.01, 300000) AS f FROM generate_series(1, 60000) i;
 SELECT length(f::text) > 262144 AS long, f::text = replace(encode(f::bytea, 'base64'), E'\n', '') AS text,
@@ -170,16 +144,16 @@ SELECT length(f::text) > 262144 AS long, f::text = replace(encode(f::bytea, 'bas
 FROM long;
 CALL try($$SELECT (left(f::text, 262142) || '==' || f::text)::bloom FROM long$$);
 CALL try($$SELECT (left(f::text, 262142) || '==' || E' \n')::bloom FROM long$$);
-CALL try($$SELECT (left(f::text, 262144) || '=')::bloom FROM long$$);
-CALL try($$SELECT (f::text || ' %')::bloom FROM long$$);
+CALL try($$SELECT (left(f::text, 262144) || '=')::bloom FROM long$$,
+  $$SELECT (f::text || ' %')::bloom FROM long$$);
 DROP TABLE long;
 -- base64 of a filter with a different end
 CALL try($$SELECT left(f::text, -1)::bloom FROM filters WHERE name = 'empty'$$);
 CALL try($$SELECT left(f::text, -4)::bloom FROM filters WHERE name = 'empty'$$);
 CALL try($$SELECT (f::text || 'AAAA')::bloom FROM filters WHERE name = 'dense'$$);
 CALL try($$SELECT (f::text || f::text)::bloom FROM filters WHERE name = 'sparse'$$);
-CALL try($$SELECT ''::bytea::bloom$$);
-CALL try($$SELECT 'hello'::bytea::bloom$$);
+CALL try($$SELECT ''::bytea::bloom$$,
+  $$SELECT 'hello'::bytea::bloom$$);
 -- a gigabyte of zeros would be the next step
 CALL try($$SELECT decode(repeat('00', 10000000), 'hex')::bloom$$);
 
@@ -426,16 +400,9 @@ CREATE TABLE damaged (name text, f bloom);
 INSERT INTO damaged SELECT 'version', forge(set_byte(f::bytea, 4, 2)) FROM filters WHERE name = 'sparse';
 INSERT INTO damaged SELECT 'length', forge(substr(f::bytea, 1, 60)) FROM filters WHERE name = 'sparse';
 CALL try($$SELECT bloom_contains(f, 'k1') FROM damaged WHERE name = 'version'$$);
-CALL try($$SELECT bloom_contains(f, 'k1') FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT bloom_add(f, 'k1') FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT f @> 'k1' FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT 'k1' <@ f FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT f | f FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT bloom_empty() | f FROM damaged WHERE name = 'length'$$);
+CALL try_each('SELECT %s FROM damaged WHERE name = ''length''', $$bloom_contains(f, 'k1')$$, $$bloom_add(f, 'k1')$$, $$f @> 'k1'$$, $$'k1' <@ f$$,
+  'f | f', 'bloom_empty() | f', 'bloom_cardinality(f)', 'bloom_fpp(f)', 'bloom_info(f)');
 CALL try($$SELECT bloom_union_agg(f) FROM damaged$$);
-CALL try($$SELECT bloom_cardinality(f) FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT bloom_fpp(f) FROM damaged WHERE name = 'length'$$);
-CALL try($$SELECT bloom_info(f) FROM damaged WHERE name = 'length'$$);
 
 -- Damage to the content is not detected at each use, but is harmless: no
 -- crash here, and an error when the value is dumped and restored.
@@ -454,6 +421,6 @@ SELECT count(*) FROM filters WHERE bloom_cardinality(f) >= 0;
 
 COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
 DROP FUNCTION patch, rejection, outcome_of, receive, forge;
-DROP PROCEDURE try;
+DROP PROCEDURE try, try_each;
 DROP TABLE filters, copies, damage, damaged;
 DROP TYPE weekday;

@@ -13,6 +13,10 @@ CREATE EXTENSION citext;
 RESET client_min_messages;
 
 \set ECHO none
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/try.psql'
+\i :functions
+
 -- The value of an expression, or the error in full.
 CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -69,9 +73,9 @@ DROP TABLE key_types;
 DROP FUNCTION recorded_for;
 
 -- An oidvector is not an array of oid, which has other hashes.
-SELECT outcome($$bloom_agg('1 2'::oidvector) @> '{1,2}'::oid[]$$);
-SELECT outcome($$bloom_agg('{1,2}'::oid[]) @> '1 2'::oidvector$$);
-SELECT outcome($$bloom_agg('1 2'::oidvector) @> '1 2'::oidvector$$);
+CALL try($$SELECT bloom_agg('1 2'::oidvector) @> '{1,2}'::oid[]$$);
+CALL try($$SELECT bloom_agg('{1,2}'::oid[]) @> '1 2'::oidvector$$);
+CALL try($$SELECT bloom_agg('1 2'::oidvector) @> '1 2'::oidvector$$);
 
 --
 -- Types of one name in two schemas.  The schema is not recorded, so that a type
@@ -105,18 +109,18 @@ CREATE OPERATOR a.= (FUNCTION = a.eq, LEFTARG = a.tag, RIGHTARG = a.tag);
 CREATE OPERATOR CLASS a.tag_ops DEFAULT FOR TYPE a.tag USING hash AS OPERATOR 1 a.=, FUNCTION 1 a.hash(a.tag),
   FUNCTION 2 a.hash(a.tag, int8);
 CREATE TABLE tags AS SELECT bloom_agg('1'::a.tag) AS f;
-SELECT outcome($$f @> '1'::a.tag FROM tags$$);
+CALL try($$SELECT f @> '1'::a.tag FROM tags$$);
 CREATE FUNCTION b.eq(b.tag, b.tag) RETURNS bool LANGUAGE internal IMMUTABLE STRICT AS 'int4eq';
 CREATE FUNCTION b.hash(b.tag) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint4';
 CREATE FUNCTION b.hash(b.tag, int8) RETURNS int8 LANGUAGE internal IMMUTABLE STRICT AS 'hashint4extended';
 CREATE OPERATOR b.= (FUNCTION = b.eq, LEFTARG = b.tag, RIGHTARG = b.tag);
 CREATE OPERATOR CLASS b.tag_ops DEFAULT FOR TYPE b.tag USING hash AS OPERATOR 1 b.=, FUNCTION 1 b.hash(b.tag),
   FUNCTION 2 b.hash(b.tag, int8);
-SELECT outcome($$f @> '1'::a.tag FROM tags$$);
-SELECT outcome($$f @> '1'::b.tag FROM tags$$);
-SELECT outcome($$bloom_agg(ARRAY['1'::a.tag])$$);
+CALL try($$SELECT f @> '1'::a.tag FROM tags$$);
+CALL try($$SELECT f @> '1'::b.tag FROM tags$$);
+CALL try($$SELECT bloom_agg(ARRAY['1'::a.tag])$$);
 -- a literal does not choose between the two
-SELECT outcome($$f @> '1' FROM tags$$);
+CALL try($$SELECT f @> '1' FROM tags$$);
 -- an array of a type that has the name and the hash function of one of PostgreSQL, whose elements hash otherwise
 SET client_min_messages = warning;
 CREATE FUNCTION a.in(cstring) RETURNS a.int8 LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
@@ -128,15 +132,15 @@ CREATE FUNCTION a.hash(a.int8) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS
 CREATE OPERATOR a.= (FUNCTION = a.eq, LEFTARG = a.int8, RIGHTARG = a.int8, HASHES);
 CREATE OPERATOR CLASS a.int8_ops DEFAULT FOR TYPE a.int8 USING hash AS OPERATOR 1 a.=, FUNCTION 1 a.hash(a.int8),
   FUNCTION 2 (a.int8, a.int8) hashint8extended(pg_catalog.int8, pg_catalog.int8);
-SELECT outcome($$bloom_agg('{1,2}'::a.int8[]) @> '{1,2}'::pg_catalog.int8[]$$);
-SELECT outcome($$bloom_agg('1'::a.int8) @> '1'::pg_catalog.int8$$);
+CALL try($$SELECT bloom_agg('{1,2}'::a.int8[]) @> '{1,2}'::pg_catalog.int8[]$$,
+  $$SELECT bloom_agg('1'::a.int8) @> '1'::pg_catalog.int8$$);
 -- an array of domains over arrays of a domain, whose name does not say of what type that is
 CREATE DOMAIN a.list AS int[];
 CREATE DOMAIN a.lists AS a.list[];
 CREATE DOMAIN b.list AS text[];
 CREATE DOMAIN b.lists AS b.list[];
-SELECT outcome($$bloom_agg(ARRAY['{"{1,2}"}'::a.lists]) @> ARRAY['{"{1,2}"}'::b.lists]$$);
-SELECT outcome($$bloom_agg(ARRAY['{1,2}'::a.list]) @> ARRAY['{1,2}'::b.list]$$);
+CALL try($$SELECT bloom_agg(ARRAY['{"{1,2}"}'::a.lists]) @> ARRAY['{"{1,2}"}'::b.lists]$$);
+CALL try($$SELECT bloom_agg(ARRAY['{1,2}'::a.list]) @> ARRAY['{1,2}'::b.list]$$);
 SET client_min_messages = warning;
 DROP TABLE tags;
 DROP SCHEMA a, b CASCADE;
@@ -147,22 +151,22 @@ RESET client_min_messages;
 --
 
 CREATE TABLE filters AS SELECT bloom_agg(i) AS f FROM generate_series(1, 3) i;
-SELECT outcome($$bloom_agg(f) FROM filters$$);
-SELECT outcome($$f @> f FROM filters$$);
-SELECT outcome($$bloom_add(f, f) FROM filters$$);
-SELECT outcome($$bloom_add_all(f, ARRAY[f]) FROM filters$$);
-SELECT outcome($$bloom_contains_any(f, ARRAY[f]) FROM filters$$);
-SELECT outcome($$bloom_agg(ARRAY[f]) FROM filters$$);
+CALL try($$SELECT bloom_agg(f) FROM filters$$,
+  $$SELECT f @> f FROM filters$$,
+  $$SELECT bloom_add(f, f) FROM filters$$,
+  $$SELECT bloom_add_all(f, ARRAY[f]) FROM filters$$,
+  $$SELECT bloom_contains_any(f, ARRAY[f]) FROM filters$$,
+  $$SELECT bloom_agg(ARRAY[f]) FROM filters$$);
 DROP TABLE filters;
 
 --
 -- Two filters of different key types
 --
 
-SELECT outcome($$bloom_union(bloom_agg(1), bloom_agg('a'::text))$$);
-SELECT outcome($$bloom_agg(1) & bloom_agg('a'::text)$$);
-SELECT outcome($$bloom_union_agg(f) FROM (VALUES (bloom_add(bloom_empty(), 1)), (bloom_add(bloom_empty(), 1.0))) v(f)$$);
-SELECT outcome($$bloom_intersection_cardinality(bloom_agg(1), bloom_agg(ARRAY[1]))$$);
+CALL try($$SELECT bloom_union(bloom_agg(1), bloom_agg('a'::text))$$,
+  $$SELECT bloom_agg(1) & bloom_agg('a'::text)$$,
+  $$SELECT bloom_union_agg(f) FROM (VALUES (bloom_add(bloom_empty(), 1)), (bloom_add(bloom_empty(), 1.0))) v(f)$$,
+  $$SELECT bloom_intersection_cardinality(bloom_agg(1), bloom_agg(ARRAY[1]))$$);
 
 --
 -- Renamed labels of an enum.  Lookups of the new label do not find the hash of
@@ -333,24 +337,24 @@ FROM (VALUES (1, '2020-01-01', 'date'), (2, '2020-01-01', 'timestamp'), (3, '202
 ORDER BY n;
 
 -- Invalid text is an error of the type's input function.
-SELECT outcome($$bloom_agg(1) @> 'one'$$);
-SELECT outcome($$bloom_agg(1) @> '99999999999999999999'$$);
-SELECT outcome($$bloom_agg(1) @> ''$$);
-SELECT outcome($$bloom_agg(true) @> 'maybe'$$);
-SELECT outcome($$bloom_agg('1'::jsonb) @> '{'$$);
-SELECT outcome($$bloom_agg(1::oid) @> '-1x'$$);
+CALL try($$SELECT bloom_agg(1) @> 'one'$$);
+CALL try($$SELECT bloom_agg(1) @> '99999999999999999999'$$);
+CALL try($$SELECT bloom_agg(1) @> ''$$);
+CALL try($$SELECT bloom_agg(true) @> 'maybe'$$);
+CALL try($$SELECT bloom_agg('1'::jsonb) @> '{'$$);
+CALL try($$SELECT bloom_agg(1::oid) @> '-1x'$$);
 SELECT outcome($$bloom_agg('ok'::mood) @> 'okay'$$), outcome($$bloom_contains_any(bloom_agg('ok'::mood), '{okay}')$$);
 
 -- Text that real and double precision read as different numbers
 SELECT key, outcome(format('bloom_agg(%1$L::float4) @> %1$L', key)) AS "real",
   outcome(format('bloom_agg(%1$L::float8) @> %1$L', key)) AS double
 FROM unnest('{1,-0.75,16777216,16777217,3.4028234663852886e38}'::text[]) key;
-SELECT outcome($$bloom_agg(0.1::float8) @> '0.1'$$);
-SELECT outcome($$bloom_agg(0.1::float4) @> '0.1'$$);
-SELECT outcome($$bloom_agg(1e300::float8) @> '1e300'$$);
-SELECT outcome($$bloom_agg('3.4028235e38'::float4) @> '3.4028235e38'$$);
-SELECT outcome($$bloom_agg(1e-300::float8) @> '1e-300'$$);
-SELECT outcome($$bloom_contains_any(bloom_agg(0.5::float8), '{0.25,0.1}')$$);
+CALL try($$SELECT bloom_agg(0.1::float8) @> '0.1'$$,
+  $$SELECT bloom_agg(0.1::float4) @> '0.1'$$,
+  $$SELECT bloom_agg(1e300::float8) @> '1e300'$$,
+  $$SELECT bloom_agg('3.4028235e38'::float4) @> '3.4028235e38'$$,
+  $$SELECT bloom_agg(1e-300::float8) @> '1e-300'$$,
+  $$SELECT bloom_contains_any(bloom_agg(0.5::float8), '{0.25,0.1}')$$);
 
 -- A filter without a key type reads text, and so does bloom_hash.
 SELECT key_type FROM bloom_info(bloom_add(bloom_empty(), '5'));
@@ -371,12 +375,12 @@ EXCEPTION WHEN OTHERS THEN
   UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ignoring_case';
 END
 $$;
-SELECT outcome($$bloom_agg('x'::text) @> 'X' COLLATE ignoring_case$$);
-SELECT outcome($$bloom_empty() @> 'X' COLLATE ignoring_case$$);
-SELECT outcome($$bloom_agg('x' COLLATE ignoring_case)$$);
-SELECT outcome($$bloom_hash('x' COLLATE ignoring_case)$$);
-SELECT outcome($$bloom_agg('x'::citext) @> 'X' COLLATE ignoring_case$$);
-SELECT outcome($$bloom_contains_any(bloom_agg('x'::text), '{X}' COLLATE ignoring_case)$$);
+CALL try($$SELECT bloom_agg('x'::text) @> 'X' COLLATE ignoring_case$$,
+  $$SELECT bloom_empty() @> 'X' COLLATE ignoring_case$$,
+  $$SELECT bloom_agg('x' COLLATE ignoring_case)$$,
+  $$SELECT bloom_hash('x' COLLATE ignoring_case)$$,
+  $$SELECT bloom_agg('x'::citext) @> 'X' COLLATE ignoring_case$$,
+  $$SELECT bloom_contains_any(bloom_agg('x'::text), '{X}' COLLATE ignoring_case)$$);
 SELECT outcome($$bloom_agg('x'::text) @> 'x' COLLATE "C"$$) AS deterministic,
   outcome($$bloom_contains_any(bloom_agg('x'::text), '{x}' COLLATE "C")$$) AS "any",
   outcome($$bloom_agg(5) @> '5' COLLATE ignoring_case$$) AS number;
@@ -386,23 +390,23 @@ DROP COLLATION ignoring_case;
 -- An array where a key is expected
 --
 
-SELECT outcome($$bloom_agg(1) @> ARRAY[1,2]$$);
-SELECT outcome($$bloom_agg('a'::text) @> '{a}'::text[]$$);
-SELECT outcome($$bloom_add(bloom_agg(1), ARRAY[1,2])$$);
-SELECT outcome($$bloom_agg(1) @> '{1,2}'$$);
-SELECT outcome($$bloom_agg(1.5) @> '{1,2}'$$);
+CALL try($$SELECT bloom_agg(1) @> ARRAY[1,2]$$,
+  $$SELECT bloom_agg('a'::text) @> '{a}'::text[]$$,
+  $$SELECT bloom_add(bloom_agg(1), ARRAY[1,2])$$);
+CALL try($$SELECT bloom_agg(1) @> '{1,2}'$$,
+  $$SELECT bloom_agg(1.5) @> '{1,2}'$$);
 -- not if the filter holds arrays, or if it holds text
-SELECT outcome($$bloom_agg('{1}'::int8[]) @> ARRAY[1,2]$$);
-SELECT outcome($$bloom_agg('{1}'::int8[]) @> 1$$);
-SELECT outcome($$bloom_agg('a'::text) @> '{1,2}'$$);
+CALL try($$SELECT bloom_agg('{1}'::int8[]) @> ARRAY[1,2]$$,
+  $$SELECT bloom_agg('{1}'::int8[]) @> 1$$);
+CALL try($$SELECT bloom_agg('a'::text) @> '{1,2}'$$);
 -- To add text that may be an array, its type must be known.
 SELECT text, outcome(format('bloom_cardinality(bloom_add(bloom_agg(text %L), %L))', 'x', text))
   FROM unnest(ARRAY['{a,b}', '{}', ' {"a","b c"} ', '{{a},{NULL}}', E'{a\\,b}', '{a}']) text;
-SELECT outcome($$bloom_cardinality(bloom_add(NULL, '{a,b}'))$$);
-SELECT outcome($$(SELECT filter FROM bloom_try_add(bloom_empty(), '{a,b}'))$$);
-SELECT outcome($$bloom_add(bloom_empty(key_type => 'bytea'), '{a,b}')$$);
-SELECT outcome($$bloom_add(bloom_empty(key_type => 'public.citext'), '{a,b}')$$);
-SELECT outcome($$bloom_add(bloom_agg('ok'::mood), '{ok}')$$);
+CALL try($$SELECT bloom_cardinality(bloom_add(NULL, '{a,b}'))$$,
+  $$SELECT (SELECT filter FROM bloom_try_add(bloom_empty(), '{a,b}'))$$);
+CALL try($$SELECT bloom_add(bloom_empty(key_type => 'bytea'), '{a,b}')$$);
+CALL try($$SELECT bloom_add(bloom_empty(key_type => 'public.citext'), '{a,b}')$$);
+CALL try($$SELECT bloom_add(bloom_agg('ok'::mood), '{ok}')$$);
 PREPARE add_key AS SELECT bloom_add(bloom_empty(), $1);
 EXECUTE add_key('{a,b}');
 DEALLOCATE add_key;
@@ -435,12 +439,12 @@ SELECT bloom_cardinality(bloom_add_all(ints, '{101,0101,7}')) AS added,
   bloom_add_all(ints, '{101}') = bloom_add_all(ints, ARRAY[101]) AS same,
   bloom_add_all(texts, '{}') = texts AS unchanged
 FROM f;
-SELECT outcome($$bloom_contains_any(ints, '{1') FROM f$$);
-SELECT outcome($$bloom_contains_any(ints, '1') FROM f$$);
-SELECT outcome($$bloom_contains_any(ints, '1,2') FROM f$$);
-SELECT outcome($$bloom_contains_any(ints, '{a}') FROM f$$);
-SELECT outcome($$bloom_add_all(ints, '{101,a}') FROM f$$);
-SELECT outcome($$bloom_new_keys(bloom_agg(ints::text::bloom), '{a}') FROM f$$);
+CALL try($$SELECT bloom_contains_any(ints, '{1') FROM f$$);
+CALL try($$SELECT bloom_contains_any(ints, '1') FROM f$$,
+  $$SELECT bloom_contains_any(ints, '1,2') FROM f$$);
+CALL try($$SELECT bloom_contains_any(ints, '{a}') FROM f$$);
+CALL try($$SELECT bloom_add_all(ints, '{101,a}') FROM f$$);
+CALL try($$SELECT bloom_new_keys(bloom_agg(ints::text::bloom), '{a}') FROM f$$);
 
 -- Parameters without a type
 PREPARE "any" AS SELECT bloom_contains_any(ints, $1) FROM f;
@@ -517,4 +521,5 @@ SELECT used_bytes - :bytes < 400000 AS same FROM pg_backend_memory_contexts WHER
 
 DROP TABLE f, mixed, moods, long;
 DROP FUNCTION outcome, named;
+DROP PROCEDURE try, try_each;
 DROP EXTENSION citext;

@@ -19,22 +19,9 @@ CREATE DOMAIN weather AS mood;
 CREATE DOMAIN ints AS int[];
 
 \set ECHO none
--- Run a query that returns one value; return the value or the full error,
--- without details of the machine and the database.
-CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
-DECLARE
-  result text;
-  code text; message text; detail text; hint text;
-BEGIN
-  EXECUTE query INTO result;
-  RAISE INFO '%', COALESCE(result, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RAISE INFO '%', concat_ws(E'\n', format('%s: %s', code, message),
-    regexp_replace(NULLIF(detail, ''), '(big|little)-endian, \w+', '<platform>', 'g'), NULLIF(hint, ''));
-END
-$$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/try.psql'
+\i :functions
 
 -- The value of an expression, or its SQLSTATE.
 CREATE FUNCTION outcome(expression text) RETURNS text LANGUAGE plpgsql AS $$
@@ -481,9 +468,9 @@ CALL try($$SELECT bloom_agg(1) @> 'a'$$);
 CALL try($$SELECT 1 <@ bloom_agg('a')$$);
 CALL try($$SELECT bloom_add(bloom_agg('ok'::mood), 'ok'::colour)$$);
 CALL try($$SELECT bloom_agg('a'::citext) @> 'a'::text$$);
-CALL try($$SELECT bloom_agg('{1}'::int[]) | bloom_agg('{1}'::int8[])$$);
-CALL try($$SELECT bloom_union(bloom_agg(1), bloom_agg(1.0))$$);
-CALL try($$SELECT bloom_union_agg(f) FROM (SELECT bloom_agg(now()) UNION ALL SELECT bloom_agg(now()::date)) u(f)$$);
+CALL try($$SELECT bloom_agg('{1}'::int[]) | bloom_agg('{1}'::int8[])$$,
+  $$SELECT bloom_union(bloom_agg(1), bloom_agg(1.0))$$,
+  $$SELECT bloom_union_agg(f) FROM (SELECT bloom_agg(now()) UNION ALL SELECT bloom_agg(now()::date)) u(f)$$);
 CREATE TYPE "odd ""type"" name" AS ENUM ('x');
 CALL try($$SELECT bloom_agg('x'::"odd ""type"" name") @> 1$$);
 SELECT key_type FROM bloom_info((SELECT bloom_agg('x'::"odd ""type"" name")));
@@ -522,27 +509,14 @@ CREATE TYPE pair AS (n int, j json);
 CREATE TYPE moodrange AS RANGE (subtype = mood);
 CREATE DOMAIN pairs_of AS pair[];
 -- no hash operator class
-CALL try($$SELECT bloom_agg('{}'::json)$$);
-CALL try($$SELECT bloom_add(bloom_empty(), '(1,2)'::point)$$);
-CALL try($$SELECT bloom_empty() @> '1'::money$$);
-CALL try($$SELECT B'1' <@ bloom_empty()$$);
-CALL try($$SELECT bloom_agg('a b'::tsvector)$$);
-CALL try($$SELECT bloom_agg(bloom_empty()) @> bloom_empty()$$);
-CALL try($$SELECT bloom_agg(ARRAY['{}'::json])$$);
+CALL try_each('SELECT %s', $$bloom_agg('{}'::json)$$, $$bloom_agg(ARRAY['{}'::json])$$, $$bloom_add(bloom_empty(), '(1,2)'::point)$$, $$bloom_empty() @> '1'::money$$,
+  $$B'1' <@ bloom_empty()$$, $$bloom_agg('a b'::tsvector)$$, 'bloom_agg(bloom_empty()) @> bloom_empty()');
 -- hashes of object identifiers
-CALL try($$SELECT bloom_agg('pg_class'::regclass)$$);
-CALL try($$SELECT bloom_agg('int4'::regtype)$$);
-CALL try($$SELECT bloom_agg('{sad,ok}'::mood[])$$);
+CALL try_each('SELECT bloom_agg(%s)', $$'pg_class'::regclass$$, $$'int4'::regtype$$, $$'{sad,ok}'::mood[]$$);
 -- types that consist of others, also in arrays
-CALL try($$SELECT bloom_agg(ROW(1, 'a'))$$);
-CALL try($$SELECT bloom_agg(ARRAY[ROW(1, 'a'), ROW(2, 'b')])$$);
-CALL try($$SELECT bloom_agg(ROW(1, '{}')::pair)$$);
-CALL try($$SELECT bloom_agg(ARRAY[ROW(1, '{}')]::pairs_of)$$);
-CALL try($$SELECT bloom_agg(ARRAY[NULL::pairs_of])$$);
-CALL try($$SELECT bloom_agg(typname) @> 'x', bloom_agg(t) FROM pg_type t$$);
-CALL try($$SELECT bloom_empty(key_type => 'pg_type')$$);
-CALL try($$SELECT bloom_agg('[ok,sad]'::moodrange)$$);
-CALL try($$SELECT bloom_agg('{[ok,sad]}'::moodmultirange)$$);
+CALL try_each('SELECT %s', $$bloom_agg(ROW(1, 'a'))$$, $$bloom_agg(ARRAY[ROW(1, 'a'), ROW(2, 'b')])$$, $$bloom_agg(ROW(1, '{}')::pair)$$,
+  $$bloom_agg(ARRAY[ROW(1, '{}')]::pairs_of)$$, 'bloom_agg(ARRAY[NULL::pairs_of])', $$bloom_agg(typname) @> 'x', bloom_agg(t) FROM pg_type t$$,
+  $$bloom_empty(key_type => 'pg_type')$$, $$bloom_agg('[ok,sad]'::moodrange)$$, $$bloom_agg('{[ok,sad]}'::moodmultirange)$$);
 -- what the hint proposes
 CALL try($$SELECT bloom_agg(ARRAY[1, 2]) @> ARRAY[1, 2] AND bloom_agg('a' || ' ' || 1) @> 'a 1'$$);
 
@@ -600,19 +574,12 @@ CREATE TABLE folded (k text COLLATE ignoring_case, c char(3) COLLATE ignoring_ca
   a text[] COLLATE ignoring_case);
 INSERT INTO folded VALUES ('a', 'a', 'a', '{a}');
 CREATE DOMAIN folded_text AS text COLLATE ignoring_case;
-CALL try($$SELECT bloom_agg(k) FROM folded$$);
-CALL try($$SELECT bloom_agg(c) FROM folded$$);
-CALL try($$SELECT bloom_agg(i) FROM folded$$);
-CALL try($$SELECT bloom_agg(a) FROM folded$$);
-CALL try($$SELECT bloom_agg('a'::folded_text)$$);
-CALL try($$SELECT bloom_contains(bloom_empty(), k) FROM folded$$);
-CALL try($$SELECT bloom_add(bloom_empty(), 'a') @> k FROM folded$$);
-CALL try($$SELECT k <@ bloom_add(bloom_empty(), 'a') FROM folded$$);
-CALL try($$SELECT bloom_add(bloom_empty(), 'b'::text COLLATE ignoring_case)$$);
+CALL try_each('SELECT %s FROM folded', 'bloom_agg(k)', 'bloom_agg(c)', 'bloom_agg(i)', 'bloom_agg(a)', $$bloom_agg('a'::folded_text)$$,
+  'bloom_contains(bloom_empty(), k)', $$bloom_add(bloom_empty(), 'a') @> k$$, $$k <@ bloom_add(bloom_empty(), 'a')$$,
+  $$bloom_add(bloom_empty(), 'b'::text COLLATE ignoring_case)$$);
 -- the workaround
-CALL try($$SELECT bloom_agg(k COLLATE "C") @> 'a' FROM folded$$);
-CALL try($$SELECT bloom_add(bloom_empty(), 'a') @> (k COLLATE "C") FROM folded$$);
-CALL try($$SELECT bloom_agg(c COLLATE "default") @> 'a'::text FROM folded$$);
+CALL try_each('SELECT %s FROM folded', $$bloom_agg(k COLLATE "C") @> 'a'$$, $$bloom_add(bloom_empty(), 'a') @> (k COLLATE "C")$$,
+  $$bloom_agg(c COLLATE "default") @> 'a'::text$$);
 -- no collation at all
 CALL try($$SELECT bloom_agg(a || b) FROM (VALUES ('x' COLLATE "C", 'y' COLLATE "POSIX")) v(a, b)$$);
 CALL try($$SELECT bloom_agg((a || b) COLLATE "C") @> 'xy' FROM (VALUES ('x' COLLATE "C", 'y' COLLATE "POSIX")) v(a, b)$$);
@@ -662,11 +629,8 @@ SELECT count(*), count(*) FILTER (WHERE found(f, key) = 'true') AS found FROM lo
 -- another one
 CALL set_locale('aa_BB.UTF-8');
 SELECT key, key_type, found(f, key) FROM localized, bloom_info(f) ORDER BY n;
-CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
-CALL try($$SELECT f @> 'A' FROM localized WHERE n = 1$$);
-CALL try($$SELECT bloom_add(f, 'A') FROM localized WHERE n = 1$$);
+CALL try_each('SELECT %s FROM localized WHERE n = 1', $$f @> 'A'::citext$$, $$f @> 'A'$$, $$bloom_add(f, 'A')$$, $$bloom_contains_any(f, '{A}'::citext[])$$);
 CALL try($$SELECT f | bloom_agg('A'::citext) FROM localized WHERE n = 1 GROUP BY f$$);
-CALL try($$SELECT bloom_contains_any(f, '{A}'::citext[]) FROM localized WHERE n = 1$$);
 CALL set_locale('aa_AA.UTF-8@bb');
 CALL try($$SELECT f @> 'A'::citext FROM localized WHERE n = 1$$);
 CALL set_locale('aa_AA.LATIN1');
@@ -719,5 +683,5 @@ DROP TYPE pair, moodrange;
 DROP DOMAIN shorter, short, word, code, mail, weather, ints;
 DROP TYPE mood, colour;
 DROP FUNCTION outcome;
-DROP PROCEDURE try;
+DROP PROCEDURE try, try_each;
 DROP EXTENSION citext;

@@ -7,21 +7,9 @@
 \pset tuples_only
 
 \set ECHO none
--- Run a query that returns one value; return the value or the full error.
-CREATE PROCEDURE try(query text) LANGUAGE plpgsql AS $$
-DECLARE
-  result text;
-  code text; message text; detail text; hint text;
-BEGIN
-  EXECUTE query INTO result;
-  RAISE INFO '%', COALESCE(result, 'NULL');
-EXCEPTION WHEN OTHERS THEN
-  GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-    detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-  RAISE INFO '%', concat_ws(E'\n', format('%s: %s', code, message),
-    NULLIF(detail, ''), NULLIF(hint, ''));
-END
-$$;
+\getenv abs_srcdir PG_ABS_SRCDIR
+\set functions :abs_srcdir '/sql/try.psql'
+\i :functions
 \set ECHO all
 
 -- Defaults, and each parameter by position and by name.
@@ -34,37 +22,15 @@ SELECT fpp, expected, seed FROM bloom_info(bloom_empty(seed => 42, fpp => 0.2));
 SELECT fpp, expected, seed FROM bloom_info(bloom_empty(0.1, NULL, 5));
 
 -- The false-positive rate: both ends of the range are within it.
-CALL try('SELECT fpp FROM bloom_info(bloom_empty(0.5))');
-CALL try('SELECT fpp FROM bloom_info(bloom_empty(1e-9))');
-CALL try('SELECT bloom_empty(0)');
-CALL try($$SELECT bloom_empty('-0')$$);
-CALL try('SELECT bloom_empty(-0.01)');
-CALL try('SELECT bloom_empty(1)');
-CALL try('SELECT bloom_empty(0.99, 3)');
-CALL try('SELECT bloom_empty(0.51)');
-CALL try('SELECT bloom_empty(0.5000000001)');
-CALL try('SELECT bloom_empty(0.9999999999999998e-9)');
+CALL try_each('SELECT fpp FROM bloom_info(bloom_empty(%s))', '0.5', '1e-9', 'NULL');
+CALL try_each('SELECT bloom_empty(%s)', '0', $$'-0'$$, '-0.01', '0.99, 3', '0.51', '0.5000000001', '0.9999999999999998e-9', '0.99e-9', '1e-300',
+  '4.9e-324', '0.6', '1e-12', '-1', $$'-Infinity'$$, $$'NaN'$$, '1', '1e300', $$'Infinity'$$);
 CALL try('SELECT bloom_agg(i, 0.01 + i * 1e-12) FROM generate_series(0, 1) i');
-CALL try('SELECT bloom_empty(0.99e-9)');
-CALL try('SELECT bloom_empty(1e-300)');
-CALL try('SELECT bloom_empty(4.9e-324)');
-CALL try('SELECT bloom_empty(1e300)');
-CALL try($$SELECT bloom_empty('NaN')$$);
-CALL try($$SELECT bloom_empty('Infinity')$$);
-CALL try($$SELECT bloom_empty('-Infinity')$$);
-CALL try('SELECT bloom_empty(NULL)');
 
 -- The number of keys.
-CALL try('SELECT expected FROM bloom_info(bloom_empty(0.01, 1))');
-CALL try('SELECT expected FROM bloom_info(bloom_empty(0.01, NULL))');
-CALL try('SELECT bloom_empty(0.01, 0)');
-CALL try('SELECT bloom_empty(0.01, -1)');
-CALL try('SELECT bloom_empty(0.01, -9223372036854775808)');
-CALL try('SELECT bloom_empty(0.01, 9223372036854775807)');
-CALL try('SELECT bloom_empty(0.01, 1000000000000000000)');
-CALL try('SELECT bloom_empty(0.01, 500000000)');
-CALL try('SELECT bloom_empty(1e-9, 430000000)');
-CALL try('SELECT bloom_empty(0.5, 4294967296)');
+CALL try_each('SELECT expected FROM bloom_info(bloom_empty(0.01, %s))', '1', 'NULL', '0');
+CALL try_each('SELECT bloom_empty(0.01, %s)', '-1', '-9223372036854775808', '9223372036854775807', '1000000000000000000', '500000000');
+CALL try_each('SELECT bloom_empty(%s)', '1e-9, 430000000', '0.5, 4294967296');
 
 -- The maximum.  A filter takes memory as keys are added, so these are small.
 CREATE TABLE limits (fpp float8, expected bigint);
@@ -81,9 +47,7 @@ FROM (SELECT bloom_agg(k, fpp, expected) AS f
       FROM limits, generate_series(1, 10) k GROUP BY fpp, expected) agg;
 
 -- The seed: any number.
-CALL try('SELECT seed FROM bloom_info(bloom_empty(seed => 9223372036854775807))');
-CALL try('SELECT seed FROM bloom_info(bloom_empty(seed => -9223372036854775808))');
-CALL try('SELECT bloom_empty(seed => NULL)');
+CALL try_each('SELECT seed FROM bloom_info(bloom_empty(seed => %s))', '9223372036854775807', '-9223372036854775808', 'NULL');
 
 -- Hashes differ between seeds and are consistent for one seed.
 SELECT count(DISTINCT f::text) AS filters, count(*) AS seeds, bool_and(f @> 'key' AND NOT f @> 'other') AS right
@@ -91,16 +55,8 @@ FROM (SELECT bloom_add(bloom_empty(seed => s), 'key') AS f
       FROM unnest('{0,1,-1,2,4294967296,9223372036854775807,-9223372036854775808}'::bigint[]) s) seeded;
 
 -- The same in the aggregate.
-CALL try('SELECT bloom_agg(k, 0) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 1) FROM generate_series(1, 3) k');
-CALL try($$SELECT bloom_agg(k, 'NaN') FROM generate_series(1, 3) k$$);
-CALL try('SELECT bloom_agg(k, NULL) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.01, 0) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.01, -5) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.01, 1000000000000000000) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.01, 10, NULL) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, NULL, NULL, NULL) FROM generate_series(1, 3) k');
-CALL try($$SELECT bloom_agg('literal', 2) FROM generate_series(1, 3) k$$);
+CALL try_each('SELECT bloom_agg(%s) FROM generate_series(1, 3) k', 'k, 0', $$k, 'NaN'$$, 'k, 1', $$'literal', 2$$, 'k, NULL', 'k, NULL, NULL, NULL',
+  'k, 0.01, 0', 'k, 0.01, -5', 'k, 0.01, 1000000000000000000', 'k, 0.01, 10, NULL');
 CALL try('SELECT expected FROM bloom_info((SELECT bloom_agg(k, 0.01, NULL) FROM generate_series(1, 3) k))');
 CALL try('SELECT seed FROM bloom_info((SELECT bloom_agg(k, 0.01, 10, -3) FROM generate_series(1, 3) k))');
 
@@ -109,15 +65,9 @@ CALL try('SELECT bloom_agg(k, 0) FROM generate_series(1, 0) k');
 CALL try('SELECT seed FROM bloom_info((SELECT bloom_agg(k, 0.01, 10, -3) FROM generate_series(1, 0) k))');
 
 -- Parameters that differ from row to row.
-CALL try('SELECT bloom_agg(k, 0.1 / k) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, 10 * k) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, 10, k) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, CASE WHEN k < 3 THEN 0.1 END) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, CASE WHEN k < 3 THEN 10 END) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, CASE WHEN k = 3 THEN 10 END) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, 10, CASE WHEN k < 3 THEN 1 END) FROM generate_series(1, 3) k');
-CALL try('SELECT bloom_agg(k, 0.1, 10, CASE WHEN k < 3 THEN -1 - (1::bigint << 62) ELSE -2 END) FROM generate_series(1, 3) k');
-CALL try($$SELECT bloom_agg(k, CASE WHEN k < 3 THEN 0.1 ELSE 'NaN' END) FROM generate_series(1, 3) k$$);
+CALL try_each('SELECT bloom_agg(k, %s) FROM generate_series(1, 3) k', '0.1 / k', '0.1, 10 * k', '0.1, 10, k', 'CASE WHEN k < 3 THEN 0.1 END',
+  '0.1, CASE WHEN k < 3 THEN 10 END', '0.1, CASE WHEN k = 3 THEN 10 END', '0.1, 10, CASE WHEN k < 3 THEN 1 END',
+  '0.1, 10, CASE WHEN k < 3 THEN -1 - (1::bigint << 62) ELSE -2 END', $$CASE WHEN k < 3 THEN 0.1 ELSE 'NaN' END$$);
 
 -- They can differ between groups.
 SELECT k % 3 AS g, i.fpp, i.expected, i.seed
@@ -177,43 +127,19 @@ SELECT bloom_cardinality(bloom_agg(id, 0.01, 1999 + id / 1000.0)) > 0 AS same FR
 SELECT bloom_agg(id, 0.01, 1999.5 + id / 1000.0) FROM words;
 
 -- Out of range: not a number, infinite, negative, more than 2^53; none at all is one
-CALL try($$SELECT bloom_empty(0.01, 'NaN')$$);
-CALL try($$SELECT bloom_empty(0.01, 'Infinity')$$);
-CALL try($$SELECT bloom_empty(0.01, '-Infinity')$$);
-CALL try('SELECT bloom_empty(0.01, (SELECT count(*) FROM words WHERE false)) = bloom_empty(0.01, 1)');
-CALL try('SELECT bloom_agg(k, 0.01, 0) = bloom_agg(k, 0.01, 1) FROM generate_series(1, 1) k');
-CALL try('SELECT bloom_agg(k, 0.01, k) = bloom_agg(k, 0.01, 1) FROM generate_series(0, 1) k');
-CALL try('SELECT bloom_sizing(0.01, 0) = bloom_sizing(0.01, 1)');
-CALL try('SELECT bloom_empty(0.01, 0.5) = bloom_empty(0.01, 1)');
-CALL try('SELECT bloom_empty(0.01, -0.5)');
-CALL try('SELECT bloom_empty(0.01, -1000.5)');
-CALL try('SELECT bloom_empty(0.01, 1e300)');
-CALL try('SELECT bloom_agg(k, 0.01, e) FROM (VALUES (1, 1.0::float8), (2, 0.5)) v (k, e)');
-CALL try('SELECT bloom_empty(0.01, 9007199254740993)');
-CALL try('SELECT bloom_empty(0.01, 9007199254740994)');
-CALL try('SELECT bloom_empty(0.01, 9007199254740992)');
-CALL try('SELECT expected FROM bloom_info(bloom_empty(0.01, 1.0000001))');
-CALL try($$SELECT bloom_agg(id, 0.01, 'NaN') FROM words$$);
-CALL try('SELECT bloom_agg(id, 0.01, -0.9) FROM words');
-CALL try('SELECT bloom_agg(id, 0.01, CASE WHEN id = 1 THEN 1000 ELSE float8 ''NaN'' END) FROM words');
-CALL try('SELECT bloom_agg(id, 0.01, CASE WHEN id > 1 THEN 0 END) FROM words');
-CALL try($$SELECT bloom_sizing(0.01, 'NaN')$$);
-CALL try($$SELECT bloom_sizing(0.01, 'Infinity')$$);
-CALL try('SELECT bloom_sizing(0.01, -0.5)');
-CALL try('SELECT bloom_sizing(0.01, 1.1e15)');
+CALL try_each('SELECT bloom_empty(0.01, %s)', $$'NaN'$$, $$'Infinity'$$, $$'-Infinity'$$, '-0.5', '-1000.5', '1e300', '9007199254740994',
+  '9007199254740993', '9007199254740992');
+CALL try_each('SELECT expected FROM bloom_info(%s)', 'bloom_empty(0.01, (SELECT count(*) FROM words WHERE false))', 'bloom_empty(0.01, 0.5)',
+  '(SELECT bloom_agg(k, 0.01, 0) FROM generate_series(1, 1) k)', '(SELECT bloom_agg(k, 0.01, k) FROM generate_series(0, 1) k)',
+  '(SELECT bloom_agg(k, 0.01, e) FROM (VALUES (1, 1.0::float8), (2, 0.5)) v (k, e))', 'bloom_empty(0.01, 1.0000001)');
+SELECT bloom_sizing(0.01, 0) = bloom_sizing(0.01, 1) AS same;
+CALL try_each('SELECT bloom_agg(id, 0.01, %s) FROM words', $$'NaN'$$, '-0.9', $$CASE WHEN id = 1 THEN 1000 ELSE float8 'NaN' END$$,
+  'CASE WHEN id > 1 THEN 0 END');
+CALL try_each('SELECT bloom_sizing(0.01, %s)', $$'NaN'$$, $$'Infinity'$$, '-0.5', '1.1e15');
 
--- Swapped: the error states the order.  A rate that is merely too large or
--- too small has another hint.
-CALL try('SELECT bloom_empty(1000, 0.01)');
-CALL try('SELECT bloom_empty(1000)');
-CALL try('SELECT bloom_empty(1)');
-CALL try('SELECT bloom_sizing(1000000, 0.01)');
-CALL try('SELECT bloom_agg(word, 1000000, 0.01) FROM words');
-CALL try('SELECT bloom_agg(word, 1000000) FROM words');
-CALL try('SELECT bloom_empty(0.6)');
-CALL try('SELECT bloom_empty(1e-12)');
-CALL try('SELECT bloom_empty(-1)');
-CALL try($$SELECT bloom_empty('NaN')$$);
+-- Swapped: the error states the order.
+CALL try_each('SELECT %s', 'bloom_empty(1000, 0.01)', 'bloom_empty(1000)', 'bloom_empty(1)', 'bloom_sizing(1000000, 0.01)',
+  'bloom_agg(word, 1000000, 0.01) FROM words', 'bloom_agg(word, 1000000) FROM words');
 
 -- An empty filter with the parameters and the key type of another one, also of a type whose name takes quotes
 CREATE TYPE "a ""b" AS ENUM ('x');
@@ -265,33 +191,17 @@ UPDATE visits SET visitors = bloom_add(visitors, 7);
 SELECT day, visitors @> 7::bigint AS found, (bloom_info(visitors)).key_type FROM visits;
 DROP TABLE visits;
 -- Types that cannot be keys, and types that do not exist
-CALL try($$SELECT bloom_empty(key_type => 'json')$$);
-CALL try($$SELECT bloom_empty(key_type => 'point')$$);
-CALL try($$SELECT bloom_empty(key_type => 'regclass')$$);
-CALL try($$SELECT bloom_empty(key_type => 'record')$$);
-CALL try($$SELECT bloom_empty(key_type => 'anyelement')$$);
-CALL try($$SELECT bloom_empty(key_type => 'anyenum')$$);
-CALL try($$SELECT bloom_empty(key_type => 'mood[]')$$);
-CALL try($$SELECT bloom_empty(key_type => 'unknown')$$);
-CALL try($$SELECT bloom_empty(key_type => '-')$$);
-CALL try($$SELECT bloom_empty(key_type => 4294967295::oid)$$);
-CALL try($$SELECT bloom_empty(key_type => 'no_such_type')$$);
+CALL try_each('SELECT bloom_empty(key_type => %s)', $$'json'$$, $$'point'$$, $$'regclass'$$, $$'record'$$, $$'anyelement'$$, $$'anyenum'$$,
+  $$'mood[]'$$, $$'unknown'$$, $$'-'$$, '4294967295::oid', $$'no_such_type'$$);
 SELECT bloom_empty(fpp => 0, key_type => 'json');
 
 -- The key before the filter: an untyped literal is read as a filter, and
 -- rejected also if it is base64 or has the right length.
 CREATE TABLE filters (f bloom NOT NULL);
 INSERT INTO filters VALUES (bloom_add(bloom_empty(), 'x'));
-CALL try($$SELECT bloom_contains('x', f) FROM filters$$);
-CALL try($$SELECT bloom_contains('user', f) FROM filters$$);
-CALL try($$SELECT bloom_contains('', f) FROM filters$$);
-CALL try($$SELECT bloom_contains('https://example.org/', f) FROM filters$$);
-CALL try($$SELECT bloom_contains(repeat('abcd', 1000)::bloom, f) FROM filters$$);
-CALL try($$SELECT bloom_add('x', f) FROM filters$$);
-CALL try($$SELECT bloom_add_all('{a,b}', ARRAY[f]) FROM filters$$);
-CALL try($$SELECT f | 'x' FROM filters$$);
-CALL try($$SELECT 'x' @> f FROM filters$$);
-CALL try($$SELECT 'x' <@ f FROM filters$$);
+CALL try_each('SELECT %s FROM filters', $$bloom_contains('x', f)$$, $$bloom_add('x', f)$$, $$bloom_add_all('{a,b}', ARRAY[f])$$, $$f | 'x'$$, $$'x' @> f$$,
+  $$bloom_contains('https://example.org/', f)$$, $$bloom_contains('user', f)$$, $$bloom_contains('', f)$$,
+  $$bloom_contains(repeat('abcd', 1000)::bloom, f)$$, $$'x' <@ f$$);
 -- For a damaged filter the error states the damage instead.
 CALL try($$SELECT left(f::text, -4)::bloom FROM filters$$);
 CALL try($$SELECT 'QkxNRgE='::bloom$$);
@@ -300,7 +210,7 @@ CALL try($$SELECT 'QkxNRv8='::bloom$$);
 CALL try($$SELECT 'x'::bytea::bloom$$);
 DROP TABLE filters;
 
-DROP PROCEDURE try;
+DROP PROCEDURE try, try_each;
 DROP TABLE words;
 DROP DOMAIN smaller, small;
 DROP TYPE mood;
