@@ -27,8 +27,9 @@
 PG_FUNCTION_INFO_V1(bloom_index_support);
 
 /*
- * Does an expression depend on a row, or on an expression that it is part of?
- * The placeholders of those that have such are their own; they are rare.
+ * Does an expression depend on a row of its query, or on an expression that it
+ * is part of?  The placeholders of those that have such are their own; they are
+ * rare.
  */
 static bool
 depends_on_place(Node *node, void *context)
@@ -38,6 +39,7 @@ depends_on_place(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Var:
+			return ((Var *) node)->varlevelsup == 0;
 		case T_PlaceHolderVar:
 		case T_Aggref:
 		case T_GroupingFunc:
@@ -63,14 +65,14 @@ is_same_for_all(PlannerInfo *root, FuncExpr *lookup)
 	Node	   *arguments = (Node *) lookup->args;
 	Index		level;
 
-	/* Those in subqueries may be of any level. */
+	/* Subqueries may have columns of this query, and aggregates of any. */
 	for (level = 0; level < root->query_level; level++)
 	{
-		if (contain_vars_of_level(arguments, (int) level) ||
-			contain_aggs_of_level(arguments, (int) level))
+		if (contain_aggs_of_level(arguments, (int) level))
 			return false;
 	}
-	return !depends_on_place(arguments, NULL) &&
+	return !contain_vars_of_level(arguments, 0) &&
+		!depends_on_place(arguments, NULL) &&
 		!expression_returns_set(arguments) &&
 		!contain_volatile_functions(arguments);
 }
@@ -85,19 +87,36 @@ has_exists(Node *node, void *context)
 	return expression_tree_walker(node, has_exists, context);
 }
 
+static bool
+has_function(Node *node, void *function)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == *(Oid *) function)
+		return true;
+	return expression_tree_walker(node, has_function, function);
+}
+
 /*
- * May expressions of a query get further subqueries?  The planner simplifies
- * the conditions of a subquery of EXISTS as if they were of the query around
- * it, and then finds no subqueries in them.  With grouping sets, an expression
- * is NULL where it is equal to one that is not grouped by; no two subqueries
- * are equal.
+ * May a lookup in a query become a subquery?  The planner simplifies the
+ * conditions of a subquery of EXISTS as if they were of the query around it, and
+ * then finds no subqueries in them.  With grouping sets, an expression of the
+ * result is NULL where it is equal to one that is not grouped by; no two
+ * subqueries are equal.
  */
 static bool
-may_get_subqueries(PlannerInfo *root)
+may_become_subquery(PlannerInfo *root, FuncExpr *lookup)
 {
-	return root->parse->groupingSets == NIL &&
-		!has_exists((Node *) root->append_rel_list, NULL) &&
-		!query_tree_walker(root->parse, has_exists, NULL,
+	Query	   *query = root->parse;
+
+	if (query->groupingSets != NIL &&
+		(has_function((Node *) query->targetList, &lookup->funcid) ||
+		 has_function(query->havingQual, &lookup->funcid) ||
+		 range_table_walker(query->rtable, has_function, &lookup->funcid,
+							QTW_IGNORE_RT_SUBQUERIES)))
+		return false;
+	return !has_exists((Node *) root->append_rel_list, NULL) &&
+		!query_tree_walker(query, has_exists, NULL,
 						   QTW_IGNORE_RT_SUBQUERIES |
 						   QTW_IGNORE_CTE_SUBQUERIES);
 }
@@ -160,9 +179,14 @@ bloom_index_support(PG_FUNCTION_ARGS)
 	root = request->root;
 	lookup = request->fcall;
 
-	/* The subquery itself is one without tables. */
-	if (!has_from(root->parse) || !may_be_partitioned(lookup) ||
-		!is_same_for_all(root, lookup) || !may_get_subqueries(root))
+	/*
+	 * The subquery itself is one without tables.  When the planner has made an
+	 * array of the tables, it simplifies conditions again, those of partitions,
+	 * but plans no more subqueries.
+	 */
+	if (root->simple_rel_array != NULL || !has_from(root->parse) ||
+		!may_be_partitioned(lookup) || !is_same_for_all(root, lookup) ||
+		!may_become_subquery(root, lookup))
 		PG_RETURN_POINTER(NULL);
 	root->parse->hasSubLinks = true;
 	PG_RETURN_POINTER(make_subquery(lookup));
