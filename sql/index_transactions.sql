@@ -65,7 +65,7 @@ SELECT bloom_index_check('more_ranges_r');
 DROP TABLE ranges, more_ranges;
 DROP FUNCTION session_bytes();
 
--- Keys of all indexes together wait in work_mem; one of their hash tables may have doubled.
+-- Keys of all indexes together wait in work_mem.
 CREATE TABLE spread (id int, part int) PARTITION BY LIST (part);
 SELECT format('CREATE TABLE spread_%s PARTITION OF spread FOR VALUES IN (%1$s)', i) FROM generate_series(1, 8) i \gexec
 CREATE INDEX spread_id ON spread USING bloomfilter (id);
@@ -79,6 +79,31 @@ COMMIT;
 RESET work_mem;
 SELECT count(*) FROM spread WHERE id % 8 = 5 AND NOT bloom_index_contains('spread_id', id);
 DROP TABLE spread;
+
+-- Keys that a statement repeats take room once.
+CREATE TABLE repeated (id int);
+CREATE INDEX repeated_id ON repeated USING bloomfilter (id);
+INSERT INTO repeated SELECT i % 10 FROM generate_series(1, 100000) i;
+SELECT layers, pages, round(cardinality) AS keys FROM bloom_index_info('repeated_id');
+DROP TABLE repeated;
+
+-- A trigger looks up the rows before its own, which wait, or fill work_mem and are written.
+CREATE TABLE chain (id int, missing int);
+CREATE INDEX chain_id ON chain USING bloomfilter (id);
+CREATE FUNCTION look_back() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  SELECT count(*) INTO NEW.missing FROM generate_series(greatest(NEW.id - 3, 1), NEW.id - 1) i
+    WHERE NOT bloom_index_contains('chain_id', i);
+  RETURN NEW;
+END
+$$;
+CREATE TRIGGER look_back BEFORE INSERT ON chain FOR EACH ROW WHEN (NEW.id % 3 = 0) EXECUTE FUNCTION look_back();
+SET work_mem = '64kB';
+INSERT INTO chain SELECT generate_series(1, 15000);
+RESET work_mem;
+SELECT sum(missing) AS missing, count(missing) AS lookups, bloom_index_check('chain_id') FROM chain;
+DROP TABLE chain;
+DROP FUNCTION look_back();
 
 \set ECHO none
 -- A deferred trigger inserts a row at the commit.

@@ -34,11 +34,11 @@ typedef struct PendingKey
 	uint32		low;
 } PendingKey;
 
-typedef struct PendingHash
+typedef struct PendingEntry
 {
 	PendingKey	key;
 	uint32		status;
-} PendingHash;
+} PendingEntry;
 
 static inline uint64
 hash_of(PendingKey key)
@@ -55,6 +55,12 @@ pending_key(Relation index, uint64 hash)
 	return key;
 }
 
+static inline bool
+is_same_key(PendingKey a, PendingKey b)
+{
+	return a.low == b.low && a.high == b.high && a.index == b.index;
+}
+
 /* Secret and odd, so that nobody can choose keys that meet in the hash table. */
 static uint64 multiplier;
 
@@ -63,21 +69,20 @@ static uint64 multiplier;
  * are the high bits of a product, which depend on all bits of the factors.
  */
 #define SH_PREFIX pending
-#define SH_ELEMENT_TYPE PendingHash
+#define SH_ELEMENT_TYPE PendingEntry
 #define SH_KEY_TYPE PendingKey
 #define SH_KEY key
 #define SH_HASH_KEY(table, key) \
 	pg_bswap32((uint32) ((hash_of(key) ^ (key).index) * multiplier >> 32))
-#define SH_EQUAL(table, a, b) \
-	((a).low == (b).low && (a).high == (b).high && (a).index == (b).index)
+#define SH_EQUAL(table, a, b) is_same_key(a, b)
 #define SH_SCOPE static inline
 #define SH_DECLARE
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-#define ST_SORT sort_hashes
-#define ST_ELEMENT_TYPE PendingHash
-#define ST_COMPARE(a, b) compare_hashes(a, b)
+#define ST_SORT sort_pending
+#define ST_ELEMENT_TYPE PendingKey
+#define ST_COMPARE(a, b) compare_pending(a, b)
 #define ST_SCOPE static
 #define ST_CHECK_FOR_INTERRUPTS
 #define ST_DECLARE
@@ -85,20 +90,20 @@ static uint64 multiplier;
 
 /* By index, and by page. */
 static inline int
-compare_hashes(const PendingHash *a, const PendingHash *b)
+compare_pending(const PendingKey *a, const PendingKey *b)
 {
-	uint64		left = hash_of(a->key);
-	uint64		right = hash_of(b->key);
+	uint64		left = hash_of(*a);
+	uint64		right = hash_of(*b);
 
-	if (a->key.index != b->key.index)
-		return a->key.index < b->key.index ? -1 : 1;
+	if (a->index != b->index)
+		return a->index < b->index ? -1 : 1;
 	return (left > right) - (left < right);
 }
 
 #include "lib/sort_template.h"
 
-/* A table of this size takes no more memory than a few rows. */
-#define INITIAL_SIZE	16
+/* So many take no more memory than a few rows. */
+#define INITIAL_ROOM	16
 
 /*
  * So many hashes are added to an index at once.  Others may wait for that, so
@@ -106,8 +111,17 @@ compare_hashes(const PendingHash *a, const PendingHash *b)
  */
 #define MAX_BATCH		(1 << 17)
 
-/* Of all indexes, in the memory of the transaction; or NULL. */
-static pending_hash * pending = NULL;
+/*
+ * Of all indexes, in any order and with repetitions, in the memory of the
+ * transaction; or NULL.
+ */
+static PendingKey *pending = NULL;
+static size_t npending = 0;
+static size_t pending_room = 0;
+
+/* The first of them in a hash table, which the first lookup makes; or NULL. */
+static pending_hash * searched = NULL;
+static size_t nsearched = 0;
 
 /* Where the first of them was inserted. */
 static SubTransactionId first_subtransaction;
@@ -131,11 +145,11 @@ bfi_write(Relation index, uint64 *hashes, int n)
  * measure how full its pages are, so each batch goes to all of them alike.
  */
 static void
-write_batches(const PendingHash *sorted, int n, uint64 *batch)
+write_batches(const PendingKey *sorted, size_t n, uint64 *batch)
 {
-	Relation	index = try_relation_open(sorted->key.index, RowExclusiveLock);
-	int			batches = (n - 1) / MAX_BATCH + 1;
-	int			first;
+	Relation	index = try_relation_open(sorted->index, RowExclusiveLock);
+	size_t		batches = (n - 1) / MAX_BATCH + 1;
+	size_t		first;
 
 	/* The subtransaction may be aborted that created it. */
 	if (index == NULL)
@@ -143,25 +157,52 @@ write_batches(const PendingHash *sorted, int n, uint64 *batch)
 	for (first = 0; first < batches; first++)
 	{
 		int			size = 0;
-		int			i;
+		size_t		i;
 
 		for (i = first; i < n; i += batches)
-			batch[size++] = hash_of(sorted[i].key);
+			batch[size++] = hash_of(sorted[i]);
 		bfi_write(index, batch, size);
 	}
 	relation_close(index, RowExclusiveLock);
 }
 
 static void
+forget_searched(void)
+{
+	if (searched != NULL)
+		pending_destroy(searched);
+	searched = NULL;
+	nsearched = 0;
+}
+
+static void
 forget_pending(void)
 {
-	if (pending->size <= INITIAL_SIZE)
-		pending_reset(pending);
-	else
+	forget_searched();
+	npending = 0;
+	if (pending_room > INITIAL_ROOM)
 	{
-		pending_destroy(pending);
+		pfree(pending);
 		pending = NULL;
+		pending_room = 0;
 	}
+}
+
+/* Sort the pending hashes, and remove repetitions. */
+static void
+sort_and_unite(void)
+{
+	size_t		n = 1;
+	size_t		i;
+
+	forget_searched();
+	sort_pending(pending, npending);
+	for (i = 1; i < npending; i++)
+	{
+		if (!is_same_key(pending[i], pending[n - 1]))
+			pending[n++] = pending[i];
+	}
+	npending = n;
 }
 
 /*
@@ -172,32 +213,22 @@ forget_pending(void)
 void
 bfi_flush(void)
 {
-	PendingHash *sorted;
-	PendingHash *entry;
-	pending_iterator iterator;
 	uint64	   *batch;
-	int			n = 0;
-	int			first,
+	size_t		first,
 				end;
 
-	if (pending == NULL || pending->members == 0 || !IsTransactionState())
+	if (npending == 0 || !IsTransactionState())
 		return;
-	sorted = MemoryContextAllocHuge(CurrentMemoryContext,
-									pending->members * sizeof(PendingHash));
-	pending_start_iterate(pending, &iterator);
-	while ((entry = pending_iterate(pending, &iterator)) != NULL)
-		sorted[n++] = *entry;
-	sort_hashes(sorted, n);
-	batch = palloc(Min(n, MAX_BATCH) * sizeof(uint64));
-	for (first = 0; first < n; first = end)
+	sort_and_unite();
+	batch = palloc(Min(npending, MAX_BATCH) * sizeof(uint64));
+	for (first = 0; first < npending; first = end)
 	{
 		end = first + 1;
-		while (end < n && sorted[end].key.index == sorted[first].key.index)
+		while (end < npending && pending[end].index == pending[first].index)
 			end++;
-		write_batches(sorted + first, end - first, batch);
+		write_batches(pending + first, end - first, batch);
 	}
 	pfree(batch);
-	pfree(sorted);
 	forget_pending();
 }
 
@@ -222,7 +253,11 @@ end_transaction(XactEvent event, void *arg)
 		bfi_flush();
 	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE ||
 			 event == XACT_EVENT_ABORT)
+	{
 		pending = NULL;
+		searched = NULL;
+		npending = pending_room = nsearched = 0;
+	}
 }
 
 /*
@@ -235,8 +270,8 @@ end_subtransaction(SubXactEvent event, SubTransactionId ended,
 {
 	(void) parent;
 	(void) arg;
-	if (event == SUBXACT_EVENT_ABORT_SUB && pending != NULL &&
-		pending->members > 0 && first_subtransaction >= ended)
+	if (event == SUBXACT_EVENT_ABORT_SUB && npending > 0 &&
+		first_subtransaction >= ended)
 		forget_pending();
 }
 
@@ -249,42 +284,69 @@ bfi_init(void)
 	RegisterSubXactCallback(end_subtransaction, NULL);
 }
 
-/*
- * Do the hashes fill work_mem?  Beyond two thirds, the hash table may double
- * its size because of some that are far from their place.
- */
+/* Do the hashes fill work_mem? */
 static bool
 is_full(void)
 {
-	return pending->members * sizeof(PendingHash) / 2 * 3 >=
-		Min((size_t) work_mem * 1024, MaxAllocSize);
+	size_t		size = npending * sizeof(PendingKey);
+
+	if (searched != NULL)
+		size += searched->size * sizeof(PendingEntry);
+	return size >= (size_t) work_mem * 1024;
+}
+
+static void
+make_room(void)
+{
+	size_t		room = Max(2 * pending_room, INITIAL_ROOM);
+
+	if (pending == NULL)
+		pending = MemoryContextAlloc(TopTransactionContext,
+									 room * sizeof(PendingKey));
+	else
+		pending = repalloc_huge(pending, room * sizeof(PendingKey));
+	pending_room = room;
+}
+
+/* Let a hash wait until the end of the statement, or until there are too many. */
+void
+bfi_pend(Relation index, uint64 hash)
+{
+	if (is_full())
+		bfi_flush();
+	if (npending == pending_room)
+		make_room();
+	if (npending == 0)
+		first_subtransaction = GetCurrentSubTransactionId();
+	pending[npending++] = pending_key(index, hash);
 }
 
 /*
- * Let a hash wait until the end of the statement, or until there are too many.
- * The hash table enters its new size before it gets the memory, so it is
- * restored if there is none: a subtransaction may end with that error.
+ * Bring all pending hashes into the hash table.  It enters its new size before
+ * it gets the memory, so it is restored if there is none: a subtransaction may
+ * end with that error.
  */
-void
-bfi_pend(Relation index, uint64 hash)
+static void
+search_all(void)
 {
 	pending_hash before;
 	bool		found;
 
-	if (pending != NULL && is_full())
-		bfi_flush();
-	if (pending == NULL)
-		pending = pending_create(TopTransactionContext, INITIAL_SIZE / 2, NULL);
-	if (pending->members == 0)
-		first_subtransaction = GetCurrentSubTransactionId();
-	before = *pending;
+	if (searched == NULL)
+		searched = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
+	before = *searched;
 	PG_TRY();
 	{
-		pending_insert(pending, pending_key(index, hash), &found);
+		for (; nsearched < npending; nsearched++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			pending_insert(searched, pending[nsearched], &found);
+			before = *searched;
+		}
 	}
 	PG_CATCH();
 	{
-		*pending = before;
+		*searched = before;
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -296,13 +358,15 @@ bfi_find_pending(Relation index, const uint64 *hashes, int n, bool *found)
 {
 	int			i;
 
-	if (pending == NULL || pending->members == 0)
+	if (npending == 0)
 		return;
+	if (nsearched < npending)
+		search_all();
 	for (i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!found[i])
-			found[i] = pending_lookup(pending,
+			found[i] = pending_lookup(searched,
 									  pending_key(index, hashes[i])) != NULL;
 	}
 }
