@@ -505,12 +505,12 @@ $$;
 \set ECHO none
 -- The planner knows how large states are: by the distinct keys that it
 -- estimates in a group, and by the expected ones.
-CREATE FUNCTION groups_hashed(call text, input text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE FUNCTION groups_hashed(call text, input text, groups text DEFAULT 'sets.g') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
 BEGIN
-  EXECUTE format('EXPLAIN (FORMAT JSON) SELECT %s FROM %s GROUP BY sets.g', call, input) INTO plan;
-  RETURN CASE WHEN plan -> 0 -> 'Plan' ->> 'Strategy' = 'Sorted' THEN 'sorted'
+  EXECUTE format('EXPLAIN (FORMAT JSON) SELECT %s FROM %s GROUP BY %s', call, input, groups) INTO plan;
+  RETURN CASE WHEN plan -> 0 -> 'Plan' ->> 'Strategy' <> 'Hashed' THEN lower(plan -> 0 -> 'Plan' ->> 'Strategy')
     WHEN (plan -> 0 -> 'Plan' ->> 'Planned Partitions')::int > 0 THEN 'hashed in parts' ELSE 'hashed' END;
 END
 $$;
@@ -519,7 +519,7 @@ BEGIN;
 SET LOCAL max_parallel_workers_per_gather = 0;
 SET LOCAL work_mem = '1500kB';
 SET LOCAL hash_mem_multiplier = 1;
-CREATE TABLE sets AS SELECT i % 1000 AS g, i AS u, i % 5 AS v FROM generate_series(1, 100000) i;
+CREATE TABLE sets AS SELECT i % 1000 AS g, i AS u, i % 5 AS v, i % 300 AS h FROM generate_series(1, 100000) i;
 ANALYZE sets;
 SELECT call, string_agg(DISTINCT groups_hashed(call, input), ', ') AS plans
   FROM unnest(ARRAY['bloom_agg(sets.u)', 'bloom_agg(sets.u, 0.01, NULL)', 'bloom_agg(sets.u, 0.01, 10 + 10)', 'bloom_agg(sets.u, 0.01, 1000000)',
@@ -527,5 +527,6 @@ SELECT call, string_agg(DISTINCT groups_hashed(call, input), ', ') AS plans
 	'bloom_agg(sets.u, 0.01, sets.v)', 'bloom_agg(sets.u, 7, 20)', 'bloom_agg(sets.u, 0.01, 1e300)', 'bloom_agg(sets.u, 0.01, ''NaN'')']) call,
 	unnest(ARRAY['sets', 'sets LEFT JOIN sets b ON b.u = sets.u + 0', '(SELECT * FROM sets OFFSET 0) sets']) input
  GROUP BY call ORDER BY call COLLATE "C";
+SELECT groups_hashed('bloom_agg(sets.u)', 'sets', 'GROUPING SETS ((g), (h))') AS "groups of 100 and 333 keys";
 ROLLBACK;
 DROP FUNCTION groups_hashed;

@@ -83,23 +83,40 @@ input_rows(PlannerInfo *root)
 	return input == NULL ? 0 : input->rows;
 }
 
+/* Estimated number of distinct values of key in a group. */
+static double
+keys_in_group(PlannerInfo *root, List *exprs, Expr *key, double rows)
+{
+	double		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
+
+	exprs = lappend(list_copy(exprs), key);
+	return estimate_num_groups(root, exprs, rows, NULL, NULL) / groups;
+}
+
 /*
  * Estimated number of distinct keys in a group, or 0 if it is not known; that
- * of rows, if each has another hash.
+ * of rows, if each has another hash.  Of grouping sets, the largest that a
+ * group by one of the columns has.
  */
 static double
-keys_in_group(PlannerInfo *root, const AggTransInfo *info)
+estimate_keys(PlannerInfo *root, const AggTransInfo *info)
 {
 	double		rows = input_rows(root);
 	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause,
 												root->processed_tlist);
-	double		groups;
+	double		keys = 0;
+	Expr	   *key;
+	ListCell   *cell;
 
 	if (rows < 1 || exprs == NIL || info->args == NIL)
 		return 0;
-	groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
-	exprs = lappend(exprs, linitial_node(TargetEntry, info->args)->expr);
-	return estimate_num_groups(root, exprs, rows, NULL, NULL) / groups;
+	key = linitial_node(TargetEntry, info->args)->expr;
+	if (root->parse->groupingSets == NIL)
+		return keys_in_group(root, exprs, key, rows);
+	foreach(cell, exprs)
+		keys = fmax(keys, keys_in_group(root, list_make1(lfirst(cell)), key,
+										rows));
+	return keys;
 }
 
 /* The size of a filter for a constant number of expected keys, or 0. */
@@ -143,7 +160,7 @@ set_state_sizes(PlannerInfo *root, Oid function)
 			(info->aggtransspace & 1) != 0)
 			continue;
 		list_size = LIST_BYTES_PER_KEY *
-			Min(ceil(keys_in_group(root, info)), MAX_LIST_KEYS);
+			Min(ceil(estimate_keys(root, info)), MAX_LIST_KEYS);
 		size = expected_size(root, info);
 		if (size == 0 || (list_size > 0 && list_size < size))
 			size = list_size;
