@@ -192,7 +192,8 @@ contained_share(Condition *condition, bool readable)
 
 /*
  * Look up a key in a filter from the statistics of a column.  Returns false if
- * it cannot be looked up.
+ * it cannot be looked up.  A key without a type is read as that of the filter;
+ * as text, without an error.
  */
 static bool
 look_up_in_sample(Datum filter, const Const *key, Oid collation, bool by_hash,
@@ -200,11 +201,16 @@ look_up_in_sample(Datum filter, const Const *key, Oid collation, bool by_hash,
 {
 	Bloom	   *image = (Bloom *) PG_DETOAST_DATUM_PACKED(filter);
 	Condition	condition = {.by_hash = by_hash};
+	Oid			type = key->consttype;
 
 	condition.collation = collation;
 	if (bf_open((const uint8_t *) VARDATA_ANY(image),
-				VARSIZE_ANY_EXHDR(image), &condition.filter) != BF_OK ||
-		!resolve_type(&condition, key->consttype) ||
+				VARSIZE_ANY_EXHDR(image), &condition.filter) != BF_OK)
+		return false;
+	if (condition.filter.params.key_type.code == BF_KEY_TEXT &&
+		pgbloom_type_is(type, PGBLOOM_KEY))
+		type = TEXTOID;
+	if (!resolve_type(&condition, type) ||
 		hash_may_fail(&condition) || (!by_hash && condition.key_info->untyped))
 		return false;
 	*found = bf_contains(&condition.filter, by_hash ?
