@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.c
- *	  What the system catalogs say of types and functions.
+ *	  What the system catalogs say of types, functions and relations.
  *
- * Those that the extension creates have no fixed OIDs and no fixed schema.
+ * Types and functions that the extension creates have no fixed OIDs and no fixed schema.
  * Names do not tell them, nor does membership in the extension: whoever has
  * created the extension may add objects of their own to it.  What does is the
  * function of this library that they call, because only superusers can create
@@ -92,6 +92,21 @@ pgbloom_type_is(Oid type, PgBloomType which)
 	input = ((Form_pg_type) GETSTRUCT(tuple))->typinput;
 	ReleaseSysCache(tuple);
 	return pgbloom_calls(input, &inputs[which]);
+}
+
+/* What pg_class has of a relation; all of it is 0 if there is none. */
+FormData_pg_class
+pgbloom_relation_row(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	FormData_pg_class row = {0};
+
+	if (HeapTupleIsValid(tuple))
+	{
+		memcpy(&row, GETSTRUCT(tuple), CLASS_TUPLE_SIZE);
+		ReleaseSysCache(tuple);
+	}
+	return row;
 }
 
 /*

@@ -68,7 +68,7 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 
 	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
 		message_level_is_interesting(DEBUG1))
-		pgbloom_join_report(stmt, pgbloom_join_unfiltered(stmt, is_volatile));
+		pgbloom_join_report(stmt, pgbloom_join_reasons(stmt, is_volatile));
 	return stmt;
 }
 

@@ -13,6 +13,7 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
 
@@ -53,6 +54,7 @@ extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
 /* catalog.c */
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
+extern FormData_pg_class pgbloom_relation_row(Oid relation);
 extern Node *pgbloom_default_arguments(Oid function, List *arguments);
 
 #pragma GCC visibility pop

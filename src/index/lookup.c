@@ -110,23 +110,18 @@ bfi_can_look_up(Oid operator, Oid operator_collation, Oid type, Oid key_type,
 AttrNumber
 bfi_column_of(Oid index)
 {
-	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	AttrNumber	column = 0;
 	HeapTuple	tuple;
+	AttrNumber	column = 0;
 
-	if (!HeapTupleIsValid(class))
+	if (!bfi_is_access_method(pgbloom_relation_row(index).relam))
 		return 0;
-	if (bfi_is_access_method(((Form_pg_class) GETSTRUCT(class))->relam))
+	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	if (HeapTupleIsValid(tuple))
 	{
-		tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-		if (HeapTupleIsValid(tuple))
-		{
-			if (heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
-				column = ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0];
-			ReleaseSysCache(tuple);
-		}
+		if (heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+			column = ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0];
+		ReleaseSysCache(tuple);
 	}
-	ReleaseSysCache(class);
 	return column;
 }
 

@@ -18,7 +18,6 @@
  */
 #include "index/index.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
@@ -30,7 +29,6 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 typedef struct PartitionList
 {
@@ -100,14 +98,7 @@ compare_tables(const void *a, const void *b)
 static bool
 is_heap(Oid table)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
-	ReleaseSysCache(tuple);
-	return result;
+	return pgbloom_relation_row(table).relam == HEAP_TABLE_AM_OID;
 }
 
 /* List the partitions of an index, in the order of the OIDs of their tables. */

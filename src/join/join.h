@@ -120,7 +120,7 @@ typedef struct PgBloomJoinFilter
 	uint32		changes;		/* of the key from one row to the next */
 	uint64		last_hash;		/* of the row before */
 	bool		sampling;
-	double		most_passed;	/* if a larger share passes: sample */
+	bool		may_sample;
 	PgBloomJoinCounts *counts;	/* of this process */
 	PgBloomJoinCounts local_counts;
 	Oid			function;		/* that probes it */
@@ -177,7 +177,7 @@ extern Size pgbloom_join_filter_limit(void);
 
 /* planner.c */
 extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
-extern List *pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile);
+extern List *pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile);
 
 /* estimate.c */
 extern void pgbloom_join_correct_pairs(PlannerInfo *root);
@@ -204,14 +204,8 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_EARLIER_PLAN
 } PgBloomReason;
 
-typedef struct PgBloomUnfiltered
-{
-	HashJoin   *join;
-	PgBloomReason reason;
-} PgBloomUnfiltered;
-
 extern const char *const pgbloom_join_reason_texts[];
-extern void pgbloom_join_report(PlannedStmt *stmt, List *unfiltered);
+extern void pgbloom_join_report(PlannedStmt *stmt, List *joins);
 
 /* nodes.c */
 
@@ -221,6 +215,7 @@ typedef struct PgBloomPlannedJoin
 	HashJoin   *join;
 	bool		repeated;		/* it may be executed more than once */
 	bool		parallel;		/* below Gather */
+	PgBloomReason reason;		/* why it has no filter */
 } PgBloomPlannedJoin;
 
 /* What a walk over the nodes of a statement finds. */
@@ -290,9 +285,8 @@ typedef struct PgBloomJoinTarget
 	bool		grouped;		/* below a grouping: no samples */
 	int			together;		/* with all others of this number, or not at
 								 * all */
-	double		most_passed;	/* if a larger share passes: sample */
-	double		most_keys;		/* of more inner rows it is of no use */
 	double		matching;		/* estimated share of rows that pass */
+	int			number;			/* of its filter */
 	Expr	   *qual;			/* that probes the filter */
 } PgBloomJoinTarget;
 
@@ -307,6 +301,7 @@ extern void pgbloom_join_note_filters(PlannedStmt *stmt,
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
 extern PgBloomReason pgbloom_join_worthwhile(HashJoin *join, List **targets);
+extern double pgbloom_join_most_keys(HashJoin *join);
 
 /* keys.c */
 extern bool pgbloom_join_is_key(Expr *key);
@@ -320,9 +315,7 @@ extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 
 /* builder_node.c */
 extern const CustomScanMethods pgbloom_join_scan_methods;
-extern List *pgbloom_join_filters_of(CustomScan *scan);
-extern int	pgbloom_join_filter_number(List *filter);
-extern List *pgbloom_join_filter_keys(List *filter);
+extern Node *pgbloom_join_property(List *properties, const char *name);
 
 /* registry.c */
 extern void pgbloom_join_remember(MemoryContext query, void *owner, int number,

@@ -10,10 +10,8 @@
  */
 #include "join/join.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
-#include "utils/syscache.h"
+#include "pgbloom.h"
 
 bool
 pgbloom_is_builder(Plan *plan)
@@ -84,7 +82,7 @@ walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
 		pgbloom_is_builder(outerPlan(plan));
 	if (IsA(plan, HashJoin))
 	{
-		PgBloomPlannedJoin *join = palloc(sizeof(PgBloomPlannedJoin));
+		PgBloomPlannedJoin *join = palloc0(sizeof(PgBloomPlannedJoin));
 
 		join->join = (HashJoin *) plan;
 		join->repeated = repeated;
@@ -120,19 +118,6 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
 	}
 }
 
-static bool
-has_row_security(Oid table)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 /*
  * What is below a security barrier is not known, because the plan may have no
  * node for it, and it may be in subplans.  Conditions of a parent hide rows of
@@ -150,6 +135,7 @@ pgbloom_find_hidden_rows(PlannedStmt *stmt, PgBloomHiddenRows *hidden)
 
 		hidden->barrier |= rte->security_barrier;
 		hidden->any |= rte->security_barrier ||
-			(rte->rtekind == RTE_RELATION && has_row_security(rte->relid));
+			(rte->rtekind == RTE_RELATION &&
+			 pgbloom_relation_row(rte->relid).relrowsecurity);
 	}
 }

@@ -31,12 +31,10 @@ typedef struct FilterPlanning
 	PlannedStmt *stmt;
 	PgBloomReason reason;		/* why no join of the statement has filters */
 	bool		only_reasons;	/* the plan stays as it is */
-	List	   *unfiltered;		/* of PgBloomUnfiltered, then */
 	Oid			function;		/* bloom_join_probe */
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomPlanWalk walk;
-	bool		knows_hidden;	/* hidden is filled in */
 	PgBloomHiddenRows hidden;
 } FilterPlanning;
 
@@ -72,38 +70,24 @@ drops_outer_rows(JoinType type)
 		PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type);
 }
 
-/* A filter that is being planned. */
-typedef struct Planned
+/* Does the target have the filter of one before it, whose keys are the same? */
+static bool
+shares_filter(List *targets, PgBloomJoinTarget *target)
 {
-	int			number;
-	List	   *keys;			/* which of the join's, from 0 on */
-	bool		grouped;		/* probed below a grouping */
-	double		most_passed;	/* if a larger share passes: sample */
-	double		most_keys;		/* of more inner rows it is of no use */
-} Planned;
-
-/* The filter for this target among those that the join has, or a new one. */
-static Planned *
-find_filter(FilterPlanning *planning, List **filters, PgBloomJoinTarget *target)
-{
-	Planned    *filter;
 	ListCell   *lc;
 
-	foreach(lc, *filters)
+	foreach(lc, targets)
 	{
-		filter = lfirst(lc);
-		if (filter->grouped == target->grouped &&
-			equal(filter->keys, target->key_numbers))
-			return filter;
+		PgBloomJoinTarget *other = lfirst(lc);
+
+		if (other == target)
+			break;
+		target->number = other->number;
+		if (other->grouped == target->grouped &&
+			equal(other->key_numbers, target->key_numbers))
+			return true;
 	}
-	filter = palloc(sizeof(Planned));
-	filter->number = ++planning->last_number;
-	filter->keys = target->key_numbers;
-	filter->grouped = target->grouped;
-	filter->most_passed = 0;
-	filter->most_keys = DBL_MAX;
-	*filters = lappend(*filters, filter);
-	return filter;
+	return false;
 }
 
 /* What the executor is told has a name. */
@@ -113,37 +97,25 @@ add_property(List *properties, const char *name, void *value)
 	return lappend(properties, makeDefElem(pstrdup(name), value, -1));
 }
 
-/* With an exponent, lest a worker read it as an Integer. */
-static Float *
-make_double(double value)
-{
-	return makeFloat(psprintf("%.17e", value));
-}
-
+/*
+ * A filter below a grouping is not sampled; it is of no use if there are many
+ * keys.  Their number has an exponent, lest a worker read it as an Integer.
+ */
 static List *
-describe_filters(List *filters)
+describe_filter(HashJoin *join, PgBloomJoinTarget *target)
 {
+	bool		forced = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
+	double		most_keys = target->grouped && !forced ?
+		pgbloom_join_most_keys(join) : DBL_MAX;
 	List	   *result = NIL;
-	ListCell   *lc;
 
-	foreach(lc, filters)
-	{
-		Planned    *filter = lfirst(lc);
-		List	   *properties = NIL;
-
-		properties = add_property(properties, "number",
-								  makeInteger(filter->number));
-		properties = add_property(properties, "keys",
-								  list_copy(filter->keys));
-		properties = add_property(properties, "grouped",
-								  makeBoolean(filter->grouped));
-		properties = add_property(properties, "most_passed",
-								  make_double(filter->most_passed));
-		properties = add_property(properties, "most_keys",
-								  make_double(filter->most_keys));
-		result = lappend(result, properties);
-	}
-	return result;
+	result = add_property(result, "number", makeInteger(target->number));
+	result = add_property(result, "keys", list_copy(target->key_numbers));
+	result = add_property(result, "grouped", makeBoolean(target->grouped));
+	result = add_property(result, "sampled",
+						  makeBoolean(!target->grouped && !forced));
+	return add_property(result, "most_keys",
+						makeFloat(psprintf("%.17e", most_keys)));
 }
 
 /* The condition that probes a filter. */
@@ -202,11 +174,13 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 	foreach(lc, targets)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
-		Planned    *filter = find_filter(planning, &filters, target);
 
-		target->qual = make_probe(planning, filter->number, target->keys);
-		filter->most_passed = Max(filter->most_passed, target->most_passed);
-		filter->most_keys = Min(filter->most_keys, target->most_keys);
+		if (!shares_filter(targets, target))
+		{
+			target->number = ++planning->last_number;
+			filters = lappend(filters, describe_filter(join, target));
+		}
+		target->qual = make_probe(planning, target->number, target->keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
 	pgbloom_join_note_filters(planning->stmt, &planning->hidden, join,
@@ -234,8 +208,7 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 							  makeBoolean(hash->plan.parallel_aware));
 	properties = add_property(properties, "hides_rows",
 							  makeBoolean(planning->hidden.any));
-	scan->custom_private = add_property(properties, "filters",
-										describe_filters(filters));
+	scan->custom_private = add_property(properties, "filters", filters);
 	scan->methods = &pgbloom_join_scan_methods;
 	outerPlan(hash) = plan;
 }
@@ -259,9 +232,6 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		reason = PGBLOOM_REASON_EARLIER_PLAN;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	if (!planning->knows_hidden)
-		pgbloom_find_hidden_rows(planning->stmt, &planning->hidden);
-	planning->knows_hidden = true;
 	reason = pgbloom_join_targets(&planning->hidden, join, targets);
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_worthwhile(join, targets);
@@ -269,21 +239,6 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		reason = planning->reason =
 			pgbloom_join_find_probe_function(&planning->function);
 	return reason;
-}
-
-/* Note why this join has no filter, unless it has one. */
-static void
-note_reason(FilterPlanning *planning, HashJoin *join, PgBloomReason reason)
-{
-	PgBloomUnfiltered *unfiltered;
-
-	if (pgbloom_is_builder(outerPlan(innerPlan(join))))
-		return;
-	unfiltered = palloc(sizeof(PgBloomUnfiltered));
-	unfiltered->join = join;
-	unfiltered->reason = reason != PGBLOOM_NO_REASON ?
-		reason : PGBLOOM_REASON_EARLIER_PLAN;
-	planning->unfiltered = lappend(planning->unfiltered, unfiltered);
 }
 
 /*
@@ -296,16 +251,19 @@ consider_joins(FilterPlanning *planning)
 	ListCell   *lc;
 
 	pgbloom_walk_plan(planning->stmt, &planning->walk);
+	if (planning->walk.joins != NIL)
+		pgbloom_find_hidden_rows(planning->stmt, &planning->hidden);
 	foreach(lc, planning->walk.joins)
 	{
 		PgBloomPlannedJoin *join = lfirst(lc);
 		List	   *targets = NIL;
 		PgBloomReason reason = find_targets(planning, join, &targets);
 
-		if (planning->only_reasons)
-			note_reason(planning, join->join, reason);
-		else if (reason == PGBLOOM_NO_REASON)
+		if (!planning->only_reasons && reason == PGBLOOM_NO_REASON)
 			add_filters(planning, join->join, targets, join->parallel);
+		if (!pgbloom_is_builder(outerPlan(innerPlan(join->join))))
+			join->reason = reason != PGBLOOM_NO_REASON ?
+				reason : PGBLOOM_REASON_EARLIER_PLAN;
 	}
 }
 
@@ -343,11 +301,12 @@ add_quals(FilterPlanning *planning)
 }
 
 /*
- * Why have hash joins of a finished statement no filters?  Returns a list of
- * PgBloomUnfiltered.  is_volatile is false if it is not known.
+ * The hash joins of a finished statement, each with the reason why it has no
+ * filter, as a list of PgBloomPlannedJoin.  is_volatile is false if it is not
+ * known.
  */
 List *
-pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile)
+pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile)
 {
 	FilterPlanning planning = {
 		.stmt = stmt,
@@ -356,7 +315,7 @@ pgbloom_join_unfiltered(PlannedStmt *stmt, bool is_volatile)
 	};
 
 	consider_joins(&planning);
-	return planning.unfiltered;
+	return planning.walk.joins;
 }
 
 /* Add filters to a finished plan, where they are a gain. */

@@ -60,14 +60,16 @@ relations_of(PlannedStmt *stmt, Plan *plan)
 }
 
 void
-pgbloom_join_report(PlannedStmt *stmt, List *unfiltered)
+pgbloom_join_report(PlannedStmt *stmt, List *joins)
 {
 	ListCell   *lc;
 
-	foreach(lc, unfiltered)
+	foreach(lc, joins)
 	{
-		PgBloomUnfiltered *one = lfirst(lc);
+		PgBloomPlannedJoin *one = lfirst(lc);
 
+		if (one->reason == PGBLOOM_NO_REASON)
+			continue;
 		ereport(DEBUG1,
 				(errmsg_internal("hash join of %s with %s has no join filter: %s",
 								 relations_of(stmt, outerPlan(one->join)),

@@ -10,7 +10,6 @@
  */
 #include "join/join.h"
 
-#include <float.h>
 #include <limits.h>
 
 /*
@@ -25,9 +24,6 @@
  * differ from a stored 0.9.
  */
 #define MAX_MATCHING	(29 / 32.0)
-
-/* If a larger share of the rows passes, it is only sampled. */
-#define MAX_PASSED		0.8
 
 /* Does a plan return a row for each group? */
 static bool
@@ -79,20 +75,20 @@ static PgBloomReason
 not_worthwhile(HashJoin *join, PgBloomJoinTarget *target)
 {
 	target->matching = share_matching(join);
-	target->most_passed = 1;
-	target->most_keys = DBL_MAX;
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		return PGBLOOM_NO_REASON;
 	if (target->rows < pgbloom_join_filter_min_rows)
 		return PGBLOOM_REASON_FEW_ROWS;
-	if (innerPlan(join)->plan_rows > target->rows * MAX_INNER_RATIO)
-		return PGBLOOM_REASON_LARGE_INNER;
-	if (!target->grouped)
-		target->most_passed = MAX_PASSED;
-	else
-		target->most_keys = innerPlan(join)->plan_rows * MAX_MATCHING /
-			Max(target->matching, MAX_MATCHING / INT_MAX);
-	return PGBLOOM_NO_REASON;
+	return innerPlan(join)->plan_rows > target->rows * MAX_INNER_RATIO ?
+		PGBLOOM_REASON_LARGE_INNER : PGBLOOM_NO_REASON;
+}
+
+/* If the inner side has more rows than these, nearly all outer rows match. */
+double
+pgbloom_join_most_keys(HashJoin *join)
+{
+	return innerPlan(join)->plan_rows * MAX_MATCHING /
+		Max(share_matching(join), MAX_MATCHING / INT_MAX);
 }
 
 /*

@@ -35,8 +35,8 @@ init_key(PgBloomJoinBuild *build, int key, Expr *expr)
 }
 
 /* What the planner tells by this name. */
-static Node *
-find_property(List *properties, const char *name)
+Node *
+pgbloom_join_property(List *properties, const char *name)
 {
 	ListCell   *lc;
 
@@ -51,38 +51,18 @@ find_property(List *properties, const char *name)
 	return NULL;
 }
 
-int
-pgbloom_join_filter_number(List *filter)
-{
-	return intVal(find_property(filter, "number"));
-}
-
-List *
-pgbloom_join_filter_keys(List *filter)
-{
-	return (List *) find_property(filter, "keys");
-}
-
-/* What EXPLAIN shows of filters: a list of their properties for each. */
-List *
-pgbloom_join_filters_of(CustomScan *scan)
-{
-	return (List *) find_property(scan->custom_private, "filters");
-}
-
 static void
 init_filter(PgBloomJoinBuild *build, int which, List *properties,
 			EState *estate)
 {
 	CustomScan *scan = (CustomScan *) build->css.ss.ps.plan;
-	List	   *operators = (List *) find_property(scan->custom_private,
-												   "operators");
-	List	   *collations = (List *) find_property(scan->custom_private,
-													"collations");
+	List	   *of_all = scan->custom_private;
+	List	   *operators = (List *) pgbloom_join_property(of_all, "operators");
+	List	   *collations = (List *) pgbloom_join_property(of_all, "collations");
 	PgBloomJoinFilter *filter = &build->filters[which];
 	PgBloomJoinCollector *collector = &build->collectors[which];
 	PgBloomJoinRanges *ranges = &filter->ranges;
-	List	   *keys = pgbloom_join_filter_keys(properties);
+	List	   *keys = (List *) pgbloom_join_property(properties, "keys");
 	int			i;
 
 	filter->nkeys = ranges->nkeys = list_length(keys);
@@ -100,27 +80,28 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
 	}
 	filter->skip = PG_INT64_MAX;
-	filter->most_passed = floatVal(find_property(properties, "most_passed"));
-	filter->function = intVal(find_property(scan->custom_private, "function"));
+	filter->may_sample = boolVal(pgbloom_join_property(properties, "sampled"));
+	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
 	pgbloom_join_start_window(filter);
 
 	/* Each process of a Parallel Hash sees only some of the keys. */
 	ranges->usable = !build->shared_hash &&
-		!boolVal(find_property(properties, "grouped"));
-	ranges->hides_rows = boolVal(find_property(scan->custom_private,
-											   "hides_rows"));
+		!boolVal(pgbloom_join_property(properties, "grouped"));
+	ranges->hides_rows = boolVal(pgbloom_join_property(of_all, "hides_rows"));
 
 	collector->filter = filter;
 	collector->collecting = true;
 	collector->limit = pgbloom_join_filter_limit();
-	collector->most_keys = floatVal(find_property(properties, "most_keys"));
+	collector->most_keys = floatVal(pgbloom_join_property(properties,
+														  "most_keys"));
 	collector->context = AllocSetContextCreate(estate->es_query_cxt,
 											   "join filter",
 											   ALLOCSET_DEFAULT_SIZES);
 	pgbloom_join_remember(estate->es_query_cxt, estate->es_query_cxt,
-						  pgbloom_join_filter_number(properties), filter);
+						  intVal(pgbloom_join_property(properties, "number")),
+						  filter);
 }
 
 static void
@@ -128,7 +109,8 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
-	List	   *filters = pgbloom_join_filters_of(scan);
+	List	   *filters = (List *) pgbloom_join_property(scan->custom_private,
+														 "filters");
 	int			nkeys = list_length(scan->custom_exprs);
 	int			i;
 
@@ -145,8 +127,8 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	/* A plan that is only explained is never executed. */
 	if (eflags & EXEC_FLAG_EXPLAIN_ONLY)
 		return;
-	build->shared_hash = boolVal(find_property(scan->custom_private,
-											   "shared_hash"));
+	build->shared_hash = boolVal(pgbloom_join_property(scan->custom_private,
+													   "shared_hash"));
 	build->nfilters = list_length(filters);
 	build->filters = palloc0(sizeof(PgBloomJoinFilter) * build->nfilters);
 	build->collectors = palloc0(sizeof(PgBloomJoinCollector) *

@@ -107,15 +107,18 @@ void
 pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
-	List	   *filters = pgbloom_join_filters_of((CustomScan *) node->ss.ps.plan);
+	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
+	List	   *filters = (List *) pgbloom_join_property(scan->custom_private,
+														 "filters");
 	int			i;
 
 	ExplainOpenGroup("Bloom Filters", "Bloom Filters", false, es);
 	for (i = 0; i < list_length(filters); i++)
 	{
 		List	   *filter = list_nth(filters, i);
-		int			number = pgbloom_join_filter_number(filter);
-		char	   *keys = keys_of(node, pgbloom_join_filter_keys(filter),
+		int			number = intVal(pgbloom_join_property(filter, "number"));
+		char	   *keys = keys_of(node,
+								   (List *) pgbloom_join_property(filter, "keys"),
 								   ancestors, es);
 
 		ExplainOpenGroup("Bloom Filter", NULL, true, es);
@@ -145,7 +148,7 @@ pgbloom_join_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 typedef struct Explained
 {
 	PlannedStmt *stmt;
-	List	   *unfiltered;
+	List	   *joins;			/* of PgBloomPlannedJoin */
 } Explained;
 
 static int	extension_id;
@@ -174,13 +177,14 @@ explain_node(PlanState *state, List *ancestors, const char *relationship,
 	if (explained->stmt != es->pstmt)
 	{
 		explained->stmt = es->pstmt;
-		explained->unfiltered = pgbloom_join_unfiltered(es->pstmt, false);
+		explained->joins = pgbloom_join_reasons(es->pstmt, false);
 	}
-	foreach(lc, explained->unfiltered)
+	foreach(lc, explained->joins)
 	{
-		PgBloomUnfiltered *one = lfirst(lc);
+		PgBloomPlannedJoin *one = lfirst(lc);
 
-		if (&one->join->join.plan == state->plan)
+		if (&one->join->join.plan == state->plan &&
+			one->reason != PGBLOOM_NO_REASON)
 			ExplainPropertyText("No Bloom Filter",
 								pgbloom_join_reason_texts[one->reason], es);
 	}

@@ -23,9 +23,9 @@
 #include "access/transam.h"
 #include "access/visibilitymap.h"
 #include "catalog/pg_am_d.h"
-#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
+#include "pgbloom.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
@@ -34,19 +34,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-
-static bool
-is_brin(Oid index)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_class) GETSTRUCT(tuple))->relam == BRIN_AM_OID;
-	ReleaseSysCache(tuple);
-	return result;
-}
 
 static Bitmapset *
 add_index_columns(Bitmapset *columns, Oid index)
@@ -76,7 +63,7 @@ pgbloom_join_brin_columns(Relation table)
 
 	foreach(lc, indexes)
 	{
-		if (is_brin(lfirst_oid(lc)))
+		if (pgbloom_relation_row(lfirst_oid(lc)).relam == BRIN_AM_OID)
 			columns = add_index_columns(columns, lfirst_oid(lc));
 	}
 	list_free(indexes);
