@@ -85,39 +85,12 @@ sub build
 	  pack('Q<*', @{ $filter->{hashes} });
 }
 
-# Build with some fields changed: of the header, or of layer $i.
+# Build with some fields changed.
 sub build_with
 {
-	my ($filter, $changes, $i) = @_;
+	my ($filter, $changes) = @_;
 
-	if (defined $i)
-	{
-		my @layers = @{ $filter->{layers} };
-
-		$layers[$i] = { %{ $layers[$i] }, %$changes };
-		$changes = { layers => \@layers };
-	}
 	return build({ %$filter, %$changes });
-}
-
-# The same with each of the values given for each field, one at a time.
-sub build_variants
-{
-	my ($filter, $i, %values) = @_;
-	my @images;
-
-	foreach my $field (sort keys %values)
-	{
-		push @images, build_with($filter, { $field => $_ }, $i)
-		  foreach @{ $values{$field} };
-	}
-	return @images;
-}
-
-sub except
-{
-	my ($value, @values) = @_;
-	return grep { $_ != $value } @values;
 }
 
 sub one_of
@@ -179,37 +152,26 @@ SELECT encode(f::bytea, 'hex') FROM ($queries{$name}) AS base (f)});
 }
 
 # Class, validity and bytes of each image.  The validity is 'valid', 'invalid',
-# or '' if either will do.
+# or '' if either will do: test/unit and test/reader say which field may be what.
 my @hostile;
 
 sub add
 {
 	my ($class, $validity, @images) = @_;
-	@images = grep { rand() < 0.2 } @images unless $long || $class eq 'real';
+	@images = grep { rand() < 0.4 } @images unless $long || $class eq 'real';
 	push @hostile, [ $class, $validity, $_ ] foreach @images;
 	return;
 }
 
 my @bytes = (0x00, 0x01, 0x7f, 0x80, 0xff);
-my @u32 = (0, 1, 2, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff);
-my @u64 = (
-	0, 1, 2, 0x7fffffff, 0xffffffff, 1 << 32, (1 << 32) + 1,
-	(1 << 63) - 1, 1 << 63, ~0 - 1, ~0);
-my $inf = 9**9**9;
 my @list_rates = map { unpack 'V', pack 'f<', $_ } 0, 2**-126, 1e-9, 0.01, 1;
-my @not_list_rates =
-  map { unpack 'V', pack 'f<', $_ } -0.0, 2**-127, 1.001, 2, -0.01, $inf, $inf / $inf;
-my @not_rates =
-  (-0.01, 0, -0.0, 4.9e-324, 2e-308, 0.5000001, 1, 1e308, $inf, -$inf,
-	$inf / $inf, -($inf / $inf));
 
 foreach my $name (sort keys %bases)
 {
 	my $image = $bases{$name};
 	my $filter = parse($image);
-	my $layers = $filter->{layers};
 	my $header_end =
-	  $header_size + length($filter->{name}) + $layer_size * @$layers;
+	  $header_size + length($filter->{name}) + $layer_size * @{ $filter->{layers} };
 	my $size = length $image;
 
 	add('real', 'valid', $image);
@@ -245,152 +207,6 @@ foreach my $name (sort keys %bases)
 		vec($broken, int rand 8 * $most, 1) ^= 1
 		  foreach 0 .. int rand($i % 8);
 		add('bit flips', '', $broken);
-	}
-
-	# Fields of the header
-	my %now = %$filter;
-	add('header', 'invalid',
-		build_variants(
-			$filter, undef,
-			magic => [ 'BLMG', 'blmf', 'FMLB', "\0\0\0\0" ],
-			version => [ 0, 2, 3, 255 ],
-			scheme => [ 0, 2, 255 ],
-			form => [ 1 - $now{form}, 2, 255 ],
-			flags => [ 1 .. 255 ],
-			nlayers => [
-				except($now{nlayers}, 0 .. 255, 1024, 1025, @u32),
-				$now{form} == 1 ? 1 << 29 : @not_list_rates
-			],
-			key_type => [ 21 .. 63, 66 .. 255 ],
-			nhashes => [
-				except($now{nhashes}, @u32, $now{nhashes} + 1),
-				$now{form} == 0 ? 1 << 29 : @not_list_rates
-			],
-			fpp => [ @not_rates, 9e-10 ],
-			expected => [ grep { $_ > 1 << 32 } @u64 ]));
-	add('header', 'valid',
-		build_variants(
-			$filter, undef,
-			seed => \@u64,
-			($now{form} == 1 ? 'nhashes' : 'nlayers') => \@list_rates));
-	add('header', '',
-		build_variants(
-			$filter, undef,
-			key_type => [ 0 .. 20, 64, 65 ],
-			namelen => [ 0 .. 255 ],
-			byte_order => [ 2, 3 ],
-			encoding => [ 2 .. 34 ]));
-	add('header', 'invalid',
-		build_variants($filter, undef, encoding => [ 35 .. 255 ]));
-
-	# Name of the key type
-	if ($filter->{namelen} > 0)
-	{
-		my $n = $filter->{namelen};
-
-		# Control characters, and what is not UTF-8
-		foreach my $bad ("\0", "\n", "\x1f", "\x7f", "\x80", "\xff", "\xc3",
-			"\xc2\x85", "\xc0\xa0", "\xed\xa0\x80", "\xe0\x9f\xbf",
-			"\xf4\x90\x80\x80", "\xf8\x88\x80\x80")
-		{
-			my $name = $filter->{name};
-
-			next if length $bad > $n;
-			substr($name, $n - length $bad, length $bad) = $bad;
-			add('name', 'invalid', build_with($filter, { name => $name }));
-		}
-
-		# Padding that is not zero
-		foreach my $at ($n .. length($filter->{name}) - 1)
-		{
-			foreach my $bad ("\x01", "\x1f", ' ', 'x', "\x80")
-			{
-				my $name = $filter->{name};
-
-				substr($name, $at, 1) = $bad;
-				add('name', 'invalid', build_with($filter, { name => $name }));
-			}
-		}
-		add('name', 'invalid',
-			build_with($filter, { name => 'x' x 256, namelen => 255 }),
-			build_with($filter, { name => '', namelen => 0 }));
-		add('name', 'valid',
-			build_with($filter, { name => 'x' x 80, namelen => 80 }),
-			build_with($filter, { name => 'x' x 255 . "\0", namelen => 255 }));
-	}
-
-	# Fields of a layer
-	foreach my $i (0 .. $#$layers)
-	{
-		my $layer = $layers->[$i];
-		my $nbits = 8 * length $layer->{bits};
-
-		%now = %$layer;
-		add('layer', 'invalid',
-			build_variants(
-				$filter, $i,
-				nblocks => [
-					except(
-						$now{nblocks}, @u32, $now{nblocks} + 1, 1 << 18,
-						1 << 23, (1 << 23) + 1, 1 << 29)
-				],
-				block_log2 => [ except($now{block_log2}, 0 .. 255) ],
-				k => [ 0, 65 .. 255 ],
-				generation => [ 24 .. 255 ],
-				flags => [ 1 .. 255 ],
-				capacity => [ 0, $nbits + 1, grep { $_ > $nbits } @u32 ],
-				bits_cut => [
-					$nbits - $now{bits_set} + 1, $nbits + 1,
-					grep { $_ > $nbits } @u32
-				],
-				fpp => [ @not_rates, 9e-19 ],
-				bits_set => [
-					except(
-						$now{bits_set}, @u64, $now{bits_set} - 1,
-						$now{bits_set} + 1, $nbits, $nbits + 1)
-				]));
-		add('layer', 'valid',
-			build_variants(
-				$filter, $i,
-				capacity => [ 1, 2, $nbits ],
-				bits_cut => [ 0, 1, $nbits - $now{bits_set} ],
-				fpp => [ 1e-18, 1e-9, 0.5 ]));
-
-		add('layer', 'valid',
-			build_variants(
-				$filter, $i,
-				k => [ 1 .. 64 ],
-				generation => [ 0 .. 23 ]));
-
-		# Sizes that match the length only if arithmetic wraps
-		add('layer', 'invalid',
-			build_variants(
-				$filter, $i,
-				nblocks => [
-					map { $now{nblocks} + (1 << 32 - $_) & 0xffffffff } 1 .. 20
-				]));
-
-		# One bit more or less than the directory says
-		foreach my $j (1 .. 20)
-		{
-			my $bits = $layer->{bits};
-
-			vec($bits, int rand $nbits, 1) ^= 1;
-			add('bits', 'invalid', build_with($filter, { bits => $bits }, $i));
-		}
-	}
-
-	# Hashes out of order
-	my $hashes = $filter->{hashes};
-	foreach my $i (1 .. $#$hashes)
-	{
-		my @swapped = @$hashes;
-		my @doubled = @$hashes;
-
-		@swapped[ $i - 1, $i ] = @swapped[ $i, $i - 1 ];
-		$doubled[$i] = $doubled[ $i - 1 ];
-		add('hashes', 'invalid',
-			map { build_with($filter, { hashes => $_ }) } \@swapped, \@doubled);
 	}
 
 	# The header of one and the content of another one
@@ -586,7 +402,7 @@ $wire->quit;
 run('CREATE TABLE by_binary AS SELECT id - 1 AS id, state'
 	  . " FROM unnest('{@{[join ',', @states]}}'::text[]) WITH ORDINALITY AS x (state, id)");
 
-cmp_ok(scalar @hostile, '>', $long ? 20_000 : 4_000, 'there are thousands of images');
+cmp_ok(scalar @hostile, '>', $long ? 15_000 : 6_000, 'there are thousands of images');
 note scalar @hostile, ' images';
 is(run(q{
 SELECT class, by_cast, min(id), count(*) FROM hostile
@@ -761,63 +577,6 @@ SELECT state, count(*), min(id)
 	is(join("\n", grep { !/^(?:ok|$errors)\|/ } split /\n/, $states),
 		'', "it ends with no other error: $expression");
 }
-
-#
-# More, broken at random by the server itself: one to four
-# bytes changed, most of them in the header, and one in eight cut off,
-# alternately as bytes and as text.
-#
-run(q{
-CREATE FUNCTION storm(image bytea, n int, OUT accepted int, OUT rejected int, OUT other text)
-LANGUAGE plpgsql AS $$
-DECLARE
-	size int := length(image);
-	header_end int := least(length(image), 140);
-	broken bytea;
-	f bloom;
-BEGIN
-	accepted := 0;
-	rejected := 0;
-	other := '';
-	FOR i IN 1..n LOOP
-		broken := image;
-		FOR j IN 0..i % 4 LOOP
-			broken := set_byte(broken,
-				floor(random() * CASE WHEN random() < 0.7 THEN header_end ELSE size END)::int,
-				CASE WHEN random() < 0.5 THEN floor(random() * 256)::int
-					ELSE (ARRAY[0, 1, 127, 128, 255])[1 + floor(random() * 5)::int] END);
-		END LOOP;
-		IF random() < 0.125 THEN
-			broken := substr(broken, 1, floor(random() * size)::int);
-		END IF;
-		BEGIN
-			IF i % 2 = 0 THEN
-				f := broken::bloom;
-			ELSE
-				f := to_base64(broken)::bloom;
-			END IF;
-			accepted := accepted + 1;
-			IF f::bytea <> broken OR bloom_fpp(f) NOT BETWEEN 0 AND 1
-				OR bloom_cardinality(f) < 0 OR bloom_info(f) IS NULL
-				OR NOT bloom_contains_hash(bloom_add_hash(f, i), i)
-				OR bloom_contains_hash(f, i) AND NOT bloom_contains_hash(bloom_compact(f | f), i) THEN
-				other := other || ' wrong ' || encode(broken, 'hex');
-			END IF;
-		EXCEPTION
-			WHEN invalid_binary_representation OR invalid_text_representation THEN
-				rejected := rejected + 1;
-			WHEN program_limit_exceeded THEN
-				NULL;
-			WHEN OTHERS THEN
-				other := other || ' ' || SQLSTATE || ' ' || encode(broken, 'hex');
-		END;
-	END LOOP;
-END $$;
-SELECT setseed(0.5)});
-my $storm = $long ? 10_000 : 2000;
-is(run(qq{
-SELECT sum(rejected + accepted) = count(*) * $storm, sum(accepted) > 200, string_agg(other, '')
-	FROM hostile, LATERAL storm(image, $storm) WHERE class = 'real'}), 't|t|', 'images broken at random');
 
 #
 # Corruption of stored values, which nothing has validated: a function that

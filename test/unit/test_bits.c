@@ -575,29 +575,6 @@ large_layers(void)
 		  BF_TOO_LARGE);
 }
 
-/* An image from a view, layer by layer. */
-static void
-view_header(void)
-{
-	BfBuilder	b;
-	TestEnv		env;
-	Image		image;
-	const BfView *view = &image.view;
-	size_t		header;
-	uint8_t    *copy;
-
-	start(&b, &env, 0.01, 1000);
-	add_keys(&b, 0, 5000, 42);
-	image_write(&image, &b, false);
-	CHECK(view->nlayers > 1, "%d layers", view->nlayers);
-	header = bf_header_size(&view->params, view->nlayers);
-	copy = calloc(1, header);
-	bf_write_header(copy, &view->params, 0, 0, view->layers, view->nlayers);
-	CHECK(memcmp(copy, image.bytes, header) == 0, "%d layers", view->nlayers);
-	free(copy);
-	finish(&b, &env);
-}
-
 int
 main(void)
 {
@@ -616,6 +593,5 @@ main(void)
 	tap_run("the share of a part in a full layer", share_full);
 	tap_run("layers beyond the size of an image have their rate",
 			large_layers);
-	tap_run("the header of an image from a view", view_header);
 	return tap_done();
 }

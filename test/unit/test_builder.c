@@ -325,53 +325,13 @@ test_unsized_limit(void)
 	free(hashes);
 }
 
-/* Beyond the limit, a filter of many keys comes out the same all the same. */
-static void
-test_unsized_beyond(void)
-{
-	const size_t n = 4600000;
-	static const size_t bounds[][4] = {
-		{0, 4300000, 4500000, 4600000}, /* one part dense already */
-		{0, 1600000, 3100000, 4600000}	/* dense only together */
-	};
-	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
-	uint64_t	state = 12;
-	uint64_t   *hashes = hash_list(n, 6);
-	TestEnv		env;
-	BfBuilder	b;
-	Image		image,
-				compact,
-				other;
-
-	start(&b, &env, 0.01, 0);
-	add_list(&b, hashes, n);
-	image_write(&image, &b, false);
-	image_write(&compact, &b, true);
-	finish(&b, &env);
-	HOLDS(image.view.nlayers == 1 && compact.view.nlayers == 1);
-	for (size_t i = 0; i < n; i++)
-		if (!HOLDS(bf_contains(&image.view, hashes[i]) &&
-				   bf_contains(&compact.view, hashes[i])))
-			break;
-
-	shuffle(hashes, n, &state);
-	for (size_t i = 0; i < LENGTH(bounds); i++)
-		for (size_t j = 0; j < (is_long() ? LENGTH(orders) : 1); j++)
-		{
-			bool		compactly = (i + j) % 2 == 1;
-
-			image_of_parts(&other, 0.01, 0, hashes, bounds[i], orders[j], compactly);
-			HOLDS(image_equal(compactly ? &compact : &image, &other));
-		}
-	free(hashes);
-}
-
 /*
+ * Beyond 2^22 keys, parts give the same bytes as all keys, plain and compact.
  * A filter that is going to be made compact comes nearer to the size of its
- * keys, and its parts give the same bytes in any order.
+ * keys.
  */
 static void
-test_compact_at_end(void)
+test_unsized_beyond(void)
 {
 	const size_t n = 4600000;
 	static const size_t bounds[] = {
@@ -380,50 +340,55 @@ test_compact_at_end(void)
 		2300000					/* they are dense only together */
 	};
 	uint64_t   *hashes = hash_list(n, 6);
+	size_t		nparts = is_long() ? LENGTH(bounds) * 2 - 1 : 2;
 	BfGeometry	whole;
-	Image		image;
+	Image		first[2];
 
 	bf_geometry_to_fold(0.01, &whole);
-	for (size_t i = 0; i < (is_long() ? LENGTH(bounds) * 2 - 1 : 2); i++)
+	for (size_t i = 0; i < 2 * nparts; i++)
 	{
-		size_t		bound = bounds[(i + 1) / 2];
+		bool		at_end = i >= nparts;
+		size_t		bound = bounds[(i % nparts + 1) / 2];
 		TestEnv		env[3];
 		BfBuilder	b[3];
-		Image		other;
 
+		tap_case("compact at the end: %d, a part of %zu", at_end, bound);
 		for (int p = 0; p < 3; p++)
 		{
 			start(&b[p], &env[p], 0.01, 0);
-			b[p].compact_at_end = true;
+			b[p].compact_at_end = at_end;
 		}
 		add_list(&b[1], hashes, bound);
 		add_list(&b[2], hashes + bound, n - bound);
 		for (int p = 0; p < 2; p++)
 		{
-			BfBuilder  *part = &b[(int) (i % 2) == p ? 1 : 2];
-			Image		from;
+			Image		part;
 
-			image_write(&from, part, false);
-			HOLDS(from.view.nlayers == 0 ||
-				  from.view.layers[0].geometry.nblocks == whole.nblocks);
-			EQUAL(bf_builder_merge(&b[0], &from.view), BF_OK);
+			image_write(&part, &b[(int) (i % 2) == p ? 1 : 2], false);
+			HOLDS(!at_end || part.view.nlayers == 0 ||
+				  part.view.layers[0].geometry.nblocks == whole.nblocks);
+			merge(&b[0], &part);
 		}
-		image_write(&other, &b[0], true);
+		for (int compact = 0; compact < 2; compact++)
+		{
+			Image		image;
+
+			image_write(&image, &b[0], compact);
+			if (i % nparts == 0)
+				first[compact] = image;
+			HOLDS(image_equal(&image, &first[compact]));
+			EQUAL(image.view.nlayers, 1);
+		}
 		for (int p = 0; p < 3; p++)
 			finish(&b[p], &env[p]);
-		if (i > 0)
-			HOLDS(image_equal(&image, &other));
-		else
-			image = other;
+		for (size_t j = 0; j < n && i % nparts == 0; j++)
+			if (!HOLDS(bf_contains(&first[0].view, hashes[j]) &&
+					   bf_contains(&first[1].view, hashes[j])))
+				break;
 	}
-
-	EQUAL(image.view.nlayers, 1);
-	HOLDS((double) bf_geometry_bits(&image.view.layers[0].geometry) < 1.34 *
-		  bf_needed_bits(0.01, false, n));
-	HOLDS(bf_current_fpp(&image.view) <= 0.01);
-	for (size_t i = 0; i < n; i++)
-		if (!CHECK(bf_contains(&image.view, hashes[i]), "hash %zu is lost", i))
-			break;
+	HOLDS((double) bf_geometry_bits(&first[1].view.layers[0].geometry) <
+		  1.34 * bf_needed_bits(0.01, false, n));
+	HOLDS(bf_current_fpp(&first[1].view) <= 0.01);
 	free(hashes);
 }
 
@@ -1076,60 +1041,6 @@ test_too_large(void)
 }
 
 /*
- * Each allocation rejected, of builders in which all that allocates happens: a
- * adds 2,000 keys, k fewer that are repeated; capitals merge a list (L), bits
- * (B), several layers (S) and a layer with much room (R); c makes it compact.
- */
-static void
-test_no_memory(void)
-{
-	static const char *const cases[] = {"BSa", "a", "kLc", "kBSL", "RSc"};
-	Image		images[4];
-
-	image_build(&images[0], 0.01, 0, 0, 500, 1, false);
-	image_build(&images[1], 0.01, 300, 0, 300, 2, false);
-	image_build(&images[2], 0.001, 10, 0, 300, 3, false);
-	image_build(&images[3], 0.01, 3000, 0, 700, 4, false);
-	HOLDS(images[0].view.nlayers == 0 && images[1].view.nlayers == 1);
-	HOLDS(images[2].view.nlayers > 1 && images[3].view.nlayers == 1);
-	for (size_t i = 0; i < LENGTH(cases); i++)
-	{
-		BfStatus	status = BF_NO_MEMORY;
-		long		fail_at;
-
-		for (fail_at = 1; status != BF_OK && fail_at < 1000; fail_at++)
-		{
-			TestEnv		env;
-			BfBuilder	b;
-			Image		image;
-
-			tap_case("case %s, allocation %ld", cases[i], fail_at);
-			start(&b, &env, 0.01, i == 1 ? 100 : 0);
-			env.fail_at = fail_at;
-			status = BF_OK;
-			for (const char *step = cases[i]; *step != '\0'; step++)
-			{
-				if (status == BF_OK && *step < 'a')
-					status = bf_builder_merge(&b, &images[*step == 'L' ? 0 : *step == 'B' ? 1 : *step == 'S' ? 2 : 3].view);
-				for (uint64_t n = 0; status == BF_OK && *step != 'c' &&
-					 *step >= 'a' && n < 2000; n++)
-					status = bf_builder_add(&b, key(*step == 'k' ? n % 900 : n, 9));
-			}
-			if (status == BF_OK)
-				status = image_of(&image, &b, strchr(cases[i], 'c') != NULL);
-			if (status == BF_OK)
-				image_free(&image);
-			EQUAL(status, (env.allocations < fail_at ? BF_OK : BF_NO_MEMORY));
-
-			/* Twice does no harm. */
-			bf_builder_free(&b);
-			finish(&b, &env);
-		}
-		HOLDS(fail_at > 5);
-	}
-}
-
-/*
  * Probes between adds: few hashes are pending at any time, and the image is
  * the one without them.
  */
@@ -1181,24 +1092,6 @@ test_expect_probes(void)
 	bf_builder_expect_probes(&b);
 	merge(&b, &image);
 	CHECK(b.nsorted == n, "%u of %zu are sorted", b.nsorted, n);
-	finish(&b, &env);
-}
-
-/* Long operations check for interrupts: see test_interrupts.c for their end. */
-static void
-test_poll(void)
-{
-	TestEnv		env;
-	BfBuilder	b,
-				smaller;
-	bool		found;
-
-	start(&b, &env, 0.01, 0);
-	add_keys(&b, 0, 100000, 1);
-	env.polls = 0;
-	if (HOLDS(bf_builder_compact(&b, &smaller, &found) == BF_OK && found))
-		bf_builder_free(&smaller);
-	HOLDS(env.polls >= 100000 / 4096);
 	finish(&b, &env);
 }
 
@@ -1325,10 +1218,9 @@ main(void)
 			test_sized_limit);
 	tap_run("an unsized filter turns dense beyond 2^22 keys",
 			test_unsized_limit);
-	tap_run("the same bytes beyond 2^22 keys", test_unsized_beyond);
 	tap_run("a partial filter keeps hashes", test_keep_hashes);
 	tap_run("a list whose bits a layer cannot take", test_over_full_list);
-	tap_run("a filter that is going to be made compact", test_compact_at_end);
+	tap_run("beyond 2^22 keys, in parts", test_unsized_beyond);
 	tap_run("compact: a layer for just the keys", test_compact_list);
 	tap_run("compact: an oversized layer folds", test_compact_fold);
 	tap_run("compact: what is compact stays as it is", test_compact_stable);
@@ -1343,7 +1235,5 @@ main(void)
 			test_exactly_expected);
 	tap_run("other seeds and key types are rejected", test_mismatch);
 	tap_run("the limit of 512 MiB", test_too_large);
-	tap_run("each allocation rejected in turn", test_no_memory);
-	tap_run("long operations check for interrupts", test_poll);
 	return tap_done();
 }

@@ -196,36 +196,6 @@ test_beyond_list(void)
 	HOLDS(fabs(tally.estimated / tally.keys - 1) < 0.01);
 }
 
-/* Side by side, rates add up: the union tells so. */
-static void
-test_union(void)
-{
-	const uint64_t probes = scaled(2000000, 100000);
-	Tally		tally = {0};
-	TestEnv		env;
-	BfBuilder	b;
-	Image		image;
-
-	start(&b, &env, 0.01, 20000);
-	for (uint64_t set = 1; set <= 8; set++)
-	{
-		Image		part;
-
-		image_build(&part, 0.01, 20000, 0, 20000, set, false);
-		merge(&b, &part);
-	}
-	image_write(&image, &b, false);
-	for (uint64_t set = 1; set <= 8; set++)
-		image_has(&image, 0, 20000, set);
-	tally.probes = (double) probes;
-	tally.hits = (double) count_hits(&image.view, NEVER_ADDED, probes, 1);
-	tally.told = bf_current_fpp(&image.view) * (double) probes;
-	EQUAL(image.view.nlayers, 8);
-	judge(&tally, "side by side", 0.01, 8 * 1.1, 160000);
-	HOLDS(fabs(bf_cardinality(&image.view) / 160000 - 1) < 0.08);
-	finish(&b, &env);
-}
-
 /* Keys as people have them: running numbers, and texts that differ little. */
 static uint64_t
 natural_key(int sort, uint64_t i)
@@ -285,7 +255,6 @@ main(void)
 			test_ten_times);
 	tap_run("five million keys in a filter without a size",
 			test_beyond_list);
-	tap_run("eight full layers side by side", test_union);
 	tap_run("running numbers and texts", test_natural_keys);
 	return tap_done();
 }

@@ -135,28 +135,6 @@ reference_bits(double fpp, int block_log2)
 	return best;
 }
 
-/*
- * The chances of each number of bits set, throw by throw: what the second
- * order above leaves out.
- */
-static double
-exact_block_rate(int B, int k, int i)
-{
-	double		chance[2049] = {1};
-	double		rate = 0;
-
-	for (int throws = 0; throws < k * i; throws++)
-	{
-		for (int set = B; set > 0; set--)
-			chance[set] = chance[set] * set / B +
-				chance[set - 1] * (B - set + 1) / B;
-		chance[0] = 0;
-	}
-	for (int set = 1; set <= B; set++)
-		rate += chance[set] * pow((double) set / B, k);
-	return rate;
-}
-
 static double
 ratio_of(uint64_t i, uint64_t n, double from, double to)
 {
@@ -203,26 +181,6 @@ test_standard(void)
 
 		HOLDS(fabs(bf_standard_bits_per_key(fpp) / reference - 1) < 1e-9);
 		EQUAL(bf_standard_hashes(fpp), (unsigned) k);
-	}
-}
-
-static void
-test_second_order(void)
-{
-	for (size_t p = 0; p < NTABLE && table_block_log2[p] <= 11; p++)
-	{
-		int			B = 1 << table_block_log2[p];
-		int			k = table_standard_k[p];
-
-		for (double load = 0.25; load <= 1.5; load += 0.25)
-		{
-			int			i = (int) (load * B / table_standard[p]);
-			double		exact = exact_block_rate(B, k, i);
-			double		rate = block_rate(B, k, i, 0);
-
-			HOLDS(fabs(rate / exact - 1) < 1e-3);
-			HOLDS(pow(1 - pow(1 - 1.0 / B, k * i), k) < exact);
-		}
 	}
 }
 
@@ -765,7 +723,6 @@ int
 main(void)
 {
 	tap_run("standard bits per key", test_standard);
-	tap_run("the rate of a block, against the exact one", test_second_order);
 	tap_run("bits per key and block size follow the table", test_table);
 	tap_run("the smallest block within 5 %, its best k and bits", test_design);
 	tap_run("on pages, few hash functions", test_paged_design);

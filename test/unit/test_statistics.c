@@ -70,40 +70,6 @@ test_current_fpp(void)
 	HOLDS(bf_current_fpp(&image.view) > 0);
 }
 
-/* A key of any layer is found, whichever layers there are next to it. */
-static void
-test_layers(void)
-{
-	Image		image = built(0.01, 100, 0, 2000, 1, false);
-
-	CHECK(image.view.nlayers > 2, "%d layers", image.view.nlayers);
-	for (uint64_t k = 0; k < 3000; k++)
-	{
-		bool		found = false;
-
-		for (int only = 0; only < image.view.nlayers; only++)
-		{
-			BfView		view = image.view;
-
-			view.nlayers = 1;
-			view.layers[0] = image.view.layers[only];
-			found |= bf_contains(&view, key(k, 1));
-		}
-		EQUAL(found, bf_contains(&image.view, key(k, 1)));
-	}
-
-	/* Layers may stand in any order. */
-	for (int i = 0; i < image.view.nlayers / 2; i++)
-	{
-		BfLayer		layer = image.view.layers[i];
-		int			other = image.view.nlayers - 1 - i;
-
-		image.view.layers[i] = image.view.layers[other];
-		image.view.layers[other] = layer;
-	}
-	image_has(&image, 0, 2000, 1);
-}
-
 /*
  * A key in layers of one geometry counts once, also where so many of them have
  * all bits set that only some are compared; else it counts in each.
@@ -216,24 +182,6 @@ test_expects_many(void)
 	}
 }
 
-/* No filter of the extension expects more keys than fit. */
-static void
-test_validate_expected(void)
-{
-	Image		image = built(0.01, 1000, 0, 1000, 1, false);
-	uint64_t	max = bf_max_keys(0.01);
-	BfView		view;
-
-	view = image.view;
-	view.params.expected = max;
-	bf_write_header(image.bytes, &view.params, 0, 0, view.layers, view.nlayers);
-	EQUAL(bf_validate(&no_interrupts, image.bytes, image.size, &view), BF_OK);
-	view.params.expected = max + 1;
-	bf_write_header(image.bytes, &view.params, 0, 0, view.layers, view.nlayers);
-	EQUAL(bf_validate(&no_interrupts, image.bytes, image.size, &view),
-		  BF_CORRUPT);
-}
-
 /* Keys that are never added. */
 #define ABSENT		UINT64_C(1) << 40
 
@@ -263,7 +211,9 @@ test_many(void)
 		{"33 of 1000 keys", 33, 1000, 0, 0.001, 0.001},
 		{"60 of 40 to 640 keys", 60, 40, 10, 0.01, 0.01},
 		{"40 of 500 to 4400 keys", 40, 500, 100, 1e-3, 1e-3},
-		{"50 of two rates", 50, 300, 20, 0.01, 1e-4}
+		{"50 of two rates", 50, 300, 20, 0.01, 1e-4},
+		/* No growth of one another */
+		{"two of rates related by a power of two", 2, 10000, 0, 0.5, 0.25}
 	};
 
 	for (size_t c = 0; c < LENGTH(cases); c++)
@@ -418,79 +368,6 @@ test_told_by_growth(void)
 			}
 }
 
-/*
- * Two filters with rates related by a power of two are no growth of one
- * another.
- */
-static void
-test_told_by_union(void)
-{
-	Image		x = built(0.5, 10000, 0, 10000, 1, false);
-	Image		y = built(0.25, 10000, 0, 10000, 2, false);
-	Image		both;
-	TestEnv		env;
-	BfBuilder	b;
-
-	env_init(&env, SIZE_MAX);
-	EQUAL(bf_union(&b, &env.env, &x.view, &y.view), BF_OK);
-	image_write(&both, &b, false);
-	HOLDS(is_near(bf_cardinality(&both.view), 20000, 0.03));
-	HOLDS(is_near(bf_current_fpp(&both.view),
-				  (double) count_hits(&both.view, ABSENT, 200000, 3) / 200000,
-				  0.03));
-	finish(&b, &env);
-}
-
-/*
- * The union with a filter of default parameters is the other filter,
- * whatever its parameters.
- */
-static void
-test_neutral(void)
-{
-	static const struct
-	{
-		double		fpp;
-		uint64_t	expected;
-		uint64_t	n;
-	}			others[] = {
-		{0.5, 0, 0}, {1e-6, 1000, 0}, {0.1, 0, 50}, {0.001, 1000, 900},
-		{0.3, 10, 5000}
-	};
-
-	for (size_t i = 0; i < LENGTH(others); i++)
-	{
-		BfParams	params = params_of(BF_FPP_DEFAULT, 0);
-		TestEnv		env;
-		BfBuilder	b;
-		Image		neutral,
-					other,
-					both;
-
-		params.seed = 0;
-		params.key_type.code = BF_KEY_NONE;
-		start_with(&b, &env, &params);
-		image_write(&neutral, &b, false);
-		finish(&b, &env);
-
-		image_build(&other, others[i].fpp, others[i].expected, 0, others[i].n,
-					1, false);
-		for (int order = 0; order < 2; order++)
-		{
-			BfStatus	status;
-
-			env_init(&env, SIZE_MAX);
-			status = bf_union(&b, &env.env,
-							  order ? &other.view : &neutral.view,
-							  order ? &neutral.view : &other.view);
-			CHECK(status == BF_OK, "filter %zu: status %d", i, (int) status);
-			image_write(&both, &b, false);
-			HOLDS(image_equal(&both, &other));
-			finish(&b, &env);
-		}
-	}
-}
-
 int
 main(void)
 {
@@ -498,17 +375,13 @@ main(void)
 			test_cardinality);
 	tap_run("a key counts once in layers of one geometry", test_distinct);
 	tap_run("the current rate of lists and layers", test_current_fpp);
-	tap_run("a key is found in whichever layer it is", test_layers);
 	tap_run("rate and keys of a union that more are added to",
 			test_added_to_union);
 	tap_run("a filter that expects many keys grows by steps",
 			test_expects_many);
-	tap_run("no image expects more keys than fit", test_validate_expected);
 	tap_run("unions of many filters", test_many);
 	tap_run("1,024 layers and no more", test_layer_limit);
 	tap_run("large layers are ORed", test_large_layers);
 	tap_run("grown filters tell rate and keys", test_told_by_growth);
-	tap_run("unions of related rates tell their keys", test_told_by_union);
-	tap_run("a filter of default parameters is neutral", test_neutral);
 	return tap_done();
 }
