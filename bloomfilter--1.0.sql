@@ -821,7 +821,7 @@ COMMENT ON FUNCTION bloom_union_agg_finalfn(bloom) IS 'final function of bloom_u
 CREATE AGGREGATE bloom_union_agg(filter bloom) (
 	SFUNC = bloom_union_agg_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_union_agg_finalfn,
 	COMBINEFUNC = bloom_union_agg_transfn,
 	PARALLEL = SAFE
@@ -840,7 +840,7 @@ COMMENT ON FUNCTION bloom_intersection_agg_finalfn(bloom) IS 'final function of 
 CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 	SFUNC = bloom_intersection_agg_transfn,
 	STYPE = bloom,
-	SSPACE = 1024,
+	SSPACE = 17408,
 	FINALFUNC = bloom_intersection_agg_finalfn,
 	COMBINEFUNC = bloom_intersection_agg_transfn,
 	PARALLEL = SAFE

@@ -524,7 +524,8 @@ ANALYZE sets;
 SELECT call, string_agg(DISTINCT groups_hashed(call, input), ', ') AS plans
   FROM unnest(ARRAY['bloom_agg(sets.u)', 'bloom_agg(sets.u, 0.01, NULL)', 'bloom_agg(sets.u, 0.01, 10 + 10)', 'bloom_agg(sets.u, 0.01, 1000000)',
 	'bloom_agg(sets.v, 0.01, 1000000)', 'bloom_agg_hash(sets.u)', 'bloom_agg_hash(sets.u, 0.01, 20, 5)', 'bloom_agg_hash(sets.v)', 'bloom_agg(''a'')',
-	'bloom_agg(sets.u, 0.01, sets.v)', 'bloom_agg(sets.u, 7, 20)', 'bloom_agg(sets.u, 0.01, 1e300)', 'bloom_agg(sets.u, 0.01, ''NaN'')']) call,
+	'bloom_agg(sets.u, 0.01, sets.v)', 'bloom_agg(sets.u, 7, 20)', 'bloom_agg(sets.u, 0.01, 1e300)', 'bloom_agg(sets.u, 0.01, ''NaN'')',
+	'bloom_union_agg(bloom_add(bloom_empty(), sets.u))', 'bloom_intersection_agg(bloom_empty())']) call,
 	unnest(ARRAY['sets', 'sets LEFT JOIN sets b ON b.u = sets.u + 0', '(SELECT * FROM sets OFFSET 0) sets']) input
  GROUP BY call ORDER BY call COLLATE "C";
 SELECT groups_hashed('bloom_agg(sets.u)', 'sets', 'GROUPING SETS ((g), (h))') AS "groups of 100 and 333 keys";
