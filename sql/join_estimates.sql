@@ -67,6 +67,14 @@ SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day)');
 SELECT condition, (errors('SELECT * FROM facts JOIN calendar USING (day) WHERE ' || condition)).*
   FROM unnest('{weekday = 1, extract(month FROM day) = 3, year % 2 = 0, year < 1000 OR weekday = 2,
 	weekday = 1 AND year = 2002, year BETWEEN 2001 AND 2002, year IN (2001\, 2002), day < ''2002-01-01'', ''2002-01-01'' < calendar.day}'::text[]) AS condition;
+-- most rows have no key
+CREATE TABLE sparse AS SELECT CASE WHEN amount < 3 THEN day END AS day FROM facts;
+CREATE TABLE sparse_calendar AS SELECT CASE WHEN number % 16 = 0 THEN day END AS day, year FROM calendar;
+ANALYZE sparse, sparse_calendar;
+SELECT condition, (errors('SELECT * FROM sparse JOIN calendar USING (day) WHERE ' || condition)).*
+  FROM unnest('{year = 2002, year BETWEEN 2001 AND 2004, calendar.day > ''2001-01-01''}'::text[]) AS condition;
+SELECT condition, (errors('SELECT * FROM facts JOIN sparse_calendar USING (day) WHERE ' || condition)).*
+  FROM unnest('{year = 2002, year BETWEEN 2001 AND 2004, sparse_calendar.day > ''2001-01-01''}'::text[]) AS condition;
 -- all members of an equivalence class or none: one of which nothing is known leaves PostgreSQL's estimates
 CREATE TABLE unknown (day date);
 INSERT INTO unknown VALUES ('2002-05-05');

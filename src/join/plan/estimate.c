@@ -40,7 +40,6 @@
 /* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	16
 
-#define FORCED_SHARE	0.5		/* that is read, for tests */
 #define ORDERED		0.9			/* correlation of a column in table order */
 
 typedef struct Side				/* of an equality */
@@ -48,8 +47,9 @@ typedef struct Side				/* of an equality */
 	RelOptInfo *rel;
 	double		ndistinct;
 	bool		has_common;		/* most common values are known */
-	double		share;			/* of its rows, in the range of the other side */
-	double		left;			/* of its order, by conditions that follow it */
+	double		left;			/* of its rows, by conditions on the order */
+	double		nonnull;		/* of its rows */
+	double		share;			/* of these, in the range of the other side */
 } Side;
 
 /*
@@ -85,12 +85,14 @@ is_ordered(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column)
 	return result;
 }
 
-/* The conditions that compare the column, or one in its order, with a value. */
-static List *
-conditions_on_order(PlannerInfo *root, const RelOptInfo *rel,
-					AttrNumber column)
+/*
+ * The share of rows that is left by conditions that compare the column, or one
+ * in its order, with a value.
+ */
+static double
+left_of_order(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column)
 {
-	List	   *result = NIL;
+	List	   *conditions = NIL;
 	ListCell   *lc;
 
 	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
@@ -112,16 +114,15 @@ conditions_on_order(PlannerInfo *root, const RelOptInfo *rel,
 		if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf) &&
 			(compared == column || (is_ordered(root, rel, column) &&
 									is_ordered(root, rel, compared))))
-			result = lappend(result, rinfo);
+			conditions = lappend(conditions, rinfo);
 	}
-	return result;
+	return clauselist_selectivity(root, conditions, 0, JOIN_INNER, NULL);
 }
 
 /* Find what is known of a side by itself; returns false if that is too little. */
 static bool
 examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
-	AttrNumber	column;
 	VariableStatData var;
 	AttStatsSlot slot;
 	bool		is_default = true;
@@ -132,17 +133,16 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 		HeapTupleIsValid(var.statsTuple))
 	{
 		side->ndistinct = get_variable_numdistinct(&var, &is_default);
+		side->nonnull = 1 -
+			((Form_pg_statistic) GETSTRUCT(var.statsTuple))->stanullfrac;
 		side->has_common = get_attstatsslot(&slot, var.statsTuple,
 											STATISTIC_KIND_MCV, InvalidOid, 0);
 	}
 	ReleaseVariableStats(var);
-	if (is_default)
+	if (is_default || side->nonnull <= 0)
 		return false;
-	column = pgbloom_join_column((Expr *) expr);
-	side->left = clauselist_selectivity(root,
-										conditions_on_order(root, side->rel,
-															column),
-										0, JOIN_INNER, NULL);
+	side->left = left_of_order(root, side->rel,
+							   pgbloom_join_column((Expr *) expr));
 	return true;
 }
 
@@ -158,6 +158,9 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	MergeScanSelCache *scan;
+	double		left,
+				right,
+				end;
 
 	if (rinfo->mergeopfamilies == NIL ||
 		get_oprjoin(op->opno) != F_EQJOINSEL ||
@@ -169,19 +172,25 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 		return false;
 	if (rinfo->scansel_cache == NIL)
 	{
-		scan = palloc(sizeof(MergeScanSelCache));
+		scan = palloc0(sizeof(MergeScanSelCache));
 		scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
 		scan->collation = op->inputcollid;
 		scan->cmptype = BTLessStrategyNumber;
-		scan->nulls_first = false;
 		mergejoinscansel(root, (Node *) op, scan->opfamily, scan->cmptype,
 						 false, &scan->leftstartsel, &scan->leftendsel,
 						 &scan->rightstartsel, &scan->rightendsel);
 		rinfo->scansel_cache = list_make1(scan);
 	}
 	scan = linitial(rinfo->scansel_cache);
-	sides[0].share = scan->leftendsel - scan->leftstartsel;
-	sides[1].share = scan->rightendsel - scan->rightstartsel;
+	left = 1 - scan->leftendsel;
+	right = 1 - scan->rightendsel;
+	/* It takes a side with NULLs for the one that ends first, but not here. */
+	if (sides[0].nonnull < 1 || sides[1].nonnull < 1)
+		mergejoinscansel(root, (Node *) op, scan->opfamily,
+						 BTGreaterStrategyNumber, false, &left, &end, &right,
+						 &end);
+	sides[0].share = 1 - (scan->leftstartsel + left) / sides[0].nonnull;
+	sides[1].share = 1 - (scan->rightstartsel + right) / sides[1].nonnull;
 	return sides[0].share > 0 && sides[1].share > 0;
 }
 
@@ -206,20 +215,18 @@ factor_of(const Side *a, const Side *b)
 static bool
 passes_order_on(PlannerInfo *root, const RelOptInfo *rel)
 {
+	Relids		own = bms_union(rel->relids, bms_make_singleton(0));
 	int			column,
 				njoined = 0;
 	bool		limited = false;
 
 	for (column = 1; column <= rel->max_attr && rel->baserestrictinfo; column++)
 	{
-		Relids		needed = rel->attr_needed[column - rel->min_attr];
-		Relids		target_list = bms_make_singleton(0);
-
-		if (!bms_is_subset(needed, bms_add_members(target_list, rel->relids)) &&
+		if (!bms_is_subset(rel->attr_needed[column - rel->min_attr], own) &&
 			is_ordered(root, rel, column))
 		{
 			njoined++;
-			limited |= conditions_on_order(root, rel, column) != NIL;
+			limited |= left_of_order(root, rel, column) < 1;
 		}
 	}
 	return limited && njoined > 1;
@@ -281,29 +288,22 @@ static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	Relids		both = bms_union(a->relids, b->relids);
-	ListCell   *x,
-			   *y;
+	ListCell   *lc;
 
 	if (a->baserestrictinfo == NIL && b->baserestrictinfo == NIL)
 		return;
-	foreach(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b))
+	foreach(lc, list_concat_unique_ptr(
+			PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
+			PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a)))
 	{
-		RestrictInfo *rinfo = lfirst(x);
+		RestrictInfo *rinfo = lfirst(lc);
 		Side		sides[2];
 		double		factor;
 
-		if (!find_sides(root, rinfo, sides) ||
-			(factor = factor_of(&sides[0], &sides[1])) < LEAST_FACTOR ||
-			!is_known_class(root, rinfo->parent_ec))
-			continue;
-		correct_clause(root, rinfo, factor);
-		foreach(y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
-		{
-			RestrictInfo *other = lfirst(y);
-
-			if (other != rinfo && other->parent_ec == rinfo->parent_ec)
-				correct_clause(root, other, factor);
-		}
+		if (find_sides(root, rinfo, sides) &&
+			(factor = factor_of(&sides[0], &sides[1])) >= LEAST_FACTOR &&
+			is_known_class(root, rinfo->parent_ec))
+			correct_clause(root, rinfo, factor);
 	}
 }
 
@@ -323,16 +323,12 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 		bms_num_members(all) > MAX_RELATIONS)
 		return;
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-	{
 		if (passes_order_on(root, root->simple_rel_array[i]))
 			return;
-	}
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-	{
 		for (j = i; (j = bms_next_member(all, j)) >= 0;)
 			correct_pair(root, root->simple_rel_array[i],
 						 root->simple_rel_array[j]);
-	}
 }
 
 /*
@@ -360,7 +356,8 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 		 !get_collation_isdeterministic(op->inputcollid)))
 		return 1;
 	if (find_sides(root, clause, sides))
-		range = Min(1, sides[1 - at].left / sides[1 - at].share);
+		range = Min(1, sides[1 - at].left /
+					(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
 		is_ordered(root, filtered, *column))
@@ -381,8 +378,7 @@ double
 pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 						RelOptInfo *by, AttrNumber *column)
 {
-	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ?
-		FORCED_SHARE : 1;
+	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 0.5 : 1;
 	Relids		both = bms_union(filtered->relids, by->relids);
 	ListCell   *lc;
 
