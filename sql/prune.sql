@@ -348,6 +348,28 @@ DELETE FROM keys WHERE id = 1001;
 COMMIT;
 DROP TABLE refs, keys;
 
+-- Lookups are counted, and the pages that they read, also those that are found where they were before.
+CREATE TABLE counted (id int, part int) PARTITION BY LIST (part);
+CREATE TABLE counted_1 PARTITION OF counted FOR VALUES IN (1);
+CREATE TABLE counted_2 PARTITION OF counted FOR VALUES IN (2);
+INSERT INTO counted SELECT i, 1 + i % 2 FROM generate_series(1, 20000) i;
+CREATE INDEX counted_id ON counted USING bloomfilter (id);
+ANALYZE counted;
+\connect
+LOAD 'bloomfilter';
+DO $$
+BEGIN
+  FOR i IN 1 .. 50 LOOP
+    EXECUTE format('SELECT FROM counted WHERE id = %s', 2 * i + 1);
+  END LOOP;
+END
+$$;
+SELECT FROM pg_stat_force_next_flush();
+SELECT idx_scan >= 50 AS lookups, idx_blks_read + idx_blks_hit >= 2 * idx_scan AS pages
+FROM pg_statio_user_indexes JOIN pg_stat_user_indexes USING (indexrelid)
+WHERE pg_statio_user_indexes.indexrelname = 'counted_1_id_idx';
+DROP TABLE counted;
+
 DROP TABLE one, small;
 DROP DOMAIN positive;
 DROP FUNCTION gates, rows_of, total_cost;

@@ -297,9 +297,10 @@
 	} while (0)
 #endif
 
-/* 16 renamed what tells that a relation has a new file. */
+/* 16 renamed the file of a relation, and what tells that it has a new one. */
 #if PG_VERSION_NUM < 160000
 #define rd_newRelfilelocatorSubid	rd_newRelfilenodeSubid
+#define rd_locator					rd_node
 #endif
 
 /*

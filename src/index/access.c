@@ -19,6 +19,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
+#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -99,6 +100,46 @@ bfi_full_transaction_id(TransactionId transaction)
 	return epoch << 32 | transaction;
 }
 
+/*
+ * What it is for the xmin of the snapshot is asked for each of many partitions.
+ * After 2^32 transactions, the answer of before is too low, which is harmless.
+ */
+static uint64
+full_snapshot_xmin(TransactionId xmin)
+{
+	static TransactionId last = InvalidTransactionId;
+	static uint64 full;
+
+	if (xmin != last)
+		full = bfi_full_transaction_id(xmin);
+	last = xmin;
+	return full;
+}
+
+/*
+ * What the relation cache keeps of an index, until the session learns of a
+ * change to its rows of pg_class and pg_index.
+ */
+static const BfiCache *
+get_cache(Relation index)
+{
+	if (index->rd_amcache == NULL)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID,
+											ObjectIdGetDatum(RelationGetRelid(index)));
+		BfiCache   *cache;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for relation %u",
+				 RelationGetRelid(index));
+		cache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(*cache));
+		cache->built = HeapTupleHeaderGetXmin(tuple->t_data);
+		index->rd_amcache = cache;
+		ReleaseSysCache(tuple);
+	}
+	return index->rd_amcache;
+}
+
 /* PL/pgSQL checks the constraints of a domain without a snapshot, too. */
 static Snapshot
 reading_snapshot(void)
@@ -122,16 +163,7 @@ snapshot_sees(TransactionId transaction)
 static bool
 snapshot_sees_build(Relation index)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID,
-										ObjectIdGetDatum(RelationGetRelid(index)));
-	TransactionId built;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u",
-			 RelationGetRelid(index));
-	built = HeapTupleHeaderGetXmin(tuple->t_data);
-	ReleaseSysCache(tuple);
-	return snapshot_sees(built) &&
+	return snapshot_sees(get_cache(index)->built) &&
 		snapshot_sees(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data));
 }
 
@@ -207,7 +239,7 @@ begin_reading(BfiIndex *index, bool raise)
 
 	/* It lacks rows that were deleted by transactions before complete_from. */
 	index->complete = index->partitioned ||
-		(bfi_full_transaction_id(reading_snapshot()->xmin) >=
+		(full_snapshot_xmin(reading_snapshot()->xmin) >=
 		 index->meta.complete_from && snapshot_sees_build(relation));
 }
 
@@ -265,7 +297,8 @@ bfi_open(BfiIndex *index, Oid oid)
  *
  * It takes both locks.  REINDEX gives the index another file under one on the
  * index; what REINDEX CONCURRENTLY has replaced goes away as soon as nobody has
- * locked the table.
+ * locked the table.  With the locks, the relation cache knows what is there, so no
+ * other catalog cache is asked; it counts lookups once it is told to.
  */
 void
 bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
@@ -278,7 +311,7 @@ bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
 		index->locked_table = leaf->table;
 		if (ConditionalLockRelationOid(leaf->index, AccessShareLock))
 		{
-			index->relation = try_relation_open(leaf->index, NoLock);
+			index->relation = RelationIdGetRelation(leaf->index);
 			if (index->relation == NULL)
 				UnlockRelationOid(leaf->index, AccessShareLock);
 			else if (!bfi_is_open_bloomfilter(index->relation) ||
@@ -287,6 +320,8 @@ bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
 				relation_close(index->relation, AccessShareLock);
 				index->relation = NULL;
 			}
+			else
+				pgstat_init_relation(index->relation);
 		}
 	}
 	begin_reading(index, false);

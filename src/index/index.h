@@ -111,6 +111,16 @@ bfi_block_on_page(const BfiPage *page, uint64 hash)
 /* Pages that one record of WAL can change. */
 #define BFI_MAX_CHANGES		MAX_GENERIC_XLOG_PAGES
 
+/* So many buffers that had pages of an index are remembered, by block. */
+#define BFI_RECENT			32
+
+/* What the relation cache keeps of an index. */
+typedef struct BfiCache
+{
+	TransactionId built;		/* xmin of its row of pg_class */
+	Buffer		recent[BFI_RECENT];
+}			BfiCache;
+
 /* A page that is being changed. */
 typedef struct BfiChange
 {
@@ -180,6 +190,8 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
+extern Buffer bfi_read_buffer(Relation index, BlockNumber block,
+							  BufferAccessStrategy strategy);
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
 						 BlockNumber number, Buffer buffer);
 extern void bfi_init_page(const BfiPage *page);

@@ -303,7 +303,7 @@ read_meta(Page page, BfiMeta *meta)
 void
 bfi_read_meta(Relation index, BfiMeta *meta)
 {
-	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
+	Buffer		buffer = bfi_read_buffer(index, BFI_META_BLOCK, NULL);
 	const char *reason;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);

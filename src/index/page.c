@@ -12,7 +12,12 @@
 #include "index/index.h"
 
 #include "access/xloginsert.h"
+#include "common/pg_prng.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+
+/* One of so many pages is not looked for in the buffer that had it. */
+#define USUAL_READS		16
 
 /* Compute which blocks are on a page of a layer. */
 void
@@ -134,6 +139,36 @@ bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 }
 
 /*
+ * Read a page.  Among many partitions, it takes long to find out which buffer
+ * has it, so the last one is tried first.  That does not tell the buffer manager
+ * that the page is in use, so some reads go the usual way.
+ */
+Buffer
+bfi_read_buffer(Relation index, BlockNumber block,
+				BufferAccessStrategy strategy)
+{
+	int			slot = block % BFI_RECENT;
+	BfiCache   *cache = index->rd_amcache;
+	Buffer		buffer;
+
+	if (cache != NULL && BufferIsValid(cache->recent[slot]) &&
+		pg_prng_uint32(&pg_global_prng_state) % USUAL_READS != 0 &&
+		ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
+						 cache->recent[slot]))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+		return cache->recent[slot];
+	}
+	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
+								strategy);
+	cache = index->rd_amcache;
+	if (cache != NULL)
+		cache->recent[slot] = buffer;
+	return buffer;
+}
+
+/*
  * Read, lock and check a page of a layer.  Returns false if the index has been
  * rebuilt since its directory was read, and the page has been used again.
  */
@@ -142,8 +177,7 @@ bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 			  int lock_mode, BufferAccessStrategy strategy, BfiPage *page)
 {
 	BlockNumber block = layer->first + number;
-	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block,
-											RBM_NORMAL, strategy);
+	Buffer		buffer = bfi_read_buffer(index, block, strategy);
 	const char *reason;
 	BfiMeta    *meta;
 
