@@ -117,6 +117,19 @@ BEGIN;
 SELECT v FROM days WHERE id = 40;
 SELECT count(*) FILTER (WHERE relation::regclass::text LIKE 'days%') <= 4 AS few_locks FROM pg_locks WHERE pid = pg_backend_pid();
 COMMIT;
+CREATE FUNCTION few_locks(key bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  r record;
+BEGIN
+  FOR r IN SELECT v FROM days WHERE id = key LOOP
+    IF EXISTS (SELECT FROM days WHERE id = key) THEN
+      PERFORM FROM days WHERE id = key;
+      RETURN count(*) FILTER (WHERE relation::regclass::text LIKE 'days%') <= 4 FROM pg_locks WHERE pid = pg_backend_pid();
+    END IF;
+  END LOOP;
+END $$;
+SELECT few_locks(40);
+DROP FUNCTION few_locks;
 CREATE FUNCTION literal() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT v FROM days WHERE id = 5000; END $$;
 CREATE FUNCTION literal_sql() RETURNS SETOF text LANGUAGE sql AS $$ SELECT v FROM days WHERE id = 5000 $$;
 PREPARE literal AS SELECT v FROM days WHERE id = 5000;

@@ -79,7 +79,7 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 	BfpPlanning planning;
 	PlannedStmt *stmt;
 
-	bfp_begin_planning(&planning, parse, cursor_options);
+	bfp_begin_planning(&planning, parse, cursor_options, params);
 	PG_TRY();
 	{
 		bfp_planning = &planning;

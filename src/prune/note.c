@@ -38,8 +38,8 @@
 #include PGBLOOM_EXPLAIN_HEADER
 #endif
 
-/* With this option, 18 and later plan the queries of functions in SQL. */
-#define IN_SQL_FUNCTION		CURSOR_OPT_NO_SCROLL
+/* From 18 on, functions in SQL plan their queries with these options. */
+#define PARALLEL_OR_FORWARD	(CURSOR_OPT_PARALLEL_OK | CURSOR_OPT_NO_SCROLL)
 
 BfpPlanning *bfp_planning = NULL;
 
@@ -123,20 +123,35 @@ bfp_is_permitted(const Query *query, const PlannedStmt *plan)
 }
 
 /*
+ * Is a query read to its end before the statement around it goes on?  So is what
+ * may be parallel, except in functions in SQL, and what PL/pgSQL, which alone has
+ * such parameters, reads itself.  Any other query may be that of a cursor.
+ */
+static bool
+is_read_at_once(int options, ParamListInfo params)
+{
+	options &= PARALLEL_OR_FORWARD;
+	return options == CURSOR_OPT_PARALLEL_OK ||
+		(options != 0 && params != NULL && params->paramFetch != NULL);
+}
+
+/*
  * A statement is going to be planned.  A cursor may be read while a statement
- * goes on to insert rows, which it sees, as in a trigger, so it asks no index.
- * The same goes for a query of a function in SQL that returns a set, but a gate
- * before a scan sees what the scan would see.
+ * goes on to insert rows, which it sees.  A gate before a scan sees what the scan
+ * would see, unless this is read backward after its end.
  */
 void
-bfp_begin_planning(BfpPlanning *planning, Query *query, int options)
+bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
+				   ParamListInfo params)
 {
 	memset(planning, 0, sizeof(*planning));
 	planning->options = options;
 	planning->context = CurrentMemoryContext;
 	planning->asks_no_index = !bfi_asked_by_queries ||
-		(options & CURSOR_OPT_FAST_PLAN) != 0;
-	if (!planning->asks_no_index && (options & IN_SQL_FUNCTION) == 0 &&
+		(options & CURSOR_OPT_FAST_PLAN) != 0 ||
+		((options & PARALLEL_OR_FORWARD) == 0 &&
+		 query->commandType == CMD_SELECT && query->rowMarks == NIL);
+	if (!planning->asks_no_index && is_read_at_once(options, params) &&
 		ActiveSnapshotSet() && !IsParallelWorker() &&
 		has_partitions_walker((Node *) query, NULL))
 	{
@@ -255,7 +270,7 @@ plan_again(const CustomScan *note, const QueryDesc *query, int eflags,
 static void
 unprune_for_function(const CustomScan *note, const QueryDesc *query, int eflags)
 {
-	PlannedStmt *plan = plan_again(note, query, eflags, IN_SQL_FUNCTION);
+	PlannedStmt *plan = plan_again(note, query, eflags, CURSOR_OPT_NO_SCROLL);
 	MemoryContext old_context =
 		MemoryContextSwitchTo(GetMemoryChunkContext(query->plannedstmt));
 

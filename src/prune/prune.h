@@ -91,7 +91,8 @@ extern void bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel,
 
 /* note.c */
 extern const CustomScanMethods bfp_note_methods;
-extern void bfp_begin_planning(BfpPlanning *planning, Query *query, int options);
+extern void bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
+							   ParamListInfo params);
 extern bool bfp_is_permitted(const Query *query, const PlannedStmt *plan);
 extern void bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning);
 extern void bfp_check_plan(QueryDesc *query, int eflags);

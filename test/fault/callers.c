@@ -403,3 +403,22 @@ execute_twice(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(UINT64_FORMAT ", " UINT64_FORMAT,
 											  first, second)));
 }
+
+/*
+ *	  A cursor as other procedural languages and extensions open it.
+ */
+
+PGDLLEXPORT PG_FUNCTION_INFO_V1(open_cursor);
+
+/* open_cursor(name text, query text) returns void */
+Datum
+open_cursor(PG_FUNCTION_ARGS)
+{
+	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	const char *query = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	SPI_connect();
+	SPI_cursor_open(name, SPI_prepare(query, 0, NULL), NULL, NULL, false);
+	SPI_finish();
+	PG_RETURN_VOID();
+}

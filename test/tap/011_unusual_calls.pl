@@ -650,4 +650,70 @@ $_->quit for $cached, $other, @lockers;
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 
+#
+# Cursors of other languages and extensions, while the statement around them
+# inserts rows that they see: the first of four rows opens the cursor, the second
+# one has the key, and the last one reads the cursor.  Each time by another key,
+# since an index keeps those that are rolled back.
+#
+$node = new_node('cursor');
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION bloomfilter');
+$node->safe_psql('postgres', qq{
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/bloomfilter';
+CREATE FUNCTION open_cursor(name text, query text) RETURNS void AS '$library' LANGUAGE C;
+CREATE TABLE days (day int, id bigint, v text) PARTITION BY RANGE (day);
+CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM (1) TO (2);
+CREATE TABLE days_2 PARTITION OF days FOR VALUES FROM (2) TO (3);
+CREATE TABLE days_3 PARTITION OF days FOR VALUES FROM (3) TO (4);
+CREATE INDEX ON days USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO days SELECT 1 + i % 3, i FROM generate_series(1, 30000) i;
+CREATE TABLE one (id bigint, v text);
+CREATE INDEX ON one USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO one SELECT i FROM generate_series(1, 30000) i;
+ANALYZE days, one;
+CREATE FUNCTION step(query text, first text, last text, i int) RETURNS text LANGUAGE plpgsql AS \$\$
+DECLARE
+	found text := 'row ' || i;
+BEGIN
+	IF i = 1 THEN
+		PERFORM open_cursor('c', query);
+		EXECUTE first || ' c';
+	ELSIF i = 4 THEN
+		EXECUTE last || ' c' INTO found;
+	END IF;
+	RETURN found;
+END \$\$;
+});
+my $key = 50000;
+
+foreach my $case (
+	[ 'MOVE 0', 'FETCH', 'SELECT v FROM days WHERE id = %s' ],
+	[ 'MOVE 0', 'FETCH', 'SELECT v FROM days WHERE id = ANY (ARRAY[%s, -1])' ],
+	[ 'MOVE 1', 'FETCH', 'SELECT v FROM days WHERE id IN (7, %s)' ],
+	[ 'MOVE 0', 'FETCH', 'SELECT v FROM days WHERE id = %s FOR UPDATE' ],
+	[ 'MOVE 0', 'FETCH', 'SELECT v FROM generate_series(1, 1) LEFT JOIN days ON id = %s' ],
+	[ 'MOVE 0', 'FETCH', 'SELECT v FROM one WHERE id = %s' ],
+	[ 'MOVE ALL', 'FETCH BACKWARD 1 FROM', 'SELECT v FROM days WHERE id IN (7, %s)' ])
+{
+	my ($first, $last, $query) = @$case;
+	my ($table) = $query =~ /(one)/;
+
+	$table = $table ? 'one (id, v) SELECT' : 'days SELECT 3,';
+	foreach my $pruning ('off', 'on')
+	{
+		my $asked = sprintf($query, ++$key);
+
+		is($node->safe_psql('postgres', qq{
+LOAD 'bloomfilter';
+SET bloomfilter.index_pruning = $pruning;
+BEGIN;
+INSERT INTO $table CASE i WHEN 2 THEN $key ELSE i END, step('$asked', '$first', '$last', i)
+	FROM generate_series(1, 4) i RETURNING v;
+}), "row 1\nrow 2\nrow 3\nrow 2", "pruning $pruning: $first, $last: $query");
+	}
+}
+is(find_crashes($node), '', 'nothing crashed');
+$node->stop;
+
 done_testing();
