@@ -36,8 +36,14 @@ CREATE TABLE wanted (id bigint, w text);
 INSERT INTO wanted SELECT i, 'w ' || i FROM generate_series(1, 3000) i;
 ANALYZE days, wanted;
 
--- At the top, with other conditions, in joins, subqueries, views, CTEs, UNION.
+-- At the top, with other conditions, in joins, subqueries, views, CTEs, UNION ALL.
 CREATE VIEW view_of_days AS SELECT id AS key, upper(v) AS upper, day + 1 AS next FROM days WHERE v <> 'x';
+CREATE VIEW arms AS
+  SELECT day, id, v, 1 AS arm FROM days UNION ALL
+  SELECT day + 1, id, upper(v), 2 FROM days UNION ALL
+  SELECT 5, id, w, 3 FROM (SELECT id, w FROM wanted OFFSET 0) w UNION ALL
+  SELECT 6, id, w, 4 FROM wanted UNION ALL
+  SELECT day, id, v, 5 FROM (SELECT * FROM days UNION ALL SELECT * FROM days) d;
 CREATE VIEW joined AS SELECT d.id, d.day, w FROM wanted LEFT JOIN days d USING (id);
 SELECT tables(query), query FROM unnest(ARRAY[
   'SELECT * FROM days WHERE id = 40',
@@ -58,6 +64,14 @@ SELECT tables(query), query FROM unnest(ARRAY[
   'WITH c AS (SELECT * FROM days WHERE id = 40) SELECT * FROM c',
   'WITH c AS MATERIALIZED (SELECT * FROM days WHERE id = 40) SELECT * FROM c, c d',
   'WITH RECURSIVE r AS (SELECT id FROM days WHERE id = 40 UNION ALL SELECT r.id + 1 FROM r, days d WHERE d.id = 41 AND r.id < 45) SELECT * FROM r',
+  'SELECT * FROM (SELECT id, v FROM days UNION ALL SELECT id, w FROM wanted) u WHERE id = 40',
+  'SELECT * FROM (SELECT id, v FROM days WHERE day > 0 UNION ALL SELECT id, v FROM days) u WHERE id = 40',
+  'SELECT * FROM arms WHERE id = 40',
+  'SELECT * FROM arms WHERE id = 40 AND (arm < 3 OR day = 2)',
+  'SELECT * FROM arms WHERE id = 40 AND (arm = 3 OR day = 2)',
+  'SELECT * FROM arms WHERE id = 40 AND arm > 1 AND v > ''''',
+  'SELECT * FROM arms WHERE id = 4000',
+  'SELECT * FROM wanted w LEFT JOIN arms a ON w.id = a.id AND a.id = 40',
   'SELECT id FROM days WHERE id = 40 UNION SELECT id FROM days WHERE id = 41',
   'SELECT max(v) FROM days WHERE id = 40 GROUP BY day',
   'SELECT * FROM days WHERE id = 40 FOR UPDATE',
@@ -101,6 +115,9 @@ SELECT rows_of(format(query, i)) AS rows, count(*), query
     'SELECT * FROM view_of_days WHERE key = %s', 'SELECT * FROM joined WHERE id = %s',
     'SELECT * FROM days a LEFT JOIN days b ON a.id = b.id + 1 AND b.id = 7 WHERE a.id = %s',
     'SELECT * FROM (SELECT id, v FROM days UNION ALL SELECT id, w FROM wanted) u WHERE id = %s',
+    'SELECT * FROM arms WHERE id = %s', 'SELECT * FROM arms WHERE id = %s AND (arm = 3 OR day = 2)',
+    'SELECT * FROM arms WHERE id IN (%s, 41) AND (arm > 1 OR NULL)', 'SELECT a, b FROM arms a JOIN arms b USING (arm) WHERE a.id = %s AND b.id = 41',
+    'SELECT * FROM wanted w LEFT JOIN arms a ON w.id = a.id AND a.id = %s',
     'SELECT count(*), max(v) FROM days WHERE id = %s',
     'SELECT * FROM wanted LEFT JOIN days d ON d.id = wanted.id AND d.id = %s WHERE wanted.id < 5']) query
   GROUP BY 1, 3 ORDER BY 3, 1;

@@ -270,6 +270,35 @@ prune_table(PlannerInfo *root, RelOptInfo *rel, Oid table, Node *join_tree)
 	table_close(relation, NoLock);
 }
 
+/*
+ * Prune a table that is an arm of UNION ALL.  It is about to get the conditions of
+ * that, and those of a security barrier of its own, of which it has none.
+ */
+static void
+prune_arm(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+		  RelOptInfo *parent, AppendRelInfo *info)
+{
+	RangeTblRef *reference = makeNode(RangeTblRef);
+	Node	   *quals = (Node *) extract_actual_clauses(parent->baserestrictinfo,
+														false);
+	FromExpr   *from = makeFromExpr(list_make1(reference),
+									eval_const_expressions(root, adjust_appendrel_attrs(root, quals, 1, &info)));
+	Condition  *condition;
+
+	reference->rtindex = rel->relid;
+	prune_table(root, rel, rte->relid, (Node *) from);
+	condition = rel->fdw_private;
+	if (condition == NULL)
+		return;
+	if (bfp_count_left(rel, (List *) from->quals) == 0)
+	{
+		rel->nparts = 0;
+		return;
+	}
+	rte->securityQuals = list_make1(condition->clauses);
+	root->qual_security_level = 1;
+}
+
 static List *
 without_clauses(List *conditions, List *clauses)
 {
@@ -299,6 +328,10 @@ pass_conditions(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *table,
 
 	if (condition == NULL)
 		return;
+
+	/* An arm of UNION ALL has its condition by now. */
+	root->simple_rte_array[table->relid]->securityQuals = NIL;
+	root->qual_security_level = 0;
 	if (condition->all == NIL)
 	{
 		condition->all = table->baserestrictinfo;
@@ -345,9 +378,13 @@ bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		return;
 	if (parent != NULL && parent->part_scheme != NULL)
 		pass_conditions(root, rel, parent, info);
-	else if (parent == NULL && rel->part_scheme != NULL && rel->nparts > 0 &&
-			 rel->part_scheme->strategy != PARTITION_STRATEGY_HASH &&
-			 enable_partition_pruning && !bfp_has_barrier(root) &&
-			 !is_forbidden(root))
+	else if (rel->part_scheme == NULL || rel->nparts == 0 ||
+			 rel->part_scheme->strategy == PARTITION_STRATEGY_HASH ||
+			 !enable_partition_pruning || bfp_has_barrier(root) ||
+			 is_forbidden(root))
+		return;
+	else if (parent == NULL)
 		prune_table(root, rel, rte->relid, (Node *) root->parse->jointree);
+	else if (parent->rtekind == RTE_SUBQUERY)
+		prune_arm(root, rel, rte, parent, info);
 }
