@@ -174,6 +174,25 @@ SELECT count(bloom_fpp(f)), count((bloom_info(f)).key_type),
 	FROM (SELECT bloom_add(bloom_empty(0.1, 5), i) AS f
 		  FROM (SELECT generate_series(1, %d) AS i) AS key OFFSET 0) AS filter};
 
+# Queries by a key, whose plans are kept, in a transaction that has an ID
+$node->safe_psql('postgres', q{
+CREATE TABLE days (day int, id bigint) PARTITION BY RANGE (day);
+SELECT format('CREATE TABLE days_%s PARTITION OF days FOR VALUES FROM (%s) TO (%s)', d, d, d + 1)
+	FROM generate_series(1, 9) d \gexec
+CREATE INDEX ON days USING bloomfilter (id) WITH (fpp = 1e-6);
+INSERT INTO days SELECT 1 + i / 10000, i FROM generate_series(1, 89999) i;
+ANALYZE days;
+CREATE FUNCTION in_sql() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM days WHERE id = -1';
+CREATE FUNCTION in_plpgsql() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN (SELECT count(*) FROM days WHERE id = -1);
+END $$;
+});
+my $in_function = q{
+SELECT sum(%2$s()) FROM (SELECT pg_current_xact_id()) AS own (id), (SELECT generate_series(1, %1$d)) AS again WHERE id IS NOT NULL};
+my $gate = q{
+SELECT count(*) FROM (SELECT -generate_series(1, %d) AS i) AS key, LATERAL (SELECT FROM days WHERE id = i OFFSET 0) AS found};
+
 my $calls = 1000 * $thousands;
 my %keys = (
 	text => 'i::text',
@@ -191,7 +210,10 @@ push @tests, [ "adding $_ keys in a loop", $calls, $add, $_ ]
 push @tests, [ 'union of small filters', $calls / 2, $unite ],
   [ 'union aggregate', $calls, $unite_agg ],
   [ 'intersection aggregate', $calls / 4, $intersect_agg ],
-  [ 'construction, description, conversion', $calls / 4, $rest ];
+  [ 'construction, description, conversion', $calls / 4, $rest ],
+  [ 'query of a function in SQL', $calls / 20, $in_function, 'in_sql' ],
+  [ 'query of a function in PL/pgSQL', $calls / 20, $in_function, 'in_plpgsql' ],
+  [ 'gate', $calls / 4, $gate ];
 
 $session = BloomTest::Session->new($node, 'postgres');
 

@@ -705,7 +705,7 @@ foreach my $case (
 		my $asked = sprintf($query, ++$key);
 
 		is($node->safe_psql('postgres', qq{
-LOAD 'bloomfilter';
+LOAD '$library';
 SET bloomfilter.index_pruning = $pruning;
 BEGIN;
 INSERT INTO $table CASE i WHEN 2 THEN $key ELSE i END, step('$asked', '$first', '$last', i)

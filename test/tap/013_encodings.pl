@@ -133,6 +133,31 @@ DELETE FROM gone});
 is($node->safe_psql('win1252', q{SELECT count(*) FROM gone WHERE bloom_add(NULL, 'a'::text) @> k}),
 	'0', 'a value in statistics without an equivalent is no error');
 
+# A query by a key without an equivalent asks no index, by a constant or not.
+$node->safe_psql('win1252', q{
+CREATE TABLE known (day int, k text) PARTITION BY RANGE (day);
+CREATE TABLE known_1 PARTITION OF known FOR VALUES FROM (1) TO (2);
+CREATE TABLE known_2 PARTITION OF known FOR VALUES FROM (2) TO (3);
+CREATE INDEX ON known USING bloomfilter (k);
+INSERT INTO known SELECT 1 + i % 2, i FROM generate_series(1, 20000) i;
+ANALYZE known;
+CREATE TABLE wanted AS SELECT chars('\x81') AS k;
+CREATE FUNCTION rows_with(key text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	partitioned int;
+	by_parameter int;
+	joined int;
+BEGIN
+	EXECUTE format('SELECT count(*) FROM known WHERE k = %L', key) INTO partitioned;
+	PERFORM set_config('plan_cache_mode', 'force_generic_plan', true);
+	by_parameter := (SELECT count(*) FROM known_1 WHERE k = key);
+	joined := (SELECT count(*) FROM known JOIN wanted USING (k));
+	RETURN concat_ws(',', partitioned, by_parameter, joined);
+END $$});
+is(outcome('win1252', "rows_with(chars('\\x81'))"),
+	'0,0,0', 'a query by a key without an equivalent is no error');
+is(outcome('win1252', "rows_with('1')"), '1,0,0', 'a query by a key with one');
+
 # A type whose name cannot be recorded
 $node->safe_psql('win1252', q{
 DO $$
