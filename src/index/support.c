@@ -180,9 +180,9 @@ bloom_index_support(PG_FUNCTION_ARGS)
 	lookup = request->fcall;
 
 	/*
-	 * The subquery itself is one without tables.  When the planner has made an
-	 * array of the tables, it simplifies conditions again, those of partitions,
-	 * but plans no more subqueries.
+	 * The subquery itself is one without tables.  When the planner has made
+	 * an array of the tables, it simplifies conditions again, those of
+	 * partitions, but plans no more subqueries.
 	 */
 	if (root->simple_rel_array != NULL || !has_from(root->parse) ||
 		!may_be_partitioned(lookup) || !is_same_for_all(root, lookup) ||
