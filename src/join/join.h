@@ -306,7 +306,6 @@ extern double pgbloom_join_most_keys(HashJoin *join);
 /* keys.c */
 extern bool pgbloom_join_is_key(Expr *key);
 extern Expr *pgbloom_join_translate(Expr *key, int varno, List *targetlist);
-extern Expr *pgbloom_join_strip_relabel(Expr *key);
 extern AttrNumber pgbloom_join_column(Expr *key);
 extern bool pgbloom_join_is_own(Oid operator, Oid collation);
 extern bool pgbloom_join_can_hash(Oid operator, Oid collation);

@@ -62,24 +62,19 @@ static const struct
 	{F_UUID_HASH, PGBLOOM_JOIN_UUID}
 };
 
-/* A key without changes of type that leave its value as it is. */
-Expr *
-pgbloom_join_strip_relabel(Expr *key)
-{
-	while (IsA(key, RelabelType))
-		key = ((RelabelType *) key)->arg;
-	return key;
-}
-
 /*
- * The column that the key is, or 0 if it is another expression.  What a foreign
- * server sends may have numbers of its own.
+ * The column that the key is, apart from changes of type that leave its value
+ * as it is, or 0 if it is another expression.  What a foreign server sends may
+ * have numbers of its own.
  */
 AttrNumber
 pgbloom_join_column(Expr *key)
 {
-	Var		   *var = (Var *) pgbloom_join_strip_relabel(key);
+	Var		   *var;
 
+	while (IsA(key, RelabelType))
+		key = ((RelabelType *) key)->arg;
+	var = (Var *) key;
 	return IsA(var, Var) && var->varno != INDEX_VAR && var->varattno > 0 ?
 		var->varattno : 0;
 }
