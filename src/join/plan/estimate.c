@@ -209,27 +209,27 @@ factor_of(const Side *a, const Side *b)
 }
 
 /*
- * Does a condition on the order of one column of a relation reach others by two
- * columns in this order?  The estimates of these joins would tell half of it.
+ * Do conditions limit the order of a column by which a relation is joined?  Of
+ * two columns in this order, the estimates of the joins would tell half of it.
  */
 static bool
-passes_order_on(PlannerInfo *root, const RelOptInfo *rel)
+is_limited(PlannerInfo *root, const RelOptInfo *rel, bool *by_two)
 {
 	Relids		own = bms_union(rel->relids, bms_make_singleton(0));
 	int			column,
-				njoined = 0;
+				nordered = 0;
 	bool		limited = false;
 
 	for (column = 1; column <= rel->max_attr && rel->baserestrictinfo; column++)
 	{
-		if (!bms_is_subset(rel->attr_needed[column - rel->min_attr], own) &&
-			is_ordered(root, rel, column))
-		{
-			njoined++;
-			limited |= left_of_order(root, rel, column) < 1;
-		}
+		if (bms_is_subset(rel->attr_needed[column - rel->min_attr], own) ||
+			left_of_order(root, rel, column) >= 1)
+			continue;
+		limited = true;
+		nordered += is_ordered(root, rel, column);
 	}
-	return limited && njoined > 1;
+	*by_two |= nordered > 1;
+	return limited;
 }
 
 /*
@@ -288,13 +288,11 @@ static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	Relids		both = bms_union(a->relids, b->relids);
+	List	   *x = PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b);
+	List	   *y = PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a);
 	ListCell   *lc;
 
-	if (a->baserestrictinfo == NIL && b->baserestrictinfo == NIL)
-		return;
-	foreach(lc, list_concat_unique_ptr(
-			PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
-			PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a)))
+	foreach(lc, list_concat_unique_ptr(x, y))
 	{
 		RestrictInfo *rinfo = lfirst(lc);
 		Side		sides[2];
@@ -315,7 +313,9 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 void
 pgbloom_join_correct_pairs(PlannerInfo *root)
 {
-	Relids		all = root->all_baserels;
+	Relids		all = root->all_baserels,
+				limited = NULL;
+	bool		by_two = false; /* all estimates are left as they are */
 	int			i,
 				j;
 
@@ -323,12 +323,13 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 		bms_num_members(all) > MAX_RELATIONS)
 		return;
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		if (passes_order_on(root, root->simple_rel_array[i]))
-			return;
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		for (j = i; (j = bms_next_member(all, j)) >= 0;)
-			correct_pair(root, root->simple_rel_array[i],
-						 root->simple_rel_array[j]);
+		if (is_limited(root, root->simple_rel_array[i], &by_two))
+			limited = bms_add_member(limited, i);
+	for (i = -1; (i = bms_next_member(limited, i)) >= 0 && !by_two;)
+		for (j = -1; (j = bms_next_member(all, j)) >= 0;)
+			if (j > i || (j < i && !bms_is_member(j, limited)))
+				correct_pair(root, root->simple_rel_array[i],
+							 root->simple_rel_array[j]);
 }
 
 /*
