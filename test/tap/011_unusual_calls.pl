@@ -350,11 +350,6 @@ FROM typed, generate_series(1, 2) turn}) =~ s/^\n//r,
 is(find_crashes($node), '', 'nothing crashed');
 
 #
-# Aggregates whose functions are called by another aggregate, as Citus calls
-# them to build a part of a filter on each server: the same filters, and no
-# key that is hashed by another type or collation.
-#
-#
 # A caller of an index that never says that it is done: its keys are written
 # before the commit, or before the transaction is prepared.
 #
@@ -378,6 +373,12 @@ DROP TABLE keys_left})
 	=~ s/^\n+//mgr, "t\n{f,t,t,t}", 'keys that a caller leaves are written before the commit');
 
 $node->stop;
+
+#
+# Aggregates whose functions are called by another aggregate, as Citus calls
+# them to build a part of a filter on each server: the same filters, and no
+# key that is hashed by another type or collation.
+#
 $node = new_node('aggregates');
 $node->start;
 

@@ -584,13 +584,6 @@ INSERT INTO f SELECT generate_series($loads * 1000000, $loads * 1000000 + 200000
 	(undef, undef, $error) = $node->psql('postgres', 'VACUUM f');
 	like($error, qr/could not (?:extend|write)/, 'a rebuild fails');
 	is($node->safe_psql('postgres', q{SELECT bloom_index_check('f_id')}), '', 'the check passes after that, too');
-	(undef, undef, $error) = $node->psql('postgres', q{
-BEGIN;
-SAVEPOINT s;
-INSERT INTO f SELECT generate_series(90000000, 90200000);
-ROLLBACK TO s;
-COMMIT});
-	unlike($error, qr/:6: ERROR/, 'keys of a rolled-back subtransaction need no room');
 	$node->stop;
 	$node->start;
 	$node->safe_psql('postgres',
@@ -606,46 +599,6 @@ COMMIT});
 		1, 'which merges the layers');
 }
 
-# No memory for the keys of a subtransaction: those of the transaction are
-# found, and written.
-SKIP:
-{
-	my $session = BloomTest::Session->new($node, 'postgres');
-	my $proc = '/proc/' . $session->pid;
-
-	# QEMU accepts a limit for a program that it emulates, and ignores it.
-	my $set_limit = sub {
-		return system('prlimit', '--pid', $session->pid, "--as=$_[0]:") == 0
-		  && PostgreSQL::Test::Utils::slurp_file("$proc/limits") =~
-		  /^Max address space +$_[0] /m;
-	};
-
-	skip 'the memory of a process cannot be limited', 4
-	  if !$set_limit->(2**46);
-	$session->query(q{
-SET work_mem = '1GB';
-SET max_parallel_workers_per_gather = 0;
-CREATE TABLE m (id int);
-CREATE INDEX m_id ON m USING bloomfilter (id);
-BEGIN;
-INSERT INTO m SELECT generate_series(1, 200000);
-SAVEPOINT s});
-	my ($size) = PostgreSQL::Test::Utils::slurp_file("$proc/status") =~
-	  /^VmSize:\s+(\d+) kB/m;
-	$set_limit->(1024 * ($size + 50 * 1024));
-	(undef, $error) =
-	  $session->query('INSERT INTO m SELECT generate_series(500001, 3000000)');
-	like($error, qr/53200/, 'there is no memory for so many keys');
-	($out) = $session->query(q{
-ROLLBACK TO s;
-SELECT count(*) FROM m WHERE NOT bloom_index_contains('m_id', id)});
-	is($out, 0, 'the keys of the transaction are found');
-	$set_limit->('unlimited');
-	$session->query(q{INSERT INTO m VALUES (-1); COMMIT});
-	is($node->safe_psql('postgres', q{SELECT bloom_index_check('m_id')}),
-		'', 'the check passes after the commit');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM m'), 200001, 'all rows of it are there');
-}
 is(find_crashes($node), '', 'nothing crashed');
 $node->stop;
 
