@@ -421,6 +421,6 @@ SELECT count(*) FROM filters WHERE bloom_cardinality(f) >= 0;
 
 COPY (SELECT) TO PROGRAM 'cat >/dev/null; rm bloomfilter_regress.copy';
 DROP FUNCTION patch, rejection, outcome_of, receive, forge;
-DROP PROCEDURE try, try_each;
+DROP PROCEDURE try, try_each, create_ignoring_case;
 DROP TABLE filters, copies, damage, damaged;
 DROP TYPE weekday;

@@ -561,15 +561,7 @@ RESET client_min_messages;
 
 -- A nondeterministic collation, which requires ICU.  Without ICU these tests
 -- use a collation that is only declared nondeterministic.
-DO $$
-BEGIN
-  CREATE COLLATION ignoring_case (PROVIDER = icu, LOCALE = 'und-u-ks-level2', DETERMINISTIC = false);
-EXCEPTION WHEN OTHERS THEN
-  CREATE COLLATION ignoring_case FROM "C";
-  SET LOCAL allow_system_table_mods = on;
-  UPDATE pg_collation SET collisdeterministic = false WHERE collname = 'ignoring_case';
-END
-$$;
+CALL create_ignoring_case();
 CREATE TABLE folded (k text COLLATE ignoring_case, c char(3) COLLATE ignoring_case, i citext COLLATE ignoring_case,
   a text[] COLLATE ignoring_case);
 INSERT INTO folded VALUES ('a', 'a', 'a', '{a}');
@@ -683,5 +675,5 @@ DROP TYPE pair, moodrange;
 DROP DOMAIN shorter, short, word, code, mail, weather, ints;
 DROP TYPE mood, colour;
 DROP FUNCTION outcome;
-DROP PROCEDURE try, try_each;
+DROP PROCEDURE try, try_each, create_ignoring_case;
 DROP EXTENSION citext;

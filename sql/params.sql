@@ -210,7 +210,7 @@ CALL try($$SELECT 'QkxNRv8='::bloom$$);
 CALL try($$SELECT 'x'::bytea::bloom$$);
 DROP TABLE filters;
 
-DROP PROCEDURE try, try_each;
+DROP PROCEDURE try, try_each, create_ignoring_case;
 DROP TABLE words;
 DROP DOMAIN smaller, small;
 DROP TYPE mood;
