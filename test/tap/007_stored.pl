@@ -144,45 +144,5 @@ SELECT regexp_replace(try(f, 1000000 + k), 'value \d+ in \w+', 'value'), min(k) 
 	$session->quit;
 }
 
-#
-# A value that another transaction deletes, and a new one with its identifier,
-# between two statements of a transaction.  Identifiers are given in turn, and
-# this one's turn can come at any time.
-#
-$node->safe_psql('postgres', q{
-CREATE TABLE reused AS
-	SELECT bloom_agg(i, 0.01, 20000) AS f FROM generate_series(1, 20000) i;
-CREATE FUNCTION contains_key(k int) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-	filter bloom;
-	contained boolean;
-BEGIN
-	SELECT f INTO filter FROM reused;
-	FOR i IN 1 .. 30 LOOP
-		contained := filter @> k;
-	END LOOP;
-	RETURN contained;
-END $$});
-my $toast = $node->safe_psql('postgres',
-	q{SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'reused'});
-my $identifier = "SELECT max(chunk_id) FROM $toast";
-my $old = $node->safe_psql('postgres', $identifier);
-$node->stop;
-$node->command_ok([ 'pg_resetwal', '-o', $old, $node->data_dir ], 'the identifier is next');
-$node->start;
-
-my $session = BloomTest::Session->new($node, 'postgres');
-my ($before) = $session->query('BEGIN; SELECT contains_key(1)');
-is($before, 't', 'the old value has its key');
-$node->safe_psql('postgres', $_)
-  foreach 'DELETE FROM reused',
-  'VACUUM (TRUNCATE FALSE) reused',
-  'INSERT INTO reused SELECT bloom_agg(i, 0.01, 20000) FROM generate_series(30001, 50000) i';
-is($node->safe_psql('postgres', $identifier),
-	$old, 'the new value has the identifier of the old one');
-my ($after) = $session->query('SELECT contains_key(30001); COMMIT');
-is($after, 't', 'the new value has its key');
-$session->quit;
-
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();
