@@ -97,7 +97,6 @@ typedef struct PgBloomJoinRanges
 	bool		hides_rows;		/* the statement, from the user */
 	bool		ordered;		/* their order is of use to a scan */
 	bool		complete;		/* the inner side has been read */
-	int			misses;			/* indexes in a row that have had a key */
 	int			nkeys;
 	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
 	Oid			collations[PGBLOOM_MAX_JOIN_KEYS];

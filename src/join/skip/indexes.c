@@ -19,13 +19,6 @@
 #include "utils/snapmgr.h"
 
 /*
- * After so many indexes in a row that have a key, one in some is asked: keys that
- * are in most tables cost no more than a fraction of reading these.
- */
-#define MAX_MISSES			16
-#define ONE_IN				8
-
-/*
  * For each of these keys of the scan's table, the index that has it, or
  * InvalidOid.  NULL if there is none.
  */
@@ -88,9 +81,6 @@ pgbloom_join_indexes_refute(ScanState *scan, PgBloomJoinRanges *filter,
 	bool		refuted = false;
 	int			i;
 
-	filter->misses++;
-	if (filter->misses > MAX_MISSES && filter->misses % ONE_IN != 0)
-		return false;
 	PushActiveSnapshot(scan->ps.state->es_snapshot);
 	for (i = 0; i < filter->nkeys && !refuted; i++)
 	{
@@ -99,7 +89,5 @@ pgbloom_join_indexes_refute(ScanState *scan, PgBloomJoinRanges *filter,
 								filter->ranges[i]);
 	}
 	PopActiveSnapshot();
-	if (refuted)
-		filter->misses = 0;
 	return refuted;
 }
