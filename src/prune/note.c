@@ -356,7 +356,7 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 			 const char *query, ParamListInfo params,
 			 QueryEnvironment *environment)
 {
-	CustomScan *note = find_note(plan);
+	CustomScan *note = find_note(es->pstmt);	/* as it was executed */
 	ListCell   *cell;
 
 	if (previous_explain_plan != NULL)

@@ -74,11 +74,16 @@ is(ask($session, 'EXECUTE kept'), '7', 'key of a prepared transaction that was c
 # What EXPLAIN tells.
 SKIP:
 {
-	skip 'EXPLAIN has no hook', 1 if $primary->safe_psql('postgres', 'SHOW server_version_num') < 180000;
+	skip 'EXPLAIN has no hook', 2 if $primary->safe_psql('postgres', 'SHOW server_version_num') < 180000;
 	like(
 		$primary->safe_psql('postgres', "LOAD 'bloomfilter'; EXPLAIN (COSTS OFF) SELECT day FROM part WHERE id IN (17, -1)"),
 		qr/Index Pruning: 1 of 1000 partitions left by part_id/,
 		'EXPLAIN tells how many partitions are left');
+	$session->query('PREPARE explained AS SELECT day FROM part WHERE id = 25000; EXECUTE explained');
+	$primary->safe_psql('postgres', 'INSERT INTO part VALUES (7, 25000)');
+	like(ask($session, 'EXPLAIN (ANALYZE) EXECUTE explained'),
+		qr/Index Pruning: 1 of 1000 partitions left by part_id/,
+		'of a plan that is made again when it is executed');
 }
 
 # Rows that logical replication applies, by columns that have no other index.
