@@ -119,7 +119,7 @@ typedef struct BfiCache
 {
 	TransactionId built;		/* xmin of its row of pg_class */
 	Buffer		recent[BFI_RECENT];
-}			BfiCache;
+} BfiCache;
 
 /* A page that is being changed. */
 typedef struct BfiChange
