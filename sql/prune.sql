@@ -268,7 +268,6 @@ CREATE INDEX ON parts_1 USING bloomfilter (id) WITH (fpp = 1e-6);
 CREATE INDEX ON parts_2 USING bloomfilter (id) WITH (fpp = 1e-6);
 CREATE INDEX ON parts_3 USING bloomfilter (id) WITH (fpp = 1e-6);
 INSERT INTO parts SELECT i % 5, i, i FROM generate_series(1, 20000) i;
-CREATE INDEX parts_btree ON parts (id);
 ANALYZE parts;
 SELECT gates('SELECT * FROM parts WHERE id = 7');
 SELECT gates('SELECT * FROM parts WHERE id = 50000');
@@ -284,6 +283,8 @@ SELECT * FROM parts WHERE id = 19;
 MERGE INTO parts p USING (VALUES (21, 4), (30000, 2)) n (id, day) ON p.id = n.id AND p.id = 30000
   WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (n.day, n.id, 'merged');
 SELECT * FROM parts WHERE v = 'merged' ORDER BY id;
+CREATE INDEX parts_btree ON parts (id);
+SELECT gates('SELECT * FROM parts WHERE id = 7');
 
 -- A chance of one in so many partitions: no workers are started for it.
 CREATE FUNCTION total_cost(query text) RETURNS float8 LANGUAGE plpgsql AS $$

@@ -30,11 +30,11 @@
 
 /*
  * The least cost of a scan that has a gate: that of a table by itself, and of
- * one of several partitions or children.  A lookup costs about as much as
- * executing a function does that reads a page from memory.
+ * one of several partitions or children.  A lookup costs about as much as one
+ * in a btree, of which PostgreSQL expects 8 to 9 if it finds a row.
  */
 #define MIN_COST			100
-#define MIN_COST_OF_CHILD	5
+#define MIN_COST_OF_CHILD	10
 
 /* What a lookup costs, and how often it finds a key that is not there. */
 #define LOOKUP_COST			(50 * cpu_operator_cost)
