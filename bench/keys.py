@@ -5,7 +5,7 @@ import plots
 from lib import as_bytes, significant
 
 TITLE = 'Looking for a key'
-SECONDS = (1500, 60)
+SECONDS = (700, 60)
 
 PREPARED = 'PREPARE by_id(bigint) AS SELECT * FROM events WHERE id = $1'
 DAY = "day = '2020-01-02'"
