@@ -348,8 +348,9 @@ INSERT INTO cased SELECT CASE WHEN i <= 500 THEN 'k' ELSE 'K' END || i % 100 FRO
 ANALYZE cased;
 SELECT probes('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t COLLATE "C" = dim.t WHERE c = 1');
 SELECT compare('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t COLLATE "C" = dim.t WHERE c = 1');
-SELECT probes('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
-SELECT compare('SELECT * FROM (SELECT t, count(*) FROM cased GROUP BY t) f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
+-- A collation that is not deterministic has none.
+SELECT probes('SELECT * FROM cased f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
+SELECT compare('SELECT * FROM cased f JOIN dim ON f.t = dim.t COLLATE same_case WHERE c = 1');
 
 --
 -- Volatile functions are called as often as without filters: a statement that calls one has none, unless it is in the

@@ -198,15 +198,6 @@ SELECT f.x, skipped, same
   FROM wanted f, report('SELECT s.* FROM numbers s JOIN wanted w USING (x) WHERE case_number = ' || case_number) ORDER BY case_number;
 SELECT f.r, skipped, same
   FROM wanted f, report('SELECT s.* FROM numbers s JOIN wanted w ON s.x = w.r WHERE case_number = ' || case_number) ORDER BY case_number;
--- Text that is equal under a collation, and not for operators that compare bytes
-CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-CREATE TABLE any_spelling (t text COLLATE any_case) PARTITION BY RANGE (t text_pattern_ops);
-CREATE TABLE any_spelling_1 PARTITION OF any_spelling FOR VALUES FROM ('A') TO ('B');
-CREATE TABLE any_spelling_2 PARTITION OF any_spelling FOR VALUES FROM ('a') TO ('b');
-INSERT INTO any_spelling SELECT CASE WHEN i % 2 = 0 THEN 'A' ELSE 'a' END || i % 7 FROM generate_series(1, 2000) i;
-CREATE TABLE one_spelling AS SELECT 'A1' COLLATE any_case AS t;
-ANALYZE any_spelling, one_spelling;
-SELECT * FROM report('SELECT t FROM any_spelling JOIN one_spelling USING (t)');
 -- The tables above a partition are not locked any longer
 CREATE TABLE locked (n int) PARTITION BY RANGE (n);
 CREATE TABLE locked_1 PARTITION OF locked FOR VALUES FROM (-100) TO (0);

@@ -26,7 +26,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -349,12 +348,10 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	double		range = 1;
 	Side		sides[2];
 
-	/* Samples are not skipped, nor are keys without an order, see range.c. */
+	/* Samples are not skipped. */
 	*column = pgbloom_join_column((Expr *) key);
-	if (*column == 0 || !OidIsValid(clause->hashjoinoperator) ||
-		planner_rt_fetch(filtered->relid, root)->tablesample != NULL ||
-		(OidIsValid(op->inputcollid) &&
-		 !get_collation_isdeterministic(op->inputcollid)))
+	if (*column == 0 || !pgbloom_join_can_hash(op->opno, op->inputcollid) ||
+		planner_rt_fetch(filtered->relid, root)->tablesample != NULL)
 		return 1;
 	if (find_sides(root, clause, sides))
 		range = Min(1, sides[1 - at].left /

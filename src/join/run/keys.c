@@ -17,19 +17,12 @@
  */
 #include "join/join.h"
 
-#include "access/htup_details.h"
 #include "access/transam.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_language_d.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
-#include "fmgr.h"
 #include "join/run/hash.h"
 #include "parser/parsetree.h"
-#include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 /* Casts that cannot fail. */
 static const Oid casts[] = {
@@ -158,7 +151,10 @@ pgbloom_join_is_own(Oid operator, Oid collation)
 		(OidIsValid(collation) || !type_is_collatable(left));
 }
 
-/* So are its hash functions. */
+/*
+ * So are its hash functions.  Those of a collation that is not deterministic
+ * make a sort key, which takes longer than what a filter saves.
+ */
 bool
 pgbloom_join_can_hash(Oid operator, Oid collation)
 {
@@ -166,12 +162,13 @@ pgbloom_join_can_hash(Oid operator, Oid collation)
 				right;
 
 	return pgbloom_join_is_own(operator, collation) &&
+		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
 		get_op_hash_functions(operator, &left, &right) &&
 		left < FirstNormalObjectId && right < FirstNormalObjectId;
 }
 
 static bool
-find_direct_method(Oid function, Oid collation, PgBloomJoinKeyMethod *method)
+find_direct_method(Oid function, PgBloomJoinKeyMethod *method)
 {
 	int			i;
 
@@ -180,9 +177,7 @@ find_direct_method(Oid function, Oid collation, PgBloomJoinKeyMethod *method)
 		if (direct_methods[i].function == function)
 		{
 			*method = direct_methods[i].method;
-			return *method != PGBLOOM_JOIN_TEXT ||
-				(OidIsValid(collation) &&
-				 get_collation_isdeterministic(collation));
+			return true;
 		}
 	}
 	return false;
@@ -209,8 +204,8 @@ pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 		elog(ERROR, "operator %u has no hash functions", operator);
 
 	outer->collation = inner->collation = collation;
-	if (find_direct_method(left_function, collation, &outer->method) &&
-		find_direct_method(right_function, collation, &inner->method) &&
+	if (find_direct_method(left_function, &outer->method) &&
+		find_direct_method(right_function, &inner->method) &&
 		(outer->method == inner->method ||
 		 (is_number(outer->method) && is_number(inner->method))))
 		return;

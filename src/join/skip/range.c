@@ -68,8 +68,7 @@ find_bounds(const Range *range, Oid family, Oid bounds[2])
 
 /*
  * Find the default btree operators of the type if they agree with the join's
- * equality.  Under a collation that is not deterministic, other operators of the
- * family may distinguish keys that the join does not.
+ * equality.
  */
 static void
 find_order(Range *range)
@@ -77,9 +76,7 @@ find_order(Range *range)
 	Oid			family = lookup_type_cache(getBaseType(range->type),
 										   TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 
-	if ((OidIsValid(range->order.ssup_collation) &&
-		 !get_collation_isdeterministic(range->order.ssup_collation)) ||
-		family >= FirstNormalObjectId ||
+	if (family >= FirstNormalObjectId ||
 		get_op_opfamily_strategy(range->equality,
 								 family) != BTEqualStrategyNumber ||
 		!find_bounds(range, family, range->bounds))
