@@ -529,5 +529,7 @@ SELECT call, string_agg(DISTINCT groups_hashed(call, input), ', ') AS plans
 	unnest(ARRAY['sets', 'sets LEFT JOIN sets b ON b.u = sets.u + 0', '(SELECT * FROM sets OFFSET 0) sets']) input
  GROUP BY call ORDER BY call COLLATE "C";
 SELECT groups_hashed('bloom_agg(sets.u)', 'sets', 'GROUPING SETS ((g), (h))') AS "groups of 100 and 333 keys";
+SET LOCAL work_mem = '64MB';
+SELECT groups_hashed('bloom_agg(sets.u)', 'sets', 'GROUPING SETS ((g, v), (h, v))') AS "groups of 20 and 67 keys";
 ROLLBACK;
 DROP FUNCTION groups_hashed;

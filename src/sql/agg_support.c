@@ -83,39 +83,47 @@ input_rows(PlannerInfo *root)
 	return input == NULL ? 0 : input->rows;
 }
 
-/* Estimated number of distinct values of key in a group. */
+/* Estimated number of distinct values of key in a group by these clauses. */
 static double
-keys_in_group(PlannerInfo *root, List *exprs, Expr *key, double rows)
+keys_in_group(PlannerInfo *root, List *clauses, Expr *key, double rows)
 {
+	List	   *exprs = get_sortgrouplist_exprs(clauses, root->processed_tlist);
 	double		groups = estimate_num_groups(root, exprs, rows, NULL, NULL);
 
-	exprs = lappend(list_copy(exprs), key);
+	exprs = lappend(exprs, key);
 	return estimate_num_groups(root, exprs, rows, NULL, NULL) / groups;
 }
 
 /*
  * Estimated number of distinct keys in a group, or 0 if it is not known; that
- * of rows, if each has another hash.  Of grouping sets, the largest that a
- * group by one of the columns has.
+ * of rows, if each has another hash.  Of grouping sets, the one with the largest
+ * groups counts; all rows are one group without a hash table.
  */
 static double
 estimate_keys(PlannerInfo *root, const AggTransInfo *info)
 {
 	double		rows = input_rows(root);
-	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause,
-												root->processed_tlist);
+	List	   *clauses = root->parse->groupClause;
 	double		keys = 0;
 	Expr	   *key;
-	ListCell   *cell;
+	ListCell   *set,
+			   *number;
 
-	if (rows < 1 || exprs == NIL || info->args == NIL)
+	if (rows < 1 || clauses == NIL || info->args == NIL)
 		return 0;
 	key = linitial_node(TargetEntry, info->args)->expr;
 	if (root->parse->groupingSets == NIL)
-		return keys_in_group(root, exprs, key, rows);
-	foreach(cell, exprs)
-		keys = fmax(keys, keys_in_group(root, list_make1(lfirst(cell)), key,
-										rows));
+		return keys_in_group(root, clauses, key, rows);
+	foreach(set, root->parse->groupingSets)
+	{
+		List	   *of_set = NIL;
+
+		foreach(number, (List *) lfirst(set))
+			of_set = lappend(of_set, get_sortgroupref_clause(lfirst_int(number),
+															 clauses));
+		if (of_set != NIL)
+			keys = fmax(keys, keys_in_group(root, of_set, key, rows));
+	}
 	return keys;
 }
 
