@@ -33,9 +33,9 @@ PG_CPPFLAGS = -I$(srcdir)/src -DPGBLOOM_VERSION='"$(EXTVERSION)"'
 SHLIB_LINK += $(if $(filter darwin win32 cygwin,$(PORTNAME)),,-Wl$(,)-Bsymbolic) -lm
 
 # For tests in test/tap: allocations that can be made to fail, indirect TOAST
-# pointers, an FmgrInfo that is used again after an error, an aggregate that
-# calls the functions of another one, and settings of a later PostgreSQL; in a
-# library of its own, a callback that executes a statement before the commit.
+# pointers, an FmgrInfo that is used again after an error, and an aggregate that
+# calls the functions of another one; in a library of its own, a callback that
+# executes a statement before the commit.
 ifdef FAIL_ALLOC
 OBJS += $(addprefix test/fault/,callers.o fail_alloc.o)
 SHLIB_LINK += $(addprefix -Wl$(,)--wrap=, palloc palloc0 MemoryContextAlloc \

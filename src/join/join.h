@@ -192,7 +192,6 @@ typedef enum PgBloomReason
 	PGBLOOM_REASON_OFF,
 	PGBLOOM_REASON_EXTENSION,
 	PGBLOOM_REASON_STATEMENT,
-	PGBLOOM_REASON_CORE_FILTERS,
 	PGBLOOM_REASON_JOIN_TYPE,
 	PGBLOOM_REASON_MATCHING,
 	PGBLOOM_REASON_REPEATED,
@@ -359,6 +358,7 @@ extern bool pgbloom_join_range_scan_keys(PgBloomJoinRange *range,
 										 struct ScanKeyData *keys);
 
 /* partition.c */
+extern Relation pgbloom_join_try_open(Oid oid);
 extern bool pgbloom_join_is_partition_by(Relation relation, List *keys);
 extern bool pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
 										  const OpExpr *op);

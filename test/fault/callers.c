@@ -28,7 +28,6 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -328,26 +327,6 @@ wrapped_finalfn(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0) || state->isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(datumCopy(state->value, false, -1));
-}
-
-/*
- *	  A setting without a prefix, as a later PostgreSQL may have.
- */
-
-PGDLLEXPORT PG_FUNCTION_INFO_V1(define_core_setting);
-
-/* define_core_setting(name text) returns void; the setting is on */
-Datum
-define_core_setting(PG_FUNCTION_ARGS)
-{
-	MemoryContext context = MemoryContextSwitchTo(TopMemoryContext);
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	bool	   *value = palloc(sizeof(bool));
-
-	DefineCustomBoolVariable(name, "A setting of a later PostgreSQL.", NULL,
-							 value, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	MemoryContextSwitchTo(context);
-	PG_RETURN_VOID();
 }
 
 /*

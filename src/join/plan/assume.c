@@ -26,9 +26,6 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/paths.h"
-#include "optimizer/planmain.h"
-#include "parser/parsetree.h"
 
 /* If a larger share of a relation is read, nothing is assumed. */
 #define MAX_SHARE	0.7

@@ -15,14 +15,7 @@
 #include <float.h>
 
 #include "catalog/pg_type_d.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
-#include "optimizer/planner.h"
-#include "utils/guc.h"
-#include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 /* The filters of a statement that are being planned. */
@@ -41,24 +34,16 @@ typedef struct FilterPlanning
 /*
  * Why has the whole statement no filters?  Where rows are locked, changed or
  * deleted, EvalPlanQual may evaluate a part of the plan again with rows that
- * the filter has not seen.  Nor are there filters where PostgreSQL puts filters
- * of its own into scans; one that stays within the hash join, for which there
- * is the same setting, drops rows later and does not matter.
+ * the filter has not seen.
  */
 static PgBloomReason
 statement_reason(PlannedStmt *stmt, bool is_volatile)
 {
-	const char *builtin;
-
 	if (pgbloom_join_filters == PGBLOOM_JOIN_OFF)
 		return PGBLOOM_REASON_OFF;
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
 		stmt->hasModifyingCTE || stmt->rowMarks != NIL || is_volatile)
 		return PGBLOOM_REASON_STATEMENT;
-	builtin = GetConfigOption("enable_hashjoin_bloom", true, false);
-	if (builtin != NULL && strcmp(builtin, "on") == 0 &&
-		GetConfigOption("bloom_filter_pushdown_threshold", true, false) != NULL)
-		return PGBLOOM_REASON_CORE_FILTERS;
 	return PGBLOOM_NO_REASON;
 }
 
@@ -91,10 +76,10 @@ shares_filter(List *targets, PgBloomJoinTarget *target)
 }
 
 /* What the executor is told has a name. */
-static List *
-add_property(List *properties, const char *name, void *value)
+static DefElem *
+property(const char *name, void *value)
 {
-	return lappend(properties, makeDefElem(pstrdup(name), value, -1));
+	return makeDefElem(pstrdup(name), value, -1);
 }
 
 /*
@@ -107,15 +92,14 @@ describe_filter(HashJoin *join, PgBloomJoinTarget *target)
 	bool		forced = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
 	double		most_keys = target->grouped && !forced ?
 		pgbloom_join_most_keys(join) : DBL_MAX;
-	List	   *result = NIL;
+	bool		sampled = !target->grouped && !forced;
 
-	result = add_property(result, "number", makeInteger(target->number));
-	result = add_property(result, "keys", list_copy(target->key_numbers));
-	result = add_property(result, "grouped", makeBoolean(target->grouped));
-	result = add_property(result, "sampled",
-						  makeBoolean(!target->grouped && !forced));
-	return add_property(result, "most_keys",
-						makeFloat(psprintf("%.17e", most_keys)));
+	return list_make5(property("number", makeInteger(target->number)),
+					  property("keys", list_copy(target->key_numbers)),
+					  property("grouped", makeBoolean(target->grouped)),
+					  property("sampled", makeBoolean(sampled)),
+					  property("most_keys",
+							   makeFloat(psprintf("%.17e", most_keys))));
 }
 
 /* The condition that probes a filter. */
@@ -142,14 +126,10 @@ pass_on(Plan *plan, int varno)
 
 	foreach(lc, plan->targetlist)
 	{
-		TargetEntry *entry = lfirst(lc);
-		Node	   *expr = (Node *) entry->expr;
-		Var		   *var = makeVar(varno, entry->resno, exprType(expr),
-								  exprTypmod(expr), exprCollation(expr), 0);
+		TargetEntry *entry = flatCopyTargetEntry(lfirst(lc));
 
-		result = lappend(result, makeTargetEntry((Expr *) var, entry->resno,
-												 entry->resname,
-												 entry->resjunk));
+		entry->expr = (Expr *) makeVarFromTargetEntry(varno, entry);
+		result = lappend(result, entry);
 	}
 	return result;
 }
@@ -168,7 +148,7 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *plan = &scan->scan.plan;
 	List	   *filters = NIL;
-	List	   *properties = NIL;
+	bool		shared_hash = hash->plan.parallel_aware;
 	ListCell   *lc;
 
 	foreach(lc, targets)
@@ -198,17 +178,14 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 	plan->initPlan = NIL;
 	scan->custom_scan_tlist = pass_on(child, OUTER_VAR);
 	scan->custom_exprs = copyObject(hash->hashkeys);
-	properties = add_property(properties, "operators",
-							  list_copy(join->hashoperators));
-	properties = add_property(properties, "collations",
-							  list_copy(join->hashcollations));
-	properties = add_property(properties, "function",
-							  makeInteger((int) planning->function));
-	properties = add_property(properties, "shared_hash",
-							  makeBoolean(hash->plan.parallel_aware));
-	properties = add_property(properties, "hides_rows",
-							  makeBoolean(planning->hidden.any));
-	scan->custom_private = add_property(properties, "filters", filters);
+	scan->custom_private =
+		list_make5(property("operators", list_copy(join->hashoperators)),
+				   property("collations", list_copy(join->hashcollations)),
+				   property("function", makeInteger((int) planning->function)),
+				   property("shared_hash", makeBoolean(shared_hash)),
+				   property("hides_rows", makeBoolean(planning->hidden.any)));
+	scan->custom_private = lappend(scan->custom_private,
+								   property("filters", filters));
 	scan->methods = &pgbloom_join_scan_methods;
 	outerPlan(hash) = plan;
 }

@@ -26,7 +26,6 @@
 #include "join/join.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/tableam.h"
 #include "access/tupmacs.h"
 #include "core/bits.h"

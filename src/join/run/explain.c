@@ -14,9 +14,6 @@
 #include "commands/explain_state.h"
 #endif
 #include PGBLOOM_EXPLAIN_HEADER
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-#include "pgbloom.h"
 #include "utils/ruleutils.h"
 
 static const char *const state_names[] = {
@@ -190,21 +187,16 @@ explain_node(PlanState *state, List *ancestors, const char *relationship,
 	}
 }
 
+#endif
+
+/* Until 17, EXPLAIN has no options of extensions. */
 void
 pgbloom_join_install_explain(void)
 {
+#ifdef PGBLOOM_REGISTER_EXPLAIN_OPTION
 	extension_id = GetExplainExtensionId("bloomfilter");
 	PGBLOOM_REGISTER_EXPLAIN_OPTION("join_filters", set_option);
 	previous_per_node = explain_per_node_hook;
 	explain_per_node_hook = explain_node;
-}
-
-#else
-
-/* EXPLAIN has no options of extensions. */
-void
-pgbloom_join_install_explain(void)
-{
-}
-
 #endif
+}

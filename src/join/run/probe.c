@@ -88,20 +88,6 @@ is_probe_function(HeapTuple tuple)
 		pgbloom_calls(form->oid, &symbol);
 }
 
-/* May each role call this function? */
-static bool
-is_public(HeapTuple function)
-{
-	bool		is_default;
-	Datum		acl = SysCacheGetAttr(PROCOID, function, Anum_pg_proc_proacl,
-									  &is_default);
-
-	return is_default ||
-		aclmask(DatumGetAclP(acl), ACL_ID_PUBLIC,
-				((Form_pg_proc) GETSTRUCT(function))->proowner,
-				ACL_EXECUTE, ACLMASK_ANY) != 0;
-}
-
 /*
  * Find the extension's function.  A query must not fail for want of a privilege
  * that it does not need without filters, so a function that not all roles may
@@ -122,8 +108,8 @@ pgbloom_join_find_probe_function(Oid *function)
 		if (!is_probe_function(tuple))
 			continue;
 		*function = ((Form_pg_proc) GETSTRUCT(tuple))->oid;
-		reason = is_public(tuple) ? PGBLOOM_NO_REASON :
-			PGBLOOM_REASON_EXTENSION;
+		if (PGBLOOM_FUNCTION_ACLCHECK(*function, ACL_ID_PUBLIC) == ACLCHECK_OK)
+			reason = PGBLOOM_NO_REASON;
 	}
 	ReleaseSysCacheList(candidates);
 	return reason;

@@ -8,7 +8,6 @@
 #include "join/join.h"
 
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 
 /*
  * What is known of an execution, whose memory is the owner: its filters by their

@@ -14,7 +14,6 @@
 #include "join/join.h"
 
 #include "nodes/nodeFuncs.h"
-#include "utils/memutils.h"
 
 /* A node of a plan that is executed, and the nodes above it. */
 typedef struct Ancestor

@@ -15,8 +15,8 @@
 
 #include "access/brin_internal.h"
 #include "access/genam.h"
-#include "access/heapam.h"
 #include "access/parallel.h"
+#include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/sysattr.h"
 #include "access/tableam.h"
@@ -27,7 +27,6 @@
 #include "nodes/tidbitmap.h"
 #include "pgbloom.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -191,20 +190,14 @@ column_blocks(Relation table, AttrNumber column,
 
 	foreach(lc, indexes)
 	{
-		Relation	index;
+		Relation	index = pgbloom_join_try_open(lfirst_oid(lc));
 		AttrNumber	index_column;
 		ScanKeyData keys[2];
 		BlockNumber first_here,
 					last_here;
 
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			continue;
-		index = try_relation_open(lfirst_oid(lc), NoLock);
 		if (index == NULL)
-		{
-			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
 			continue;
-		}
 		index_column = !is_usable_index(index) ? 0 :
 			find_index_column(index, column, range);
 		if (index_column > 0 &&

@@ -14,7 +14,6 @@
 
 #include "access/heapam.h"
 #include "index/index.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 

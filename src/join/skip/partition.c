@@ -11,7 +11,6 @@
  */
 #include "join/join.h"
 
-#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "access/relation.h"
 #include "access/transam.h"
@@ -71,9 +70,7 @@ find_range(const PgBloomJoinRanges *filter, List *keys, AttrNumber column)
 
 	for (i = 0; i < filter->nkeys; i++)
 	{
-		Expr	   *key = list_nth(keys, i);
-
-		if (key != NULL && column > 0 && pgbloom_join_column(key) == column)
+		if (column > 0 && pgbloom_join_column(list_nth(keys, i)) == column)
 			return filter->ranges[i];
 	}
 	return NULL;
@@ -158,6 +155,20 @@ is_refuted(Relation parent, int partition, Relation relation,
 	return !partition_meets(by, bounds, partition, range, &compare);
 }
 
+/* Open a relation, or return NULL if it is locked or gone. */
+Relation
+pgbloom_join_try_open(Oid oid)
+{
+	Relation	relation;
+
+	if (!ConditionalLockRelationOid(oid, AccessShareLock))
+		return NULL;
+	relation = try_relation_open(oid, NoLock);
+	if (relation == NULL)
+		UnlockRelationOid(oid, AccessShareLock);
+	return relation;
+}
+
 /*
  * Open the table above a partition, or return NULL.  A query of a partition does
  * not lock the tables above it, whose definition is read here.  So this does not
@@ -168,17 +179,9 @@ open_parent(Oid partition)
 {
 	List	   *ancestors = get_rel_relispartition(partition) ?
 		get_partition_ancestors(partition) : NIL;
-	Oid			above = ancestors != NIL ? linitial_oid(ancestors) : InvalidOid;
-	Relation	parent;
 
-	list_free(ancestors);
-	if (!OidIsValid(above) ||
-		!ConditionalLockRelationOid(above, AccessShareLock))
-		return NULL;
-	parent = try_relation_open(above, NoLock);
-	if (parent == NULL)
-		UnlockRelationOid(above, AccessShareLock);
-	return parent;
+	return ancestors != NIL ?
+		pgbloom_join_try_open(linitial_oid(ancestors)) : NULL;
 }
 
 /* Is a relation a partition by the column of one of these keys? */
