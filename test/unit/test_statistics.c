@@ -70,25 +70,6 @@ test_current_fpp(void)
 	HOLDS(bf_current_fpp(&image.view) > 0);
 }
 
-/* Layers may stand in any order. */
-static void
-test_order(void)
-{
-	Image		image = built(0.01, 100, 0, 2000, 1, false);
-	BfLayer    *layers = image.view.layers;
-	int			n = image.view.nlayers;
-
-	CHECK(n > 2, "%d layers", n);
-	for (int i = 0; i < n / 2; i++)
-	{
-		BfLayer		layer = layers[i];
-
-		layers[i] = layers[n - 1 - i];
-		layers[n - 1 - i] = layer;
-	}
-	image_has(&image, 0, 2000, 1);
-}
-
 /*
  * A key in layers of one geometry counts once, also where so many of them have
  * all bits set that only some are compared; else it counts in each.
@@ -211,8 +192,8 @@ is_near(double told, double measured, double tolerance)
 }
 
 /*
- * Unions of many filters, of equal and of different sizes and rates: all keys
- * are found, the rate is as told, the number of keys nearly so.
+ * Unions of many filters, of equal and of different sizes and rates, in layers of
+ * any order: all keys are found, the rate is as told, the number of keys nearly so.
  */
 static void
 test_many(void)
@@ -394,7 +375,6 @@ main(void)
 			test_cardinality);
 	tap_run("a key counts once in layers of one geometry", test_distinct);
 	tap_run("the current rate of lists and layers", test_current_fpp);
-	tap_run("layers in another order", test_order);
 	tap_run("rate and keys of a union that more are added to",
 			test_added_to_union);
 	tap_run("a filter that expects many keys grows by steps",
