@@ -192,8 +192,9 @@ is_near(double told, double measured, double tolerance)
 }
 
 /*
- * Unions of many filters, of equal and of different sizes and rates, in layers of
- * any order: all keys are found, the rate is as told, the number of keys nearly so.
+ * Unions of many filters, of equal and of different sizes and rates, in layers
+ * of any order: all keys are found, the rate is as told, the number of keys
+ * nearly so.
  */
 static void
 test_many(void)
