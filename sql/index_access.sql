@@ -318,7 +318,9 @@ SELECT (SELECT array_agg(n ORDER BY n) FROM
      = (SELECT array_agg(n ORDER BY n) FROM
          (SELECT bloom_index_contains('parts_1_id_idx', 5::bigint) IS NULL AS n
             FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_1_id_idx', 5::bigint))) p) AS same;
-DROP FUNCTION scans;
+CREATE FUNCTION found(id bigint) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT bloom_index_contains('parts_id', id) $$;
+SELECT found(5)::text, count(*) FROM parts GROUP BY ROLLUP (found(5)) ORDER BY 1;
+DROP FUNCTION scans, found;
 DROP TABLE parts;
 
 -- An index that is being built, and an expression that looks into it

@@ -14,6 +14,7 @@
 #include "index/index.h"
 
 #include "access/genam.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -88,31 +89,37 @@ has_exists(Node *node, void *context)
 }
 
 static bool
-has_function(Node *node, void *function)
+is_no_builtin(Oid function, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == *(Oid *) function)
-		return true;
-	return expression_tree_walker(node, has_function, function);
+	(void) context;
+	return function >= FirstNormalObjectId;
+}
+
+/* Does it call functions that may be lookups, or have them in their bodies? */
+static bool
+may_look_up(Node *node, void *context)
+{
+	return node != NULL &&
+		(check_functions_in_node(node, is_no_builtin, context) ||
+		 expression_tree_walker(node, may_look_up, context));
 }
 
 /*
- * May a lookup in a query become a subquery?  The planner simplifies the
+ * May lookups in a query become subqueries?  The planner simplifies the
  * conditions of a subquery of EXISTS as if they were of the query around it, and
  * then finds no subqueries in them.  With grouping sets, an expression of the
  * result is NULL where it is equal to one that is not grouped by; no two
  * subqueries are equal.
  */
 static bool
-may_become_subquery(PlannerInfo *root, FuncExpr *lookup)
+may_get_subqueries(PlannerInfo *root)
 {
 	Query	   *query = root->parse;
 
 	if (query->groupingSets != NIL &&
-		(has_function((Node *) query->targetList, &lookup->funcid) ||
-		 has_function(query->havingQual, &lookup->funcid) ||
-		 range_table_walker(query->rtable, has_function, &lookup->funcid,
+		(may_look_up((Node *) query->targetList, NULL) ||
+		 may_look_up(query->havingQual, NULL) ||
+		 range_table_walker(query->rtable, may_look_up, NULL,
 							QTW_IGNORE_RT_SUBQUERIES)))
 		return false;
 	return !has_exists((Node *) root->append_rel_list, NULL) &&
@@ -186,7 +193,7 @@ bloom_index_support(PG_FUNCTION_ARGS)
 	 */
 	if (root->simple_rel_array != NULL || !has_from(root->parse) ||
 		!may_be_partitioned(lookup) || !is_same_for_all(root, lookup) ||
-		!may_become_subquery(root, lookup))
+		!may_get_subqueries(root))
 		PG_RETURN_POINTER(NULL);
 	root->parse->hasSubLinks = true;
 	PG_RETURN_POINTER(make_subquery(lookup));
