@@ -322,31 +322,29 @@ bfi_pend(Relation index, uint64 hash)
 }
 
 /*
- * Bring all pending hashes into the hash table.  It enters its new size before
- * it gets the memory, so it is restored if there is none: a subtransaction may
+ * Bring all pending hashes into the hash table.  It has its new size before it
+ * gets the memory, so it is made again if there was none: a subtransaction may
  * end with that error.
  */
 static void
 search_all(void)
 {
-	pending_hash before;
 	bool		found;
 
-	if (searched == NULL)
-		searched = pending_create(TopTransactionContext, INITIAL_ROOM, NULL);
-	before = *searched;
 	PG_TRY();
 	{
+		if (searched == NULL)
+			searched = pending_create(TopTransactionContext, INITIAL_ROOM,
+									  NULL);
 		for (; nsearched < npending; nsearched++)
 		{
 			CHECK_FOR_INTERRUPTS();
 			pending_insert(searched, pending[nsearched], &found);
-			before = *searched;
 		}
 	}
 	PG_CATCH();
 	{
-		*searched = before;
+		forget_searched();
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

@@ -248,6 +248,15 @@ CREATE TABLE pending (k int);
 CREATE INDEX pending_k ON pending USING bloomfilter (k) WITH (fpp = 0.001, expected = 20000);
 CREATE FUNCTION lost_keys() RETURNS bigint LANGUAGE sql AS $$
 	SELECT count(*) FROM pending WHERE NOT bloom_index_contains('pending_k', k) $$;
+CREATE FUNCTION look_back(i int) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT bloom_index_contains('pending_k', i - 1) THEN
+		RAISE EXCEPTION 'key % is lost', i - 1;
+	END IF;
+	RETURN true;
+EXCEPTION WHEN query_canceled OR out_of_memory THEN
+	RETURN true;
+END $$;
 CREATE PROCEDURE fail_each_write(failing text, statement text, INOUT times int, INOUT wrong text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -283,7 +292,8 @@ END $$;
 });
 foreach my $failing ('fail_check', 'fail_allocation')
 {
-	foreach my $statement ('INSERT INTO pending SELECT generate_series(1001, 6000)')
+	foreach my $statement ('INSERT INTO pending SELECT generate_series(1001, 6000)',
+		'INSERT INTO pending SELECT i FROM generate_series(1001, 6000) i WHERE i % 16 > 0 OR look_back(i)')
 	{
 		($times, $wrong) = split /\|/,
 		  $node->safe_psql('postgres', qq{
