@@ -3,11 +3,11 @@
  * catalog.c
  *	  What the system catalogs say of types, functions and relations.
  *
- * Types and functions that the extension creates have no fixed OIDs and no fixed schema.
- * Names do not tell them, nor does membership in the extension: whoever has
- * created the extension may add objects of their own to it.  What does is the
- * function of this library that they call, because only superusers can create
- * functions in C and types with input functions.
+ * Types and functions that the extension creates have no fixed OIDs and no
+ * fixed schema.  Names do not tell them, nor does membership in the extension:
+ * whoever has created the extension may add objects of their own to it.  What
+ * does is the function of this library that they call, because only superusers
+ * can create functions in C and types with input functions.
  *
  *-------------------------------------------------------------------------
  */
