@@ -319,8 +319,12 @@ SELECT (SELECT array_agg(n ORDER BY n) FROM
          (SELECT bloom_index_contains('parts_1_id_idx', 5::bigint) IS NULL AS n
             FROM parts GROUP BY ROLLUP (bloom_index_contains('parts_1_id_idx', 5::bigint))) p) AS same;
 CREATE FUNCTION found(id bigint) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT bloom_index_contains('parts_id', id) $$;
-SELECT found(5)::text, count(*) FROM parts GROUP BY ROLLUP (found(5)) ORDER BY 1;
-DROP FUNCTION scans, found;
+CREATE FUNCTION is_past(id bigint) RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT now() > to_timestamp(id) $$;
+SELECT array_agg(result ORDER BY result) =
+    (SELECT array_agg(result ORDER BY result)
+      FROM (SELECT is_past(5)::text AS result FROM parts GROUP BY ROLLUP (is_past(5))) q) AS like_another_function
+  FROM (SELECT found(5)::text AS result FROM parts GROUP BY ROLLUP (found(5))) q;
+DROP FUNCTION scans, found, is_past;
 DROP TABLE parts;
 
 -- An index that is being built, and an expression that looks into it
