@@ -62,7 +62,7 @@ CREATE FUNCTION rate(f bloom) RETURNS float8 LANGUAGE sql AS
 -- The reported rate and number of keys
 CREATE FUNCTION report(f bloom, requested float8, OUT lost bigint, OUT within_two boolean, OUT rate_is_told boolean,
   OUT keys_are_told boolean, OUT at_most_32_layers boolean) LANGUAGE sql AS $$
-  SELECT lost(f), rate(f) <= 2.05 * requested, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.0005,
+  SELECT lost(f), rate(f) <= 2.05 * requested, abs(rate(f) - bloom_fpp(f)) <= 0.05 * rate(f) + 0.001,
     abs(bloom_cardinality(f) - 50000) <= 2500, (bloom_info(f)).layers <= 32
 $$;
 \set ECHO all
