@@ -296,7 +296,7 @@ is_full(void)
 }
 
 static void
-make_room(void)
+make_room_for_pending(void)
 {
 	size_t		room = Max(2 * pending_room, INITIAL_ROOM);
 
@@ -315,7 +315,7 @@ bfi_pend(Relation index, uint64 hash)
 	if (is_full())
 		bfi_flush();
 	if (npending == pending_room)
-		make_room();
+		make_room_for_pending();
 	if (npending == 0)
 		first_subtransaction = GetCurrentSubTransactionId();
 	pending[npending++] = pending_key(index, hash);

@@ -109,8 +109,8 @@ bfp_count_left(RelOptInfo *rel, List *conditions)
 /*
  * A condition that is true for all rows of these leaves, as a single one, also
  * of a single leaf; NULL if PostgreSQL does not prune by it, as for DEFAULT.  The
- * planner is going to lock the leaves, so their locks are kept.  Nobody waits for
- * one, as PostgreSQL by itself might prune that leaf.
+ * planner locks the leaves later, so their locks are held until then.  A lock is
+ * never waited for, as PostgreSQL by itself might prune that leaf.
  */
 Expr *
 bfp_bounds(PlannerInfo *root, RelOptInfo *rel, Relation table, List *leaves)
