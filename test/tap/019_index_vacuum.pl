@@ -28,7 +28,6 @@ max_prepared_transactions = 5
 maintenance_work_mem = 1MB
 wal_consistency_checking = 'generic'
 checkpoint_timeout = 30s
-wal_keep_size = 4GB
 restart_after_crash = on
 });
 $primary->start;
@@ -86,10 +85,11 @@ BEGIN
     COMMIT;
   END LOOP;
 END $$});
+$primary->safe_psql('postgres', q{SELECT pg_create_physical_replication_slot('standby', true)});
 $primary->backup('base');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf', "max_standby_streaming_delay = 2s\nhot_standby_feedback = off\n");
+$standby->append_conf('postgresql.conf', "primary_slot_name = 'standby'\nmax_standby_streaming_delay = 2s\nhot_standby_feedback = off\n");
 $standby->start;
 
 # The standby has no procedures that commit: it reads by transactions of psql.
