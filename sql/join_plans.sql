@@ -86,6 +86,12 @@ SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE name = ''
 -- days of each month
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE weekday = 3 AND brand = 7 GROUP BY region');
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE brand = 7 GROUP BY region');
+-- most rows of the calendar have no day: a share of those that have one is left
+CREATE TABLE some_days AS SELECT CASE WHEN extract(doy FROM day)::int % 16 = 0 THEN day END AS day FROM calendar;
+ANALYZE some_days;
+SELECT first, counts_on_filters(format('SELECT region, sum(amount) FROM %s f JOIN products USING (product) JOIN stores USING (store)
+	JOIN some_days s ON s.day = f.day WHERE s.day >= %L AND brand = 7 GROUP BY region', t, first)) AS counts, t
+  FROM unnest('{facts,plain}'::text[]) t, unnest('{2025-01-10,2025-10-01}'::date[]) first ORDER BY t, first;
 -- not below the least cost
 SET bloomfilter.join_planning_cost = 100000;
 SELECT * FROM report_plans('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region');
