@@ -20,8 +20,6 @@ def run(bench, section):
         'bloom_agg, sized': sized,
         'bloom_agg, self-sizing': 'bloom_cardinality(bloom_agg(url))',
         'hll_add_agg': HLL,
-        'array_agg': 'cardinality(array_agg(url))',
-        'count(DISTINCT)': 'count(DISTINCT url)',
     }
     queries = {name: 'SELECT %s FROM urls' % result for name, result in results.items()}
     parallel = [name for name in queries if name in ('bloom_agg, sized', 'bloom_agg, self-sizing', 'hll_add_agg')]
@@ -32,16 +30,13 @@ def run(bench, section):
         variants = {name: measuring(serial, sql) for name, sql in queries.items()}
         variants.update((name + ', two processes', measuring(two, queries[name])) for name in parallel)
         timings = bench.in_turns(variants)
-        memory = {name: peak_memory(bench, sql) for name, sql in queries.items()}
 
-        section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. Memory is what a new backend
-            takes for itself at the most, shared buffers apart; files of sorts are not in it. hll only counts and cannot
-            be probed for a key.'''.format(bench.rows))
+        section.text('''{:,} distinct URLs of 64 bytes; `work_mem` is PostgreSQL's 4 MB. hll only counts and cannot be
+            probed for a key.'''.format(bench.rows))
         section.code('sql', '\n'.join(
             ['%s;    -- %s' % (sql, name) for name, sql in queries.items()] +
             ['-- two processes:', settings_text(**TWO_PROCESSES) + ';']))
-        section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',),
-                             extra=('memory', memory))
+        section.timing_table('aggregate', timings, bench.rows, 'count(url)', ('hll_add_agg',))
 
         section.target('sized', timings['bloom_agg, sized'], timings['hll_add_agg'])
         section.target('self-sizing', timings['bloom_agg, self-sizing'], timings['bloom_agg, sized'])
@@ -81,9 +76,3 @@ def unite(bench, section):
                                                 *(statistics.median(series[what]) / 1000 for what in ('union', 'or'))))
     section.code('sh', 'bench/core union %d %d %d' % (bench.rounds, expected, unions))
     section.target('union', series['union'], series['or'])
-
-
-def peak_memory(bench, sql):
-    with bench.session() as session:
-        peak = session.peak_memory(sql)
-    return '' if peak is None else as_bytes(peak)

@@ -46,9 +46,8 @@ def statements(table, bench):
 # Row numbers, without having them all in a temporary file first as generate_series() in FROM has.
 TABLES = {
     'urls': 'SELECT i::bigint AS id, {url} AS url FROM (SELECT generate_series(1, {rows}) AS i) n',
-    # every tenth and every hundredth of them
+    # every tenth of them
     'some_urls': 'SELECT {url} AS url FROM (SELECT generate_series(10, {rows}, 10) AS i) n',
-    'few_urls': 'SELECT {url} AS url FROM (SELECT generate_series(100, {rows}, 100) AS i) n',
     # a tenth as many as urls; one in ten is among them, which are all of those with id % 100 = 0
     'pages': '''SELECT CASE WHEN i % 10 = 0 THEN {matching_url} ELSE {other_url} END AS url, i % 1000 AS score
                   FROM (SELECT generate_series(1, {tenth}) AS i) n''',

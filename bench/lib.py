@@ -96,13 +96,9 @@ class Session:
             return None
         return Timing(time.perf_counter() - wall, self.cpu(others) - cpu)
 
-    def peak_memory(self, sql):
-        """What the backend takes for itself while it runs a query, above what it had before."""
-        peaks = self.peak_memories(sql)
-        return None if peaks is None else peaks[self.pid]
-
     def peak_memories(self, sql):
-        """The same of the backend and of each process that begins meanwhile: {pid: bytes}; None if it was stopped."""
+        """What the backend and each process that begins meanwhile take for themselves while the backend runs a query,
+        above what they had before: {pid: bytes}; None if it was stopped."""
         before = {self.pid: anonymous_memory(self.pid)}
         peaks = {self.pid: 0}
         others = self.server.processes() - {self.pid}
@@ -266,10 +262,8 @@ class Section:
         self.blocks.append({'kind': 'plot', 'name': name, 'caption': caption})
         return os.path.join(self.bench.plots, name + '.svg')
 
-    def timing_table(self, what, timings, per, floor, peers=(), unit='ns a row', extra=()):
-        """A line for each variant: CPU and wall time for one of `per` rows, and its ratios to floor and peers.
-
-        `extra` is (header, {variant: text}) of one more column."""
+    def timing_table(self, what, timings, per, floor, peers=(), unit='ns a row'):
+        """A line for each variant: CPU and wall time for one of `per` rows, and its ratios to floor and peers."""
         factor = 1e9 if unit.startswith('ns') else 1e6
         references = (floor, *peers)
         rows = []
@@ -283,8 +277,8 @@ class Section:
                 row += ['' if None in timings[to] else
                         '%.2f' % median_ratio([t.cpu for t in series], [t.cpu for t in timings[to]])[0]
                         for to in references]
-            rows.append(row + [extra[1].get(name, '')] if extra else row)
-        header = [what, 'CPU, ' + unit, 'wall, ' + unit, *('CPU, × ' + name for name in references), *extra[:1]]
+            rows.append(row)
+        header = [what, 'CPU, ' + unit, 'wall, ' + unit, *('CPU, × ' + name for name in references)]
         self.table(header, rows)
 
     def target(self, key, series, to, measure='cpu'):

@@ -123,8 +123,6 @@ def compare_redis(bench, section, lookup, lookups):
     with redis_client(bench, keys) as call:
         timings = bench.in_turns({
             'Redis, check, unix socket': lambda: call(0, 'check'),
-            'Redis, check, TCP': lambda: call(1, 'check'),
-            'Redis, add, TCP': lambda: call(1, 'add'),
             'Redis, check, TCP, pipelined': lambda: call(1, 'pipelined-check'),
         })
 

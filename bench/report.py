@@ -28,8 +28,6 @@ TARGETS = {
     'union': Target('`bloom_union_agg` of 1,000 filters of 1.2 MB', 'OR of the same words', 1.5),
     'spilling join': Target('join of 10 million URLs × 1 million, 1 % of them matching, `work_mem` 4 MB, by hand', 'the plain hash join, which spills', 0.5),
     'join in memory': Target('the same in memory, by hand', 'the plain hash join', 0.7),
-    'grouping': Target('10 million rows grouped below a join that keeps 0.1 % of the groups, by hand',
-                       'without the filter', 0.25),
     'foreign': Target('the join of 10 million × 1 million rows, 1 % matching, by hand, with the small side on another '
                       'server than the large one (postgres_fdw)', 'without the filter', 0.2),
     'auto spilling': Target('join of 10 million URLs × 1 million, 1 % of them matching, `work_mem` 4 MB',
