@@ -139,14 +139,6 @@
 #define PGBLOOM_CHECK_PERMISSIONS(plan) ExecCheckRTPerms((plan)->rtable, true)
 #endif
 
-/* From 16 on, a column tells that an outer join may make it NULL. */
-#if PG_VERSION_NUM >= 160000
-#define PGBLOOM_IS_NULLABLE(column) \
-	(!bms_is_empty(((Var *) (column))->varnullingrels))
-#else
-#define PGBLOOM_IS_NULLABLE(column) false
-#endif
-
 /*
  * The planner begins with a relation.  19 renamed the hook, and gave it the
  * entry of the range table.
@@ -155,12 +147,10 @@
 #define PGBLOOM_RELATION_PARAMETERS \
 	PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte
 #define PGBLOOM_RELATION_ARGUMENTS root, rel, rte
-#define PGBLOOM_RTE(root, rel) rte
 #else
 #define PGBLOOM_RELATION_PARAMETERS \
 	PlannerInfo *root, Oid relation, bool has_children, RelOptInfo *rel
 #define PGBLOOM_RELATION_ARGUMENTS root, relation, has_children, rel
-#define PGBLOOM_RTE(root, rel) (root)->simple_rte_array[(rel)->relid]
 #define build_simple_rel_hook		get_relation_info_hook
 #define build_simple_rel_hook_type	get_relation_info_hook_type
 #endif

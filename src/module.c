@@ -90,8 +90,7 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 		bfp_planning = outer;
 	}
 	PG_END_TRY();
-	if (planning.tables != NIL)
-		bfp_add_note(stmt, &planning);
+	bfp_add_note(stmt, &planning);
 	return stmt;
 }
 
@@ -100,7 +99,7 @@ begin_relation(PGBLOOM_RELATION_PARAMETERS)
 {
 	if (previous_relation != NULL)
 		previous_relation(PGBLOOM_RELATION_ARGUMENTS);
-	bfp_prune_relation(root, rel, PGBLOOM_RTE(root, rel));
+	bfp_prune_table(root, rel);
 }
 
 static void

@@ -335,7 +335,6 @@ extern void bfi_check_has_all_rows(Relation index);
 /* lookup.c */
 extern bool bfi_asked_by_queries;
 extern AttrNumber bfi_column_of(Oid index);
-extern bool bfi_is_equality(Oid operator, Oid type);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);
 extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);

@@ -63,8 +63,8 @@ hashes_reliably(Oid type)
  * Does the operator compare values for equality, so that those of this type that
  * are equal have equal hashes?
  */
-bool
-bfi_is_equality(Oid operator, Oid type)
+static bool
+is_equality(Oid operator, Oid type)
 {
 	Oid			family = lookup_type_cache(type,
 										   TYPECACHE_HASH_OPFAMILY)->hash_opf;
@@ -90,7 +90,7 @@ bfi_can_look_up(Oid operator, Oid operator_collation, Oid type, Oid key_type,
 	PgBloomKeyInfo *info;
 
 	if (operator_collation != collation ||
-		!bfi_is_equality(operator, key_type) ||
+		!is_equality(operator, key_type) ||
 		!(get_typbyval(type) || pgbloom_text_is_utf8()) ||
 		!hashes_reliably(key_type) || !hashes_reliably(type))
 		return false;

@@ -55,8 +55,8 @@ bfp_define_setting(void)
  * Read a condition as one of a column, or expression, and a key.  Only the
  * order of the sides is told: what they are is for the caller to see.
  */
-bool
-bfp_read_equality(Node *clause, bool key_first, BfpEquality *equality)
+static bool
+read_equality(Node *clause, bool key_first, BfpEquality *equality)
 {
 	List	   *sides;
 
@@ -87,8 +87,8 @@ bfp_read_equality(Node *clause, bool key_first, BfpEquality *equality)
  * Does an index of this key type and collation tell for certain that no row
  * fulfils the condition?
  */
-bool
-bfp_can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
+static bool
+can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
 {
 	Oid			type = exprType(equality->key);
 
@@ -144,13 +144,15 @@ is_given(PlannerInfo *root, Node *key)
 	return true;
 }
 
-/* The first condition whose keys an index can look up. */
-static bool
-find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-			  BfpEquality *equality)
+/*
+ * Find the first condition of a table whose keys are such ones and can be looked
+ * up in an index with keys of this type.
+ */
+bool
+bfp_find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
+				  Oid key_type, bool (*is_key) (PlannerInfo *, Node *),
+				  BfpEquality *equality)
 {
-	Oid			key_type = exprType((Node *) ((TargetEntry *)
-											  linitial(index->indextlist))->expr);
 	ListCell   *cell;
 	int			side;
 
@@ -160,10 +162,10 @@ find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
 
 		for (side = 0; side < 2; side++)
 		{
-			if (bfp_read_equality((Node *) info->clause, side == 1, equality) &&
-				is_given(root, equality->key) &&
+			if (read_equality((Node *) info->clause, side == 1, equality) &&
+				is_key(root, equality->key) &&
 				match_index_to_operand(equality->column, 0, index) &&
-				bfp_can_look_up(equality, key_type, index->indexcollations[0]))
+				can_look_up(equality, key_type, index->indexcollations[0]))
 				return true;
 		}
 	}
@@ -391,7 +393,9 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 
 		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
-			!find_equality(root, rel, index, &equality))
+			!bfp_find_equality(root, rel, index,
+							   exprType((Node *) linitial_node(TargetEntry, index->indextlist)->expr),
+							   is_given, &equality))
 			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));

@@ -161,14 +161,14 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 }
 
 /*
- * Note in a plan for which statement and under which options it was made, and
- * what was pruned.
+ * If a table was pruned, note in the plan what, for which statement and under
+ * which options it was made.
  */
 void
 bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 {
-	CustomScan *note = makeNode(CustomScan);
-	PlanInvalItem *dependency = makeNode(PlanInvalItem);
+	CustomScan *note;
+	PlanInvalItem *dependency;
 	List	   *tables = NIL;
 	ListCell   *cell;
 
@@ -176,6 +176,8 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	{
 		BfpTable   *table = lfirst(cell);
 
+		if (!table->prunes)
+			continue;
 		tables = lappend(tables,
 						 list_make4(table->key, table->leaves,
 									list_make1_oid(table->index),
@@ -183,10 +185,15 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 												   table->nleaves)));
 	}
 
+	if (tables == NIL)
+		return;
+
 	/* A number that stands for no catalog entry makes the plan obsolete. */
+	dependency = makeNode(PlanInvalItem);
 	dependency->cacheId = PROCOID;
 	dependency->hashValue = pg_prng_uint32(&pg_global_prng_state) | 1;
 	plan->invalItems = lappend(plan->invalItems, dependency);
+	note = makeNode(CustomScan);
 	note->custom_private = list_make5(planning->query,
 									  makeInteger(planning->options), tables,
 									  dependency, planning->moment);

@@ -39,7 +39,7 @@ typedef struct BfpEquality
 	bool		is_array;
 } BfpEquality;
 
-/* A partitioned table that has been pruned. */
+/* A partitioned table whose index has been asked. */
 typedef struct BfpTable
 {
 	Oid			index;			/* partitioned */
@@ -47,6 +47,8 @@ typedef struct BfpTable
 	bool		is_array;
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
+	List	   *parts;			/* these, and the tables that they are below */
+	bool		prunes;			/* else they may be too many */
 } BfpTable;
 
 /* A statement that is being planned. */
@@ -68,10 +70,10 @@ extern BfpPlanning *bfp_planning;	/* of the innermost statement, or NULL */
 
 /* gate.c */
 extern void bfp_define_setting(void);
-extern bool bfp_read_equality(Node *clause, bool key_first,
+extern bool bfp_find_equality(PlannerInfo *root, RelOptInfo *rel,
+							  IndexOptInfo *index, Oid key_type,
+							  bool (*is_key) (PlannerInfo *, Node *),
 							  BfpEquality *equality);
-extern bool bfp_can_look_up(const BfpEquality *equality, Oid key_type,
-							Oid collation);
 extern bool bfp_has_barrier(PlannerInfo *root);
 extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 						  RangeTblEntry *rte);
@@ -81,13 +83,9 @@ extern Oid	bfp_gate_function(void);
 
 /* leaves.c */
 extern bool bfp_find_leaves(BfpTable *table);
-extern int	bfp_count_left(RelOptInfo *rel, List *conditions);
-extern Expr *bfp_bounds(PlannerInfo *root, RelOptInfo *rel, Relation table,
-						List *leaves);
 
 /* table.c */
-extern void bfp_prune_relation(PlannerInfo *root, RelOptInfo *rel,
-							   RangeTblEntry *rte);
+extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 
 /* note.c */
 extern const CustomScanMethods bfp_note_methods;

@@ -44,7 +44,7 @@ VARIANTS = {
 # What is off and then on, and what the log shows of it: in a plan, and elsewhere, with a number that is summed up.
 FILTERS = ("bloomfilter.join_filters = {}", "force", "bloom_join_probe(", re.compile(r"Checked: \d+ +Removed: (\d+)"))
 PRUNING = ("bloomfilter.index_pruning = {}", "on", "bloom_index_gate(",
-           re.compile(r"index .* leaves \d+ of \d+ partitions of ()"))
+           re.compile(r"index .* leaves \d+ of \d+ partitions()"))
 SWITCHES = {"pruned": PRUNING}
 
 # A variant may have some of the tests alone, and those that make their tables.
