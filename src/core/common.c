@@ -11,11 +11,11 @@
  *
  * The blocks of layers of unlike sizes divide the range of hashes into pieces.
  * In a piece, each layer has one block, and the keys in any of these blocks
- * follow from the numbers of common keys of each set of the filters: those of
- * a set S are in the blocks of all of S if their hashes are where these blocks
- * overlap.  With Poisson loads, a bit is unset in all of these blocks with
+ * follow from the numbers of keys that the unions of the filters have: where a
+ * hash is in the blocks of a set S of them, there are as many keys as in the
+ * union of S.  With Poisson loads, a bit is unset in all of these blocks with
  * probability exp(-theta * keys), where theta is what one key adds.  So
- * the bits that are unset tell the keys that a set has in common, once those of
+ * the bits that are unset tell the keys in the union of a set, once those of
  * all its subsets are known.  If all layers have the same size, all pieces are
  * alike, and this is the number of keys in their union by rate.c.
  *
@@ -38,15 +38,16 @@ typedef struct Counts
 	int			n;
 	const BfLayer *layers[BF_MAX_COMMON];
 	double		theta;
-	double		keys[NSETS];	/* common to all filters of a set */
+	double		keys[NSETS];	/* in any filter of a set */
 } Counts;
 
-/* The blocks of a piece, which begin and end at these shares of all hashes. */
+/* A piece and its blocks, in shares of all hashes. */
 typedef struct Piece
 {
 	uint32_t	block[BF_MAX_COMMON];
-	double		begin[BF_MAX_COMMON];
-	double		end[BF_MAX_COMMON];
+	double		end[BF_MAX_COMMON]; /* of the block */
+	double		before[BF_MAX_COMMON];	/* the block begins before the piece */
+	double		after[BF_MAX_COMMON];	/* it ends after the piece */
 	double		width;
 	double		next;			/* where it ends */
 } Piece;
@@ -60,25 +61,6 @@ is_odd(unsigned set)
 	for (; set > 0; set &= set - 1)
 		odd = !odd;
 	return odd;
-}
-
-/* The share of hashes where the blocks of a set overlap. */
-static double
-overlap(const Counts *counts, const Piece *piece, unsigned set)
-{
-	double		begin = 0;
-	double		end = 1;
-	int			i;
-
-	for (i = 0; i < counts->n; i++)
-	{
-		if (set >> i & 1)
-		{
-			begin = fmax(begin, piece->begin[i]);
-			end = fmin(end, piece->end[i]);
-		}
-	}
-	return end - begin;
 }
 
 /*
@@ -106,10 +88,12 @@ next_piece(const Counts *counts, unsigned set, Piece *piece)
 			piece->block[i] = 0;
 		else if (piece->end[i] == from)
 			piece->block[i]++;
-		piece->begin[i] = piece->block[i] / nblocks;
+		piece->before[i] = from - piece->block[i] / nblocks;
 		piece->end[i] = (piece->block[i] + 1.0) / nblocks;
 		piece->next = fmin(piece->next, piece->end[i]);
 	}
+	for (i = 0; i < counts->n; i++)
+		piece->after[i] = piece->end[i] - piece->next;
 	piece->width = piece->next - from;
 	return true;
 }
@@ -132,27 +116,46 @@ same_size(const Counts *counts, unsigned set)
 	return true;
 }
 
-/* The keys in the blocks of a piece, by inclusion and exclusion. */
+/*
+ * The keys on one side of a piece that are in its blocks, which reach so far
+ * there: the farther away, the fewer of them there are.
+ */
+static double
+keys_beside(const Counts *counts, unsigned set, const double *reach)
+{
+	double		keys = 0;
+	double		at = 0;
+	int			i;
+
+	while (set > 0)
+	{
+		int			nearest = -1;
+
+		for (i = 0; i < counts->n; i++)
+		{
+			if ((set >> i & 1) && (nearest < 0 || reach[i] < reach[nearest]))
+				nearest = i;
+		}
+		keys += (reach[nearest] - at) * counts->keys[set];
+		at = reach[nearest];
+		set &= ~(1U << nearest);
+	}
+	return keys;
+}
+
+/* The keys in the blocks of a piece. */
 static double
 keys_in_piece(const Counts *counts, const Piece *piece, unsigned set)
 {
-	double		keys = 0;
-	unsigned	part;
-
-	for (part = set; part > 0; part = (part - 1) & set)
-	{
-		double		common = counts->keys[part] *
-			overlap(counts, piece, part);
-
-		keys += is_odd(part) ? common : -common;
-	}
-	return keys;
+	return piece->width * counts->keys[set] +
+		keys_beside(counts, set, piece->before) +
+		keys_beside(counts, set, piece->after);
 }
 
 /*
  * The share of bits that is expected to be unset in all blocks of a piece, on
  * average over the pieces, and in *slope by how much it changes with
- * theta times the common keys of the set.
+ * theta times the keys in the union of the set.
  */
 static double
 expected_unset(const Counts *counts, unsigned set, double *slope)
@@ -216,19 +219,16 @@ observed_unset(const Counts *counts, unsigned set)
 	return fmax(unset, 0.5 / pieces);
 }
 
-/*
- * Find the keys that a set has in common by those of its subsets.  The result
- * may be below 0, or above that of a subset: what is wrong with it cancels out
- * in the sets that include it.
- */
+/* Find the keys in the union of a set by those in the unions of its subsets. */
 static void
-count_common(Counts *counts, unsigned set)
+count_union(Counts *counts, unsigned set)
 {
 	double		observed = log(observed_unset(counts, set));
 	double	   *keys = &counts->keys[set];
 	int			step;
 
-	*keys = 0;
+	/* They are not fewer than those of a subset. */
+	*keys = counts->keys[set & (set - 1)];
 	for (step = 0; step < MAX_STEPS; step++)
 	{
 		double		slope;
@@ -236,7 +236,7 @@ count_common(Counts *counts, unsigned set)
 		double		missing = (log(unset) - observed) * unset /
 			(counts->theta * slope);
 
-		*keys += is_odd(set) ? missing : -missing;
+		*keys += missing;
 		if (fabs(missing) <= 1e-6 * (1 + fabs(*keys)))
 			break;
 	}
@@ -278,12 +278,14 @@ count_in_layers(const BfInterrupts *interrupts, int n,
 	counts.theta = smallest->geometry.nblocks *
 		-log1p(-1 / (double) bf_geometry_bits(&smallest->geometry)) /
 		bf_expected_keys(&smallest->geometry, 1);
+	*common = 0;
 	for (set = 1; set <= all; set++)
 	{
 		if ((set & (set - 1)) != 0)
-			count_common(&counts, set);
+			count_union(&counts, set);
+		*common += is_odd(set) ? counts.keys[set] : -counts.keys[set];
 	}
-	*common = fmin(fmax(counts.keys[all], 0), most);
+	*common = fmin(fmax(*common, 0), most);
 	return BF_OK;
 }
 
