@@ -104,7 +104,7 @@ RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
 RESET geqo_threshold;
--- of more than 64 relations, pairs are not looked at
+-- of more than 16 relations, pairs are not looked at
 SET join_collapse_limit = 1;
 SELECT n, (errors('SELECT * FROM facts JOIN calendar USING (day)' ||
 	(SELECT string_agg(format(' CROSS JOIN generate_series(1, 1) g%s', i), '') FROM generate_series(3, n) i) ||
