@@ -363,6 +363,21 @@ like(slurp_file($primary->logfile), qr/index "a_id": pages: \d+ in total, [1-9]\
 
 is(find_crashes($standby), '', 'nothing crashed on the standby');
 $standby->stop;
+
+# Where snapshots may get too old, nothing is rebuilt.
+SKIP:
+{
+	skip 'snapshots never get too old', 1 if $primary->safe_psql('postgres', 'SHOW server_version_num') >= 170000;
+	$primary->append_conf('postgresql.conf', 'old_snapshot_threshold = 1min');
+	$primary->restart;
+	is($primary->safe_psql('postgres', q{
+CREATE TABLE snapshots (id int);
+CREATE INDEX snapshots_id ON snapshots USING bloomfilter (id) WITH (rebuild_scale_factor = 0);
+INSERT INTO snapshots SELECT generate_series(1, 1000);
+DELETE FROM snapshots;
+VACUUM snapshots;
+SELECT last_rebuild IS NULL FROM bloom_index_info('snapshots_id')}), 't', 'no rebuild with old_snapshot_threshold');
+}
 $primary->stop;
 
 done_testing();
