@@ -581,8 +581,9 @@ DROP DOMAIN folded_text;
 DROP COLLATION ignoring_case;
 
 --
--- Types like citext hash by the locale of the database, which their filters
--- therefore record.  Here it changes during a transaction.
+-- Types like citext may hash by the locale of the collation, which their
+-- filters therefore record: by default that of the database.  Here it changes
+-- during a transaction.
 --
 
 \set ECHO none
@@ -649,6 +650,18 @@ BEGIN
   ASSERT outcome('bloom_agg(''a''::citext) @> ''A''') = '0A000';
 END
 $$;
+-- another collation than the default one
+CALL set_locale('aa_AA.UTF-8');
+CREATE COLLATION elsewhere FROM "C";
+UPDATE pg_collation SET collctype = 'aa_BB.UTF-8' WHERE collname = 'elsewhere';
+CALL try($$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'a'::citext$$, $$SELECT bloom_agg('a'::citext) @> 'a'::citext COLLATE elsewhere$$,
+  $$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'a'$$, $$SELECT bloom_agg('{a}'::citext[] COLLATE elsewhere) @> '{a}'::citext[]$$,
+  $$SELECT bloom_agg('a'::citext COLLATE elsewhere) | bloom_agg('a'::citext)$$,
+  $$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A'::citext COLLATE elsewhere$$, $$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A' COLLATE elsewhere$$,
+  $$SELECT bloom_agg('a'::text COLLATE elsewhere) @> 'a'::text$$, $$SELECT bloom_agg('{a}'::text[] COLLATE elsewhere) @> '{a}'::text[]$$);
+-- of the same locale
+CALL set_locale('aa_BB.utf8');
+SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A'::citext AS found, bloom_agg('a'::citext) @> 'A'::citext COLLATE elsewhere AS found;
 ROLLBACK;
 DROP FUNCTION found;
 DROP PROCEDURE set_locale;

@@ -49,9 +49,10 @@
 	} while (0)
 #endif
 
-/* The locale of providers other than libc; the column was renamed in 17. */
+/* The locale of providers other than libc; the columns were renamed in 17. */
 #if PG_VERSION_NUM < 170000
 #define Anum_pg_database_datlocale		Anum_pg_database_daticulocale
+#define Anum_pg_collation_colllocale	Anum_pg_collation_colliculocale
 #endif
 
 /* Before 18 the attribute had another name. */

@@ -13,7 +13,8 @@
  * that depends on.
  *
  * The hashes of an operator class may depend on the byte order of the machine,
- * on the encoding of the database and, for types like citext, on its locale.
+ * on the encoding of the database and, for types like citext, on the locale of
+ * the collation, which is by default that of the database.
  * All of these are recorded.  Types whose hashes do not survive a dump are
  * rejected.
  *
@@ -263,26 +264,40 @@ normalize_locale(const char *name)
 	return result;
 }
 
-/* The locale of the database, which maps upper case to lower case. */
+/*
+ * The locale of a collation, by which it maps upper case to lower case: of the
+ * default one, that of the database.
+ */
 static char *
-database_locale(void)
+collation_locale(Oid collation)
 {
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
-										ObjectIdGetDatum(MyDatabaseId));
+	bool		is_default = collation == DEFAULT_COLLATION_OID;
+	int			cache = is_default ? DATABASEOID : COLLOID;
+	Oid			object = is_default ? MyDatabaseId : collation;
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(object));
 	char		provider;
+	AttrNumber	column;
 	Datum		locale;
 	bool		isnull;
 	char	   *name;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
-	locale = SysCacheGetAttr(DATABASEOID, tuple,
-							 provider == COLLPROVIDER_LIBC ?
-							 Anum_pg_database_datctype :
-							 Anum_pg_database_datlocale, &isnull);
+		elog(ERROR, "cache lookup failed for locale of %u", object);
+	if (is_default)
+	{
+		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		column = provider == COLLPROVIDER_LIBC ? Anum_pg_database_datctype :
+			Anum_pg_database_datlocale;
+	}
+	else
+	{
+		provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+		column = provider == COLLPROVIDER_LIBC ? Anum_pg_collation_collctype :
+			Anum_pg_collation_colllocale;
+	}
+	locale = SysCacheGetAttr(cache, tuple, column, &isnull);
 	if (isnull)
-		elog(ERROR, "database %u has no locale", MyDatabaseId);
+		elog(ERROR, "database or collation %u has no locale", object);
 	if (provider == COLLPROVIDER_LIBC)
 		name = normalize_locale(TextDatumGetCString(locale));
 	else
@@ -295,7 +310,7 @@ database_locale(void)
 
 /*
  * Set the key type of a type that is hashed by its operator class.  A collatable
- * type that is not PostgreSQL's own may hash by the locale of the database.
+ * type that is not PostgreSQL's own may hash by the locale of the collation.
  *
  * The name is that of the type, or of the element type of an array; "[]" for an
  * array; "@" and the locale, if values may hash by it.  Each "[" and "@" in the
@@ -344,7 +359,7 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 	if (OidIsValid(element))
 		appendStringInfoString(&name, "[]");
 	if (collatable && part >= FirstNormalObjectId)
-		appendStringInfo(&name, "@%s", database_locale());
+		appendStringInfo(&name, "@%s", collation_locale(info->collation));
 	return set_key_type_name(key_type, name.data, raise);
 }
 

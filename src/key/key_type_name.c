@@ -198,6 +198,10 @@ pgbloom_key_type_mismatch(const BfKeyType *a, const BfKeyType *b, bool filters)
 					   describe_key_type(a, &a_name),
 					   describe_key_type(b, &b_name)),
 			 filters ?
-			 errhint("Build both filters in one database, or from keys cast to text.") :
-			 errhint("Build the filter again in this database, or from keys cast to text.")));
+			 errhint(platform ?
+					 "Build both filters in one database, or from keys cast to text." :
+					 "Build both filters in one database and under one collation, or from keys cast to text.") :
+			 errhint(platform ?
+					 "Build the filter again in this database, or from keys cast to text." :
+					 "Apply the collation of the filter's keys, as in $1 COLLATE \"C\", or build the filter again in this database, or from keys cast to text.")));
 }
