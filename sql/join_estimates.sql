@@ -54,10 +54,16 @@ ANALYZE calendar, facts;
 
 -- one year
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+-- also if the relation that comes first has the larger number
+SELECT * FROM errors('SELECT * FROM (SELECT * FROM facts) f JOIN calendar USING (day) WHERE year = 2002');
 -- also with a foreign key, which PostgreSQL estimates in another way
 ALTER TABLE facts ADD CONSTRAINT facts_day FOREIGN KEY (day) REFERENCES calendar;
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
 ALTER TABLE facts DROP CONSTRAINT facts_day;
+-- not if no scan has enough rows for a filter
+SET bloomfilter.join_filter_min_rows = 100000;
+SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+RESET bloomfilter.join_filter_min_rows;
 -- other types, and of two types
 SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.number = c.number WHERE year = 2002');
 SELECT * FROM errors('SELECT * FROM facts f JOIN calendar c ON f.at = c.day WHERE year = 2002');

@@ -127,7 +127,7 @@ search_joins_once(PlannerInfo *root, int levels, List *relations)
 static RelOptInfo *
 search_joins(PlannerInfo *root, int levels, List *relations)
 {
-	bool		examine = pgbloom_join_may_change_plan();
+	bool		examine = pgbloom_join_may_change_plan(root);
 
 	if (examine)
 		pgbloom_join_correct_pairs(root);

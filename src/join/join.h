@@ -140,7 +140,7 @@ typedef struct PgBloomJoinCollector
 	uint8	   *new_bits;		/* NULL until the list is full */
 	uint64		bits_set;
 	Size		limit;			/* of memory, in bytes */
-	double		most_keys;		/* with more it is of no use */
+	int			most_keys;		/* with more it is of no use */
 	MemoryContext context;		/* of hashes and bits */
 	uint8	   *shared_bits;	/* that all processes of a Parallel Hash fill */
 } PgBloomJoinCollector;
@@ -235,8 +235,7 @@ typedef struct PgBloomHiddenRows
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern void pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk);
-extern void pgbloom_find_hidden_rows(PlannedStmt *stmt,
-									 PgBloomHiddenRows *hidden);
+extern const PgBloomHiddenRows *pgbloom_find_hidden_rows(PlannedStmt *stmt);
 
 /* volatile.c */
 extern bool pgbloom_join_has_no_join(const Query *query);
@@ -259,7 +258,7 @@ typedef struct PgBloomAssumption
 
 extern List *pgbloom_join_assumptions(void);
 extern bool pgbloom_join_plans_volatile(void);
-extern bool pgbloom_join_may_change_plan(void);
+extern bool pgbloom_join_may_change_plan(PlannerInfo *root);
 extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);
@@ -299,7 +298,7 @@ extern void pgbloom_join_note_filters(PlannedStmt *stmt,
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
 extern PgBloomReason pgbloom_join_worthwhile(HashJoin *join, List **targets);
-extern double pgbloom_join_most_keys(HashJoin *join);
+extern int	pgbloom_join_most_keys(HashJoin *join);
 
 /* keys.c */
 extern bool pgbloom_join_is_key(Expr *key);

@@ -295,13 +295,23 @@ pgbloom_join_plans_volatile(void)
 }
 
 /*
- * May the statement have another plan than that of PostgreSQL's estimates?  Not
- * if it calls a volatile function, perhaps more often than before.
+ * May the query have another plan than that of PostgreSQL's estimates?  Not if
+ * the statement calls a volatile function, perhaps more often than before, or no
+ * scan has enough rows for a filter: planning must not take longer for these.
  */
 bool
-pgbloom_join_may_change_plan(void)
+pgbloom_join_may_change_plan(PlannerInfo *root)
 {
-	return current != NULL && current->may_change;
+	int			i = -1;
+
+	while (current != NULL && current->may_change &&
+		   (i = bms_next_member(root->all_baserels, i)) >= 0)
+	{
+		if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+			root->simple_rel_array[i]->rows >= pgbloom_join_filter_min_rows)
+			return true;
+	}
+	return false;
 }
 
 /*

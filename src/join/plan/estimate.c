@@ -138,11 +138,35 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 											STATISTIC_KIND_MCV, InvalidOid, 0);
 	}
 	ReleaseVariableStats(var);
-	if (is_default || side->nonnull <= 0)
-		return false;
-	side->left = left_of_order(root, side->rel,
-							   pgbloom_join_column((Expr *) expr));
-	return true;
+	return !is_default && side->nonnull > 0;
+}
+
+/*
+ * Between which values of a clause would a merge join read its sides, in this
+ * direction?  PostgreSQL asks it, too, and remembers it in the clause.
+ */
+static MergeScanSelCache *
+scan_range(PlannerInfo *root, RestrictInfo *rinfo, int strategy)
+{
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	MergeScanSelCache *scan;
+	ListCell   *lc;
+
+	foreach(lc, rinfo->scansel_cache)
+	{
+		scan = lfirst(lc);
+		if (scan->cmptype == strategy && !scan->nulls_first)
+			return scan;
+	}
+	scan = palloc0(sizeof(MergeScanSelCache));
+	scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
+	scan->collation = op->inputcollid;
+	scan->cmptype = strategy;
+	mergejoinscansel(root, (Node *) op, scan->opfamily, scan->cmptype, false,
+					 &scan->leftstartsel, &scan->leftendsel,
+					 &scan->rightstartsel, &scan->rightendsel);
+	rinfo->scansel_cache = lappend(rinfo->scansel_cache, scan);
+	return scan;
 }
 
 /*
@@ -158,36 +182,35 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
 	MergeScanSelCache *scan;
 	double		left,
-				right,
-				end;
+				right;
+	int			i;
 
 	if (rinfo->mergeopfamilies == NIL ||
 		get_oprjoin(op->opno) != F_EQJOINSEL ||
 		linitial_oid(rinfo->mergeopfamilies) >= FirstNormalObjectId ||
-		!pgbloom_join_is_own(op->opno, op->inputcollid) ||
-		!examine_side(root, &sides[0], linitial(op->args)) ||
-		!examine_side(root, &sides[1], lsecond(op->args)) ||
-		(sides[0].left >= 1 && sides[1].left >= 1))
+		!pgbloom_join_is_own(op->opno, op->inputcollid))
 		return false;
-	if (rinfo->scansel_cache == NIL)
+	for (i = 0; i < 2; i++)
 	{
-		scan = palloc0(sizeof(MergeScanSelCache));
-		scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
-		scan->collation = op->inputcollid;
-		scan->cmptype = BTLessStrategyNumber;
-		mergejoinscansel(root, (Node *) op, scan->opfamily, scan->cmptype,
-						 false, &scan->leftstartsel, &scan->leftendsel,
-						 &scan->rightstartsel, &scan->rightendsel);
-		rinfo->scansel_cache = list_make1(scan);
+		if (!examine_side(root, &sides[i], list_nth(op->args, i)))
+			return false;
+		sides[i].left = left_of_order(root, sides[i].rel,
+									  pgbloom_join_column(list_nth(op->args, i)));
 	}
-	scan = linitial(rinfo->scansel_cache);
+	if (sides[0].left >= 1 && sides[1].left >= 1)
+		return false;
+	scan = scan_range(root, rinfo, BTLessStrategyNumber);
 	left = 1 - scan->leftendsel;
 	right = 1 - scan->rightendsel;
 	/* It takes a side with NULLs for the one that ends first, but not here. */
 	if (sides[0].nonnull < 1 || sides[1].nonnull < 1)
-		mergejoinscansel(root, (Node *) op, scan->opfamily,
-						 BTGreaterStrategyNumber, false, &left, &end, &right,
-						 &end);
+	{
+		MergeScanSelCache *back = scan_range(root, rinfo,
+											 BTGreaterStrategyNumber);
+
+		left = back->leftstartsel;
+		right = back->rightstartsel;
+	}
 	sides[0].share = 1 - (scan->leftstartsel + left) / sides[0].nonnull;
 	sides[1].share = 1 - (scan->rightstartsel + right) / sides[1].nonnull;
 	return sides[0].share > 0 && sides[1].share > 0;
@@ -280,27 +303,42 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
 }
 
 /*
- * Correct the joins of two relations.  PostgreSQL may keep a clause for each
- * order of the sides of an equality.
+ * The clauses of joins of two relations by equality, in the order of a search,
+ * where the relation of the smaller number comes first, or in the other order.
+ */
+static List *
+equalities(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b, bool reversed)
+{
+	Relids		both = bms_union(a->relids, b->relids);
+
+	return (a->relid < b->relid) != reversed ?
+		PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b) :
+		PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a);
+}
+
+/*
+ * Correct the joins of two relations.  PostgreSQL has one clause of each class
+ * for each order of the relations, whose rows are as many.
  */
 static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
-	Relids		both = bms_union(a->relids, b->relids);
-	List	   *x = PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b);
-	List	   *y = PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a);
-	ListCell   *lc;
+	ListCell   *x,
+			   *y;
 
-	foreach(lc, list_concat_unique_ptr(x, y))
+	forboth(x, equalities(root, a, b, false), y, equalities(root, a, b, true))
 	{
-		RestrictInfo *rinfo = lfirst(lc);
+		RestrictInfo *rinfo = lfirst(x);
 		Side		sides[2];
 		double		factor;
 
-		if (find_sides(root, rinfo, sides) &&
-			(factor = factor_of(&sides[0], &sides[1])) >= LEAST_FACTOR &&
-			is_known_class(root, rinfo->parent_ec))
-			correct_clause(root, rinfo, factor);
+		if (!find_sides(root, rinfo, sides) ||
+			(factor = factor_of(&sides[0], &sides[1])) < LEAST_FACTOR ||
+			!is_known_class(root, rinfo->parent_ec))
+			continue;
+		correct_clause(root, rinfo, factor);
+		if (lfirst(y) != rinfo)
+			correct_clause(root, lfirst(y), factor);
 	}
 }
 
@@ -377,11 +415,10 @@ pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 						RelOptInfo *by, AttrNumber *column)
 {
 	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 0.5 : 1;
-	Relids		both = bms_union(filtered->relids, by->relids);
 	ListCell   *lc;
 
 	*column = 0;
-	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, both, filtered, by))
+	foreach(lc, equalities(root, filtered, by, false))
 	{
 		AttrNumber	key = 0;
 		double		by_key = share_by_clause(root, lfirst(lc), filtered, by,

@@ -123,12 +123,12 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
  * node for it, and it may be in subplans.  Conditions of a parent hide rows of
  * its partitions.  PlannedStmt.dependsOnRole does not tell it.
  */
-void
-pgbloom_find_hidden_rows(PlannedStmt *stmt, PgBloomHiddenRows *hidden)
+const PgBloomHiddenRows *
+pgbloom_find_hidden_rows(PlannedStmt *stmt)
 {
+	PgBloomHiddenRows *hidden = palloc0(sizeof(PgBloomHiddenRows));
 	ListCell   *lc;
 
-	memset(hidden, 0, sizeof(*hidden));
 	foreach(lc, stmt->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
@@ -138,4 +138,5 @@ pgbloom_find_hidden_rows(PlannedStmt *stmt, PgBloomHiddenRows *hidden)
 			(rte->rtekind == RTE_RELATION &&
 			 pgbloom_relation_row(rte->relid).relrowsecurity);
 	}
+	return hidden;
 }

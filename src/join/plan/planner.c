@@ -12,7 +12,7 @@
  */
 #include "join/join.h"
 
-#include <float.h>
+#include <limits.h>
 
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -28,7 +28,7 @@ typedef struct FilterPlanning
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomPlanWalk walk;
-	PgBloomHiddenRows hidden;
+	const PgBloomHiddenRows *hidden;
 } FilterPlanning;
 
 /*
@@ -79,27 +79,26 @@ shares_filter(List *targets, PgBloomJoinTarget *target)
 static DefElem *
 property(const char *name, void *value)
 {
-	return makeDefElem(pstrdup(name), value, -1);
+	return makeDefElem(unconstify(char *, name), value, -1);
 }
 
 /*
  * A filter below a grouping is not sampled; it is of no use if there are many
- * keys.  Their number has an exponent, lest a worker read it as an Integer.
+ * keys.
  */
 static List *
 describe_filter(HashJoin *join, PgBloomJoinTarget *target)
 {
 	bool		forced = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
-	double		most_keys = target->grouped && !forced ?
-		pgbloom_join_most_keys(join) : DBL_MAX;
+	int			most_keys = target->grouped && !forced ?
+		pgbloom_join_most_keys(join) : INT_MAX;
 	bool		sampled = !target->grouped && !forced;
 
 	return list_make5(property("number", makeInteger(target->number)),
 					  property("keys", list_copy(target->key_numbers)),
 					  property("grouped", makeBoolean(target->grouped)),
 					  property("sampled", makeBoolean(sampled)),
-					  property("most_keys",
-							   makeFloat(psprintf("%.17e", most_keys))));
+					  property("most_keys", makeInteger(most_keys)));
 }
 
 /* The condition that probes a filter. */
@@ -163,8 +162,7 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 		target->qual = make_probe(planning, target->number, target->keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
-	pgbloom_join_note_filters(planning->stmt, &planning->hidden, join,
-							  targets);
+	pgbloom_join_note_filters(planning->stmt, planning->hidden, join, targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;
@@ -183,7 +181,7 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 				   property("collations", list_copy(join->hashcollations)),
 				   property("function", makeInteger((int) planning->function)),
 				   property("shared_hash", makeBoolean(shared_hash)),
-				   property("hides_rows", makeBoolean(planning->hidden.any)));
+				   property("hides_rows", makeBoolean(planning->hidden->any)));
 	scan->custom_private = lappend(scan->custom_private,
 								   property("filters", filters));
 	scan->methods = &pgbloom_join_scan_methods;
@@ -209,7 +207,9 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		reason = PGBLOOM_REASON_EARLIER_PLAN;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	reason = pgbloom_join_targets(&planning->hidden, join, targets);
+	if (planning->hidden == NULL)
+		planning->hidden = pgbloom_find_hidden_rows(planning->stmt);
+	reason = pgbloom_join_targets(planning->hidden, join, targets);
 	if (reason == PGBLOOM_NO_REASON)
 		reason = pgbloom_join_worthwhile(join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
@@ -228,8 +228,6 @@ consider_joins(FilterPlanning *planning)
 	ListCell   *lc;
 
 	pgbloom_walk_plan(planning->stmt, &planning->walk);
-	if (planning->walk.joins != NIL)
-		pgbloom_find_hidden_rows(planning->stmt, &planning->hidden);
 	foreach(lc, planning->walk.joins)
 	{
 		PgBloomPlannedJoin *join = lfirst(lc);

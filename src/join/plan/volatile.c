@@ -33,15 +33,21 @@ is_volatile(Oid function, void *context)
 	return func_volatile(function) == PROVOLATILE_VOLATILE;
 }
 
-/* Is one of the functions that make up an aggregate volatile? */
+/*
+ * Is one of the functions that make up an aggregate volatile?  None of those of
+ * PostgreSQL's own is.
+ */
 static bool
 is_volatile_aggregate(Oid aggregate)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	HeapTuple	tuple;
 	Form_pg_aggregate form;
 	bool		result = false;
 	int			i;
 
+	if (aggregate < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
 	if (!HeapTupleIsValid(tuple))
 		return true;
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
@@ -108,7 +114,7 @@ defaults_are_volatile(Oid function, List *arguments)
 static bool
 volatile_walker(Node *node, void *context)
 {
-	if (node == NULL)
+	if (node == NULL || IsA(node, Var) || IsA(node, Const))
 		return false;
 	if (check_functions_in_node(node, is_volatile, NULL))
 		return true;

@@ -84,11 +84,13 @@ not_worthwhile(HashJoin *join, PgBloomJoinTarget *target)
 }
 
 /* If the inner side has more rows than these, nearly all outer rows match. */
-double
+int
 pgbloom_join_most_keys(HashJoin *join)
 {
-	return innerPlan(join)->plan_rows * MAX_MATCHING /
-		Max(share_matching(join), MAX_MATCHING / INT_MAX);
+	double		share = Max(share_matching(join), MAX_MATCHING / INT_MAX);
+
+	return (int) Min(innerPlan(join)->plan_rows * MAX_MATCHING / share,
+					 INT_MAX);
 }
 
 /*

@@ -94,8 +94,8 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	collector->filter = filter;
 	collector->collecting = true;
 	collector->limit = pgbloom_join_filter_limit();
-	collector->most_keys = floatVal(pgbloom_join_property(properties,
-														  "most_keys"));
+	collector->most_keys = intVal(pgbloom_join_property(properties,
+														"most_keys"));
 	collector->context = AllocSetContextCreate(estate->es_query_cxt,
 											   "join filter",
 											   ALLOCSET_DEFAULT_SIZES);

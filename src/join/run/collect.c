@@ -254,7 +254,7 @@ pgbloom_join_publish(PgBloomJoinCollector *collector)
 	filter->ranges.complete = filter->ranges.usable;
 	if (!collector->collecting)
 		return;
-	if (filter->counts->keys > collector->most_keys &&
+	if (filter->counts->keys > (uint64) collector->most_keys &&
 		collector->shared_bits == NULL)
 	{
 		give_up(collector);
