@@ -94,11 +94,13 @@ describe_filter(HashJoin *join, PgBloomJoinTarget *target)
 		pgbloom_join_most_keys(join) : INT_MAX;
 	bool		sampled = !target->grouped && !forced;
 
-	return list_make5(property("number", makeInteger(target->number)),
-					  property("keys", list_copy(target->key_numbers)),
-					  property("grouped", makeBoolean(target->grouped)),
-					  property("sampled", makeBoolean(sampled)),
-					  property("most_keys", makeInteger(most_keys)));
+	return lappend(list_make5(property("number", makeInteger(target->number)),
+							  property("keys", list_copy(target->key_numbers)),
+							  property("grouped", makeBoolean(target->grouped)),
+							  property("sampled", makeBoolean(sampled)),
+							  property("most_keys", makeInteger(most_keys))),
+				   property("direct",
+							makeBoolean(target->scan == outerPlan(join))));
 }
 
 /* The condition that probes a filter. */

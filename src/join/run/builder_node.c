@@ -51,6 +51,26 @@ pgbloom_join_property(List *properties, const char *name)
 	return NULL;
 }
 
+/*
+ * The share of rows above which a filter is not worth its probes, except for
+ * samples.  Directly below its join, it saves what a lookup in the hash table
+ * takes, of which calling a hash function is the larger part: that is done twice
+ * for each row that passes.
+ */
+static double
+most_passed(const PgBloomJoinFilter *filter, List *properties)
+{
+	bool		calls = false;
+	int			i;
+
+	for (i = 0; i < filter->nkeys; i++)
+		calls |= filter->outer[i].method == PGBLOOM_JOIN_FUNCTION;
+	if (!boolVal(pgbloom_join_property(properties, "sampled")))
+		return 1;
+	return calls && boolVal(pgbloom_join_property(properties, "direct")) ?
+		0.4 : 0.8;
+}
+
 static void
 init_filter(PgBloomJoinBuild *build, int which, List *properties,
 			EState *estate)
@@ -80,7 +100,7 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
 	}
 	filter->skip = PG_INT64_MAX;
-	filter->may_sample = boolVal(pgbloom_join_property(properties, "sampled"));
+	filter->most_passed = most_passed(filter, properties);
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;

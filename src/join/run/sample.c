@@ -8,10 +8,10 @@
 #include "join/join.h"
 
 /*
- * Probes after which a filter decides whether it is worth probing: if more
- * than MAX_PASSED of them passed, only one row of SAMPLE is probed, until of a
- * shorter window of samples less than MIN_PASSED did.  Between the two shares
- * nothing changes, lest filters near the limit go back and forth.
+ * Probes after which a filter decides whether it is worth probing: if too many
+ * of them passed, only one row of SAMPLE is probed, until of a shorter window of
+ * samples fewer did, by the share CHANGE.  Between the two shares nothing
+ * changes, lest filters near the limit go back and forth.
  *
  * In a table in the order of the key, all rows of a window may have the same
  * key.  So windows are extended until the key has changed MIN_CHANGES times.
@@ -21,8 +21,7 @@
 #define MIN_CHANGES		16
 #define SAMPLE			100
 #define SAMPLE_WINDOW	100
-#define MAX_PASSED		0.8
-#define MIN_PASSED		0.7
+#define CHANGE			0.1
 
 /* Account the probes of this window, and start another. */
 void
@@ -50,9 +49,9 @@ end_window(PgBloomJoinFilter *filter)
 		filter->window += WINDOW;
 		return;
 	}
-	if (passed > MAX_PASSED)
-		filter->sampling = filter->may_sample;
-	else if (passed < MIN_PASSED)
+	if (passed > filter->most_passed)
+		filter->sampling = true;
+	else if (passed < filter->most_passed - CHANGE)
 		filter->sampling = false;
 	pgbloom_join_start_window(filter);
 }
