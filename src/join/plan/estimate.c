@@ -303,30 +303,18 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
 }
 
 /*
- * The clauses of joins of two relations by equality, in the order of a search,
- * where the relation of the smaller number comes first, or in the other order.
- */
-static List *
-equalities(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b, bool reversed)
-{
-	Relids		both = bms_union(a->relids, b->relids);
-
-	return (a->relid < b->relid) != reversed ?
-		PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b) :
-		PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a);
-}
-
-/*
- * Correct the joins of two relations.  PostgreSQL has one clause of each class
- * for each order of the relations, whose rows are as many.
+ * Correct the joins of two relations, of which the first one has the smaller
+ * number.  PostgreSQL has one clause of each class for each order of the two.
  */
 static void
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
+	Relids		both = bms_union(a->relids, b->relids);
 	ListCell   *x,
 			   *y;
 
-	forboth(x, equalities(root, a, b, false), y, equalities(root, a, b, true))
+	forboth(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
+			y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
 	{
 		RestrictInfo *rinfo = lfirst(x);
 		Side		sides[2];
@@ -365,8 +353,8 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 	for (i = -1; (i = bms_next_member(limited, i)) >= 0 && !by_two;)
 		for (j = -1; (j = bms_next_member(all, j)) >= 0;)
 			if (j > i || (j < i && !bms_is_member(j, limited)))
-				correct_pair(root, root->simple_rel_array[i],
-							 root->simple_rel_array[j]);
+				correct_pair(root, root->simple_rel_array[Min(i, j)],
+							 root->simple_rel_array[Max(i, j)]);
 }
 
 /*
@@ -415,10 +403,13 @@ pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 						RelOptInfo *by, AttrNumber *column)
 {
 	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 0.5 : 1;
+	Relids		both = bms_union(filtered->relids, by->relids);
+	bool		first = filtered->relid < by->relid;
 	ListCell   *lc;
 
 	*column = 0;
-	foreach(lc, equalities(root, filtered, by, false))
+	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, both, first ? filtered : by,
+										   first ? by : filtered))
 	{
 		AttrNumber	key = 0;
 		double		by_key = share_by_clause(root, lfirst(lc), filtered, by,

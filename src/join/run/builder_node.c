@@ -52,25 +52,10 @@ pgbloom_join_property(List *properties, const char *name)
 }
 
 /*
- * The share of rows above which a filter is not worth its probes, except for
- * samples.  Directly below its join, it saves what a lookup in the hash table
- * takes, of which calling a hash function is the larger part: that is done twice
- * for each row that passes.
+ * Directly below its join, a filter saves what a lookup in the hash table takes.
+ * To call the hash function is the larger part of that, and is done twice for a
+ * row that passes.  So the filter is sampled sooner.
  */
-static double
-most_passed(const PgBloomJoinFilter *filter, List *properties)
-{
-	bool		calls = false;
-	int			i;
-
-	for (i = 0; i < filter->nkeys; i++)
-		calls |= filter->outer[i].method == PGBLOOM_JOIN_FUNCTION;
-	if (!boolVal(pgbloom_join_property(properties, "sampled")))
-		return 1;
-	return calls && boolVal(pgbloom_join_property(properties, "direct")) ?
-		0.4 : 0.8;
-}
-
 static void
 init_filter(PgBloomJoinBuild *build, int which, List *properties,
 			EState *estate)
@@ -83,6 +68,8 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	PgBloomJoinCollector *collector = &build->collectors[which];
 	PgBloomJoinRanges *ranges = &filter->ranges;
 	List	   *keys = (List *) pgbloom_join_property(properties, "keys");
+	bool		direct = boolVal(pgbloom_join_property(properties, "direct"));
+	bool		calls = false;
 	int			i;
 
 	filter->nkeys = ranges->nkeys = list_length(keys);
@@ -94,13 +81,16 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 		pgbloom_join_key_init(&filter->outer[i], &collector->inner[i],
 							  list_nth_oid(operators, key),
 							  list_nth_oid(collations, key));
+		calls |= filter->outer[i].method == PGBLOOM_JOIN_FUNCTION;
 		collector->key_at[i] = key;
 		ranges->operators[i] = list_nth_oid(operators, key);
 		ranges->collations[i] = list_nth_oid(collations, key);
 		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
 	}
 	filter->skip = PG_INT64_MAX;
-	filter->most_passed = most_passed(filter, properties);
+	filter->most_passed = direct && calls ? 0.4 : 0.8;
+	if (!boolVal(pgbloom_join_property(properties, "sampled")))
+		filter->most_passed = 1;
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
