@@ -147,6 +147,36 @@ BEGIN
 END $$;
 SELECT few_locks(40);
 DROP FUNCTION few_locks;
+-- Rows that a statement inserts while its function looks for them, by a plan that is kept.
+CREATE FUNCTION times_seen(key bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE n bigint; BEGIN SELECT count(*) INTO n FROM days WHERE id = 9000; RETURN n; END $$;
+BEGIN;
+INSERT INTO days SELECT 7 + i % 3, 9000, times_seen(9000) FROM generate_series(1, 5) i RETURNING day, v;
+SAVEPOINT s;
+TRUNCATE days_7, days_8, days_9;
+SELECT times_seen(9000);
+ROLLBACK TO s;
+SELECT times_seen(9000);
+ROLLBACK;
+SELECT times_seen(9000);
+DROP FUNCTION times_seen;
+
+-- In a transaction that has changed rows, each statement asks once.
+CREATE FUNCTION least_scans(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  last_leaf oid := (SELECT indexrelid FROM pg_index WHERE indrelid = 'days_29'::regclass AND indexrelid::regclass::text LIKE '%id%');
+  least bigint;
+  before bigint;
+BEGIN
+  FOR i IN 1..10 LOOP
+    before := pg_stat_get_xact_numscans(last_leaf);
+    EXECUTE query;
+    least := least(least, pg_stat_get_xact_numscans(last_leaf) - before);
+  END LOOP;
+  RETURN least;
+END $$;
+SELECT least_scans('UPDATE days SET v = v WHERE id = 40'), least_scans('SELECT * FROM days WHERE id = 40');
+DROP FUNCTION least_scans;
 CREATE FUNCTION literal() RETURNS SETOF text LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT v FROM days WHERE id = 5000; END $$;
 CREATE FUNCTION literal_sql() RETURNS SETOF text LANGUAGE sql AS $$ SELECT v FROM days WHERE id = 5000 $$;
 PREPARE literal AS SELECT v FROM days WHERE id = 5000;

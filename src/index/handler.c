@@ -63,6 +63,9 @@ begin_inserting(Relation index, IndexInfo *info)
 	return state;
 }
 
+/* By this session, whatever becomes of them. */
+uint64		bfi_keys_inserted = 0;
+
 static bool
 bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 				   Relation heap, IndexUniqueCheck check_unique, bool index_unchanged,
@@ -77,6 +80,7 @@ bloomfilter_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	(void) index_unchanged;
 	if (isnull[0])
 		return false;
+	bfi_keys_inserted++;
 	if (state == NULL)
 		state = begin_inserting(index, info);
 	old_context = MemoryContextSwitchTo(state->key_context);

@@ -260,6 +260,7 @@ extern void bfi_init(void);
 
 /* handler.c */
 struct IndexOptInfo;
+extern uint64 bfi_keys_inserted;
 extern bool bfi_is_bloomfilter(const struct IndexOptInfo *index);
 extern bool bfi_is_access_method(Oid method);
 
@@ -340,6 +341,8 @@ extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 
 /* partitions.c */
+extern uint64 bfi_relation_changes;
+extern void bfi_count_relation_changes(void);
 extern BfiPartition *bfi_leaves(Relation index, int *n);
 extern BfiPartition *bfi_partitions(Relation index, int *n);
 extern void bfi_check_partitions(Relation index,

@@ -44,14 +44,20 @@ static PartitionList *lists = NULL;
 static uint64 lists_changes = 0;
 
 /* How many changes of relations this session has learned of. */
-static uint64 relation_changes = 0;
+uint64		bfi_relation_changes = 0;
 
 static void
 count_relation_change(Datum arg, Oid relation)
 {
 	(void) arg;
 	(void) relation;
-	relation_changes++;
+	bfi_relation_changes++;
+}
+
+void
+bfi_count_relation_changes(void)
+{
+	CacheRegisterRelcacheCallback(count_relation_change, (Datum) 0);
 }
 
 /*
@@ -144,17 +150,14 @@ remembered_list(Oid index)
 	PartitionList *list;
 
 	if (lists_context == NULL)
-	{
 		lists_context = AllocSetContextCreate(CacheMemoryContext,
 											  "partitions of Bloom filter indexes",
 											  ALLOCSET_DEFAULT_SIZES);
-		CacheRegisterRelcacheCallback(count_relation_change, (Datum) 0);
-	}
-	if (lists_changes != relation_changes)
+	if (lists_changes != bfi_relation_changes)
 	{
 		lists = NULL;
 		MemoryContextReset(lists_context);
-		lists_changes = relation_changes;
+		lists_changes = bfi_relation_changes;
 	}
 	list = lists;
 	while (list != NULL && list->index != index)

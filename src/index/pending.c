@@ -280,6 +280,7 @@ void
 bfi_init(void)
 {
 	multiplier = pg_prng_uint64(&pg_global_prng_state) | 1;
+	bfi_count_relation_changes();
 	RegisterXactCallback(end_transaction, NULL);
 	RegisterSubXactCallback(end_subtransaction, NULL);
 }

@@ -52,7 +52,8 @@ const CustomScanMethods bfp_note_methods = {
 
 /*
  * When indexes are asked: how many transactions that wrote something are over,
- * and the oldest that the snapshot does not see.
+ * and what this one may see without that, as one number that only grows; and the
+ * oldest transaction that the snapshot does not see.
  */
 static List *
 current_moment(Snapshot snapshot)
@@ -62,14 +63,16 @@ current_moment(Snapshot snapshot)
 	LWLockAcquire(ProcArrayLock, LW_SHARED);
 	count = PGBLOOM_COMPLETION_COUNT;
 	LWLockRelease(ProcArrayLock);
+	count += bfi_keys_inserted + bfi_relation_changes;
 	return list_make3_oid((Oid) (count >> 32), (Oid) count, snapshot->xmin);
 }
 
 /*
  * Does a snapshot see no more rows than were there at a moment?  No transaction
- * has committed any since, but those of its own may be new.  A serializable one
- * has to ask by itself, since a probe locks what it has read.  For a snapshot
- * that is older than the one at that moment, the indexes may not be complete.
+ * has committed any since, and this one has inserted none, nor changed a table.
+ * A serializable one has to ask by itself, since a probe locks what it has read.
+ * For a snapshot that is older than the one at that moment, the indexes may not
+ * be complete.
  */
 static bool
 is_asked(List *moment, Snapshot snapshot)
@@ -79,7 +82,6 @@ is_asked(List *moment, Snapshot snapshot)
 	return linitial_oid(now) == linitial_oid(moment) &&
 		lsecond_oid(now) == lsecond_oid(moment) &&
 		TransactionIdFollowsOrEquals(snapshot->xmin, lthird_oid(moment)) &&
-		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
 		!IsolationIsSerializable();
 }
 
