@@ -233,8 +233,14 @@ begin_reading(BfiIndex *index, bool raise)
 		return;
 	if (!index->partitioned)
 	{
+		Buffer		buffer = index->alone ?
+			bfi_recent_buffer(relation, BFI_META_BLOCK) :
+			bfi_read_buffer(relation, BFI_META_BLOCK, NULL);
+
+		if (!BufferIsValid(buffer))
+			return;
 		PredicateLockRelation(relation, reading_snapshot());
-		bfi_read_meta(relation, &index->meta);
+		bfi_read_meta_in(relation, buffer, &index->meta);
 	}
 
 	/* It lacks rows that were deleted by transactions before complete_from. */
@@ -271,6 +277,7 @@ bfi_open(BfiIndex *index, Oid oid)
 
 	AcceptInvalidationMessages();
 	index->relation = NULL;
+	index->alone = false;
 	index->locked_table = InvalidOid;
 	table = IndexGetRelation(oid, true);
 	if (OidIsValid(table))
@@ -299,16 +306,25 @@ bfi_open(BfiIndex *index, Oid oid)
  * index; what REINDEX CONCURRENTLY has replaced goes away as soon as nobody has
  * locked the table.  With the locks, the relation cache knows what is there, so no
  * other catalog cache is asked; it counts lookups once it is told to.
+ *
+ * The lock of the index alone is enough for pages that are in buffers, since their
+ * file may then go away.  A row that the snapshot sees could be missing only if who
+ * inserted it did not use this file.  He saw, or was, a transaction that had either
+ * locked the index exclusively, which it does until all others have been told, so
+ * that there is no lock here, or this has learned of it; or that had made the index
+ * invalid in a transaction before, of which others had been told by its end.
  */
 void
-bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
+bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf, bool alone)
 {
 	index->relation = NULL;
+	index->alone = alone;
 	index->locked_table = InvalidOid;
 	if (OidIsValid(leaf->index) &&
-		ConditionalLockRelationOid(leaf->table, AccessShareLock))
+		(alone || ConditionalLockRelationOid(leaf->table, AccessShareLock)))
 	{
-		index->locked_table = leaf->table;
+		if (!alone)
+			index->locked_table = leaf->table;
 		if (ConditionalLockRelationOid(leaf->index, AccessShareLock))
 		{
 			index->relation = RelationIdGetRelation(leaf->index);
@@ -340,13 +356,14 @@ bfi_open_for_query(BfiIndex *index, Oid oid)
 	leaf.table = IndexGetRelation(oid, true);
 	if (!OidIsValid(leaf.table))
 		leaf.index = InvalidOid;
-	bfi_open_leaf(index, &leaf);
+	bfi_open_leaf(index, &leaf, false);
 }
 
 /* Open the index of a partition.  The relation is NULL if it has none. */
 void
 bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
 {
+	index->alone = false;
 	index->locked_table = InvalidOid;
 	index->relation = OidIsValid(partition->index) ?
 		try_relation_open(partition->index, AccessShareLock) : NULL;

@@ -82,6 +82,37 @@ bfi_probe(Relation index, const BfiSet *set, int nlayers,
 		probe_layer(index, &set->layers[nlayers], hashes, n, found);
 }
 
+/* Does a page lack a hash for certain?  It does not read the file. */
+static bool
+recent_page_lacks(Relation index, const BfiLayer *layer, uint64 hash)
+{
+	BfiPage		page;
+	bool		result;
+
+	if (!bfi_read_recent_page(index, layer,
+							  bf_block_number(&layer->geometry, hash) /
+							  layer->page_blocks, &page))
+		return false;
+	result = !bf_block_contains(&layer->geometry,
+								bfi_block_on_page(&page, hash), hash);
+	UnlockReleaseBuffer(page.buffer);
+	return result;
+}
+
+/* Do all layers of a set lack a hash for certain? */
+bool
+bfi_recent_pages_lack(Relation index, const BfiSet *set, uint64 hash)
+{
+	int			i;
+
+	for (i = set->nlayers - 1; i >= 0; i--)
+	{
+		if (!recent_page_lacks(index, &set->layers[i], hash))
+			return false;
+	}
+	return true;
+}
+
 /* Hashes that a page lacks, and the page, which is pinned. */
 typedef struct PageHashes
 {

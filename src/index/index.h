@@ -156,6 +156,7 @@ typedef struct BfiIndex
 {
 	Relation	relation;
 	Oid			locked_table;	/* until it is closed, or invalid */
+	bool		alone;			/* the table is not locked: see access.c */
 	bool		partitioned;
 	bool		complete;		/* else it may lack rows */
 	BfiMeta		meta;			/* if it is complete and not partitioned */
@@ -190,6 +191,8 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
+extern bool bfi_try_recent(void);
+extern Buffer bfi_recent_buffer(Relation index, BlockNumber block);
 extern Buffer bfi_read_buffer(Relation index, BlockNumber block,
 							  BufferAccessStrategy strategy);
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
@@ -206,6 +209,8 @@ extern bool bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page)
 extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
 						  BufferAccessStrategy strategy, BfiPage *page);
+extern bool bfi_read_recent_page(Relation index, const BfiLayer *layer,
+								 BlockNumber number, BfiPage *page);
 extern void bfi_read_layer_page(Relation index, const BfiLayer *layer,
 								BlockNumber number,
 								BufferAccessStrategy strategy, BfiPage *page);
@@ -217,6 +222,7 @@ extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
 						  BlockNumber first);
 extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
+extern void bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
 extern BfiSet *bfi_find_set(BfiMeta *meta, uint32 number);
 extern BlockNumber bfi_end(const BfiMeta *meta);
@@ -225,6 +231,8 @@ extern BlockNumber bfi_free_pages(const BfiMeta *meta, BlockNumber npages);
 /* hashes.c */
 extern void bfi_probe(Relation index, const BfiSet *set, int nlayers,
 					  const uint64 *hashes, int n, bool *found);
+extern bool bfi_recent_pages_lack(Relation index, const BfiSet *set,
+								  uint64 hash);
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
 extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
@@ -267,6 +275,7 @@ extern bool bfi_is_access_method(Oid method);
 /* index_contains.c */
 extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 							bool *found);
+extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
 
 /* keys.c */
 struct Tuplesortstate;
@@ -327,7 +336,8 @@ extern bool bfi_is_citus_table(Relation table);
 extern bool bfi_is_open_bloomfilter(Relation index);
 extern void bfi_open(BfiIndex *index, Oid oid);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
-extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);
+extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf,
+						  bool alone);
 extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_check_complete(const BfiIndex *index, Oid oid);
@@ -338,6 +348,7 @@ extern bool bfi_asked_by_queries;
 extern AttrNumber bfi_column_of(Oid index);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);
+extern bool bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys);
 extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 
 /* partitions.c */

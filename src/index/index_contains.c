@@ -124,6 +124,19 @@ bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 	bfi_find_pending(index->relation, hashes, n, found);
 }
 
+/* Does an index that is locked alone lack a hash for certain? */
+bool
+bfi_lacks_hash(const BfiIndex *index, uint64 hash)
+{
+	bool		pends = false;
+
+	if (!bfi_recent_pages_lack(index->relation, &index->meta.current, hash))
+		return false;
+	pgstat_count_index_scan(index->relation);
+	bfi_find_pending(index->relation, &hash, 1, &pends);
+	return !pends;
+}
+
 /* Looks into an index that is open, complete and not partitioned. */
 typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
 						const BfParams *params, void *state);

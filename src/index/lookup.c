@@ -169,11 +169,40 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 	if (keys->n == 0)
 		return false;
 	hash_keys(keys, index->meta.seed);
+	if (index->alone)
+		return !bfi_lacks_hash(index, keys->hashes[0]);
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   keys->n * sizeof(bool));
 	bfi_find_hashes(index, keys->hashes, keys->n, found);
 	for (i = 0; i < keys->n && !result; i++)
 		result = found[i];
 	pfree(found);
+	return result;
+}
+
+/*
+ * The same for the index of a partition.  Most lack a key, and have their pages in
+ * the buffers that they were in.
+ */
+bool
+bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
+{
+	BfiIndex	index;
+	bool		result = true;
+
+	if (!leaf->is_heap)
+		return true;
+	if (keys->n == 1 && bfi_try_recent())
+	{
+		bfi_open_leaf(&index, leaf, true);
+		result = bfi_may_have(&index, keys);
+		bfi_close(&index);
+	}
+	if (result)
+	{
+		bfi_open_leaf(&index, leaf, false);
+		result = bfi_may_have(&index, keys);
+		bfi_close(&index);
+	}
 	return result;
 }

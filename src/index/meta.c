@@ -303,7 +303,13 @@ read_meta(Page page, BfiMeta *meta)
 void
 bfi_read_meta(Relation index, BfiMeta *meta)
 {
-	Buffer		buffer = bfi_read_buffer(index, BFI_META_BLOCK, NULL);
+	bfi_read_meta_in(index, bfi_read_buffer(index, BFI_META_BLOCK, NULL), meta);
+}
+
+/* The same in a buffer, which is released. */
+void
+bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta)
+{
 	const char *reason;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);

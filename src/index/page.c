@@ -139,27 +139,50 @@ bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 }
 
 /*
+ * Shall pages be looked for in the buffers that they were in?  That does not tell
+ * the buffer manager that they are in use, so some reads go the usual way.
+ */
+bool
+bfi_try_recent(void)
+{
+	return pg_prng_uint32(&pg_global_prng_state) % USUAL_READS != 0;
+}
+
+/*
+ * The buffer of a page, or an invalid one if it is not in the last one that it
+ * was in.
+ */
+Buffer
+bfi_recent_buffer(Relation index, BlockNumber block)
+{
+	int			slot = block % BFI_RECENT;
+	BfiCache   *cache = index->rd_amcache;
+
+	if (cache == NULL || !BufferIsValid(cache->recent[slot]) ||
+		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
+						  cache->recent[slot]))
+		return InvalidBuffer;
+	pgstat_count_buffer_read(index);
+	pgstat_count_buffer_hit(index);
+	return cache->recent[slot];
+}
+
+/*
  * Read a page.  Among many partitions, it takes long to find out which buffer
- * has it, so the last one is tried first.  That does not tell the buffer manager
- * that the page is in use, so some reads go the usual way.
+ * has it, so the last one is tried first.
  */
 Buffer
 bfi_read_buffer(Relation index, BlockNumber block,
 				BufferAccessStrategy strategy)
 {
 	int			slot = block % BFI_RECENT;
-	BfiCache   *cache = index->rd_amcache;
-	Buffer		buffer;
+	BfiCache   *cache;
+	Buffer		buffer = InvalidBuffer;
 
-	if (cache != NULL && BufferIsValid(cache->recent[slot]) &&
-		pg_prng_uint32(&pg_global_prng_state) % USUAL_READS != 0 &&
-		ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
-						 cache->recent[slot]))
-	{
-		pgstat_count_buffer_read(index);
-		pgstat_count_buffer_hit(index);
-		return cache->recent[slot];
-	}
+	if (bfi_try_recent())
+		buffer = bfi_recent_buffer(index, block);
+	if (BufferIsValid(buffer))
+		return buffer;
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
 								strategy);
 	cache = index->rd_amcache;
@@ -197,7 +220,27 @@ bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 	return false;
 }
 
-/* The same in share mode for all that a layer has: an error if it is gone. */
+/*
+ * Read, lock in share mode and check a page if it is in the last buffer that it
+ * was in.
+ */
+bool
+bfi_read_recent_page(Relation index, const BfiLayer *layer, BlockNumber number,
+					 BfiPage *page)
+{
+	Buffer		buffer = bfi_recent_buffer(index, layer->first + number);
+
+	if (!BufferIsValid(buffer))
+		return false;
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	bfi_set_page(page, layer, number, buffer);
+	if (page_damage(page) == NULL)
+		return true;
+	UnlockReleaseBuffer(buffer);
+	return false;
+}
+
+/* Read and check one in share mode for all that a layer has: an error if it is gone. */
 void
 bfi_read_layer_page(Relation index, const BfiLayer *layer, BlockNumber number,
 					BufferAccessStrategy strategy, BfiPage *page)

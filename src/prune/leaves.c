@@ -73,14 +73,12 @@ bfp_find_leaves(BfpTable *table)
 	for (i = 0; few && i < table->nleaves; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		bfi_open_leaf(&index, &leaves[i]);
-		if (!leaves[i].is_heap || bfi_may_have(&index, &keys))
+		if (bfi_leaf_may_have(&leaves[i], &keys))
 		{
 			table->leaves = lappend_oid(table->leaves, leaves[i].table);
 			few = list_length(table->leaves) <=
 				Min(BFP_MAX_LEAVES, table->nleaves - 1);
 		}
-		bfi_close(&index);
 	}
 	return few;
 }

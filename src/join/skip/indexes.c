@@ -63,7 +63,7 @@ rules_out(Relation table, Oid oid, PgBloomJoinRange *range)
 	BfiIndex	index;
 	bool		result;
 
-	bfi_open_leaf(&index, &leaf);
+	bfi_open_leaf(&index, &leaf, false);
 	result = index.complete && !pgbloom_join_range_may_be_in(range, &index);
 	bfi_close(&index);
 	return result;
