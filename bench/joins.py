@@ -285,7 +285,7 @@ def compare_calendar(bench, section, rows, what, fact, title, query, condition, 
                         'on': [r'Custom Scan \(Bloom Filter\).*Hash Cond: [^\n]*day = [^\n]*day'
                                if query == CALENDAR_STAR else r'Custom Scan \(Bloom Filter\)']}
             section.plan('%s, %s' % (title, name), session, sql, expected[name])
-            read = name == 'on' and query == CALENDAR_ALONE and key != 'skip none' and re.search(
+            read = name == 'on' and what == 'blocks' and query == CALENDAR_ALONE and key != 'skip none' and re.search(
                 r'Blocks Read: (\d+) of (\d+)', session.explain(sql, 'ANALYZE, COSTS OFF, TIMING OFF'))
             if read:
                 blocks = section.facts.setdefault('blocks', [['without filter', int(read[2]), False]])
