@@ -27,12 +27,32 @@ is_known(PlannerInfo *root, Node *key)
 }
 
 /*
- * What an index says of a key, which is asked once for a statement.  The leaves
- * are remembered with the tables that they are below.
+ * Find the partitions that the leaves of a table are, or are below.  Returns false
+ * if one of them is being detached: older snapshots still have it, but the catalogs
+ * no longer tell what it is below.
  */
-static BfpTable *
-ask_index(Oid index, const BfpEquality *equality)
+static bool
+find_parts(BfpTable *table, Oid top)
 {
+	ListCell   *cell;
+
+	foreach(cell, table->leaves)
+	{
+		List	   *ancestors = get_partition_ancestors(lfirst_oid(cell));
+
+		if (!list_member_oid(ancestors, top))
+			return false;
+		table->parts = lappend_oid(table->parts, lfirst_oid(cell));
+		table->parts = list_concat_unique_oid(table->parts, ancestors);
+	}
+	return true;
+}
+
+/* What an index says of a key, which is asked once for a statement. */
+static BfpTable *
+ask_index(Relation index, const BfpEquality *equality)
+{
+	Oid			oid = RelationGetRelid(index);
 	MemoryContext old_context;
 	BfpTable   *table;
 	ListCell   *cell;
@@ -40,20 +60,17 @@ ask_index(Oid index, const BfpEquality *equality)
 	foreach(cell, bfp_planning->tables)
 	{
 		table = lfirst(cell);
-		if (table->index == index && equal(table->key, equality->key) &&
+		if (table->index == oid && equal(table->key, equality->key) &&
 			table->is_array == equality->is_array)
 			return table;
 	}
 	old_context = MemoryContextSwitchTo(bfp_planning->context);
 	table = palloc0(sizeof(*table));
-	table->index = index;
+	table->index = oid;
 	table->key = copyObject((Const *) equality->key);
 	table->is_array = equality->is_array;
-	table->prunes = bfp_find_leaves(table);
-	table->parts = list_copy(table->leaves);
-	foreach(cell, table->prunes ? table->leaves : NIL)
-		table->parts = list_concat_unique_oid(table->parts,
-											  get_partition_ancestors(lfirst_oid(cell)));
+	table->prunes = bfp_find_leaves(table) &&
+		find_parts(table, index->rd_index->indrelid);
 	bfp_planning->tables = lappend(bfp_planning->tables, table);
 	MemoryContextSwitchTo(old_context);
 	return table;
@@ -75,7 +92,7 @@ ask_index_of(PlannerInfo *root, RelOptInfo *rel, Relation index)
 		!bfp_find_equality(root, rel, &column, bfi_key_sql_type(index),
 						   is_known, &equality))
 		return NULL;
-	table = ask_index(RelationGetRelid(index), &equality);
+	table = ask_index(index, &equality);
 	ereport(DEBUG1,
 			(table->prunes ?
 			 errmsg_internal("index \"%s\" leaves %d of %d partitions",
