@@ -561,6 +561,10 @@ RESET enable_parallel_hash;
 SET parallel_leader_participation = off;
 SELECT compare('SELECT fact.id FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1');
 RESET parallel_leader_participation;
+-- A subplan that is hashed is told to start again before its first execution, and the leader is told last.
+SELECT compare('SELECT id FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
+SELECT keys, checked, state
+  FROM counts('SELECT FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
 -- Shared bits are sized by an estimate; one that is far too high takes no more than is allowed.
 BEGIN;
 UPDATE pg_class SET reltuples = CASE relname WHEN 'fact' THEN 1e9 ELSE 1e7 END WHERE oid IN ('fact'::regclass, 'copied'::regclass);

@@ -227,15 +227,22 @@ end_build(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* A subplan is told to start again before its first execution, too. */
+/*
+ * A subplan is told to start again before its first execution, too.  Below
+ * Gather, the leader learns that after it has shared its filters, so there,
+ * shared.c withdraws them, from all processes at once.
+ */
 static void
 rescan_build(CustomScanState *node)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
-	for (i = 0; i < build->nfilters && build->started; i++)
-		pgbloom_join_withdraw(&build->collectors[i]);
+	for (i = 0; i < build->nfilters; i++)
+	{
+		if (build->started && build->shared == NULL)
+			pgbloom_join_withdraw(&build->collectors[i]);
+	}
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
