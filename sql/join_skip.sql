@@ -57,6 +57,14 @@ SELECT * FROM report('SELECT * FROM facts JOIN (SELECT day::timestamp AS at, n F
 SELECT * FROM report('SELECT * FROM facts f JOIN days d ON f.day + 1 = d.day WHERE month = 3');
 -- keys that no partition is by are not kept in order
 SELECT * FROM report('SELECT facts.* FROM facts JOIN days ON amount = n WHERE month = 3');
+-- nor does a partition by hash count, which the same filter reaches by another join
+CREATE TABLE hashed (day date) PARTITION BY HASH (day);
+CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO hashed SELECT day FROM days;
+ANALYZE hashed;
+SET join_collapse_limit = 1;
+SELECT * FROM report('SELECT * FROM (facts JOIN hashed USING (day)) JOIN days USING (day) WHERE month = 3');
+RESET join_collapse_limit;
 -- index scans read what they would
 CREATE INDEX facts_amount ON facts (amount, day);
 VACUUM ANALYZE facts;

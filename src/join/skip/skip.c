@@ -59,8 +59,7 @@ static void request_gate(AsyncRequest *request);
 
 /*
  * A filter of the scan that this condition probes, or NULL if it leaves nothing
- * unread.  One by whose order another scan is skipped is not asked whether this
- * one is.  What an index has would tell of hidden rows.
+ * unread.  What an index has would tell of hidden rows.
  */
 static GateFilter *
 make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
@@ -84,8 +83,7 @@ make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 	pull_varattnos((Node *) keys, 1, &columns);
 	ordered = (!ranges->hides_rows && bms_overlap(columns, limiting)) ||
 		(scan->ss_currentRelation->rd_rel->relispartition &&
-		 (ranges->ordered ||
-		  pgbloom_join_is_partition_by(scan->ss_currentRelation, keys)));
+		 pgbloom_join_is_partition_by(scan->ss_currentRelation, keys));
 	if (!ranges->hides_rows)
 		indexes = pgbloom_join_find_indexes(scan, keys);
 	if (!ordered && indexes == NULL)
