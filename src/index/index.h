@@ -191,7 +191,6 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
-extern bool bfi_try_recent(void);
 extern Buffer bfi_recent_buffer(Relation index, BlockNumber block);
 extern Buffer bfi_read_buffer(Relation index, BlockNumber block,
 							  BufferAccessStrategy strategy);

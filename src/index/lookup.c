@@ -192,7 +192,7 @@ bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
 
 	if (!leaf->is_heap)
 		return true;
-	if (keys->n == 1 && bfi_try_recent())
+	if (keys->n == 1)
 	{
 		bfi_open_leaf(&index, leaf, true);
 		result = bfi_may_have(&index, keys);

@@ -17,7 +17,7 @@
 #include "pgstat.h"
 
 /* One of so many pages is not looked for in the buffer that had it. */
-#define USUAL_READS		16
+#define USUAL_READS		32
 
 /* Compute which blocks are on a page of a layer. */
 void
@@ -139,18 +139,9 @@ bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
 }
 
 /*
- * Shall pages be looked for in the buffers that they were in?  That does not tell
- * the buffer manager that they are in use, so some reads go the usual way.
- */
-bool
-bfi_try_recent(void)
-{
-	return pg_prng_uint32(&pg_global_prng_state) % USUAL_READS != 0;
-}
-
-/*
  * The buffer of a page, or an invalid one if it is not in the last one that it
- * was in.
+ * was in.  That does not tell the buffer manager that the page is in use, so the
+ * buffer is forgotten now and then, and the page is read the usual way.
  */
 Buffer
 bfi_recent_buffer(Relation index, BlockNumber block)
@@ -158,13 +149,18 @@ bfi_recent_buffer(Relation index, BlockNumber block)
 	int			slot = block % BFI_RECENT;
 	BfiCache   *cache = index->rd_amcache;
 
-	if (cache == NULL || !BufferIsValid(cache->recent[slot]) ||
-		!ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
-						  cache->recent[slot]))
+	if (cache == NULL || !BufferIsValid(cache->recent[slot]))
 		return InvalidBuffer;
-	pgstat_count_buffer_read(index);
-	pgstat_count_buffer_hit(index);
-	return cache->recent[slot];
+	if (pg_prng_uint32(&pg_global_prng_state) % USUAL_READS == 0)
+		cache->recent[slot] = InvalidBuffer;
+	else if (ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
+							  cache->recent[slot]))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+		return cache->recent[slot];
+	}
+	return InvalidBuffer;
 }
 
 /*
@@ -177,10 +173,8 @@ bfi_read_buffer(Relation index, BlockNumber block,
 {
 	int			slot = block % BFI_RECENT;
 	BfiCache   *cache;
-	Buffer		buffer = InvalidBuffer;
+	Buffer		buffer = bfi_recent_buffer(index, block);
 
-	if (bfi_try_recent())
-		buffer = bfi_recent_buffer(index, block);
 	if (BufferIsValid(buffer))
 		return buffer;
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,

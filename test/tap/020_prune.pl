@@ -1,7 +1,7 @@
 # Queries by a key under preload, of prepared transactions, behind logical
 # replication and on a standby; of partitions that are merged and split; what
 # EXPLAIN tells of pruning from PostgreSQL 18 on; plans of many partitions hold
-# few locks and little memory.
+# few locks and little memory; pages that are probed stay in memory.
 
 use strict;
 use warnings;
@@ -172,6 +172,40 @@ COMMIT}), "77|77\nt\nt", 'a lookup in 10,000 partitions holds few locks and take
 	my ($out, $err) = $wide->query('SET bloomfilter.index_pruning = off; SELECT a, b FROM wide WHERE id = 7777');
 	like($err, qr/53200/, 'and is not possible without pruning');
 }
+
+# The buffer manager learns that pages are in use.
+my $node = new_node('buffers');
+$node->start;
+SKIP:
+{
+	skip 'pg_buffercache is not installed', 1
+	  if $node->safe_psql('postgres', q{
+SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_buffercache'}) eq '0';
+	is($node->safe_psql('postgres', q{
+SET client_min_messages = warning;
+CREATE EXTENSION bloomfilter;
+CREATE EXTENSION pg_buffercache;
+CREATE TABLE used (day int, id int) PARTITION BY RANGE (day);
+DO $$
+BEGIN
+	FOR d IN 0 .. 9 LOOP
+		EXECUTE format('CREATE TABLE used_%s PARTITION OF used FOR VALUES FROM (%s) TO (%s)', d, d, d + 1);
+	END LOOP;
+END $$;
+INSERT INTO used SELECT i / 10, i FROM generate_series(0, 99) i;
+CREATE INDEX ON used USING bloomfilter (id) WITH (fpp = 1e-6);
+DO $$
+BEGIN
+	FOR i IN 1 .. 500 LOOP
+		EXECUTE 'SELECT day FROM used WHERE id = ' || -i;
+	END LOOP;
+END $$;
+SELECT count(*), min(usagecount) FROM pg_buffercache WHERE relfilenode IN
+	(SELECT pg_relation_filenode(indexrelid) FROM pg_index
+	WHERE indrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'used'::regclass));
+}), '20|5', 'pages that are probed are in use');
+}
+$node->stop;
 
 # On a standby, with kept plans and gates.
 $primary->backup('base');
