@@ -15,6 +15,7 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_language_d.h"
@@ -182,7 +183,8 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 
 /*
  * The same for the index of a partition.  Most lack a key, and have their pages in
- * the buffers that they were in.
+ * the buffers that they were in.  Hashing a first key may read catalogs, and a
+ * predicate lock is for what the table's lock keeps, so these take both locks.
  */
 bool
 bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
@@ -192,7 +194,7 @@ bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
 
 	if (!leaf->is_heap)
 		return true;
-	if (keys->n == 1)
+	if (keys->n == 1 && keys->hashes != NULL && !IsolationIsSerializable())
 	{
 		bfi_open_leaf(&index, leaf, true);
 		result = bfi_may_have(&index, keys);

@@ -297,12 +297,13 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	CustomScan *note = find_note(query->plannedstmt);
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
-	bool		in_function = query->dest->mydest == DestSQLFunction;
+	bool		in_function;
 	bool		valid;
 
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
+	in_function = query->dest->mydest == DestSQLFunction;
 	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	context = AllocSetContextCreate(caller, "index pruning",
 									ALLOCSET_DEFAULT_SIZES);
