@@ -155,7 +155,7 @@ scan_range(PlannerInfo *root, RestrictInfo *rinfo, int strategy)
 	foreach(lc, rinfo->scansel_cache)
 	{
 		scan = lfirst(lc);
-		if (scan->cmptype == strategy && !scan->nulls_first)
+		if ((int) scan->cmptype == strategy && !scan->nulls_first)
 			return scan;
 	}
 	scan = palloc0(sizeof(MergeScanSelCache));
