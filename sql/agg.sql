@@ -444,6 +444,15 @@ FROM (SELECT bloom_cardinality(unite(f) OVER (ORDER BY i)) AS keys, memory(i)
   FROM (SELECT bloom_agg(k, 0.01, 100000) AS f FROM generate_series(1, 20000) k) f, generate_series(1, 300) i OFFSET 0) w;
 DROP AGGREGATE unite(bloom);
 DROP FUNCTION memory;
+-- Frames of filters that are sized for their keys have all of them.
+CREATE AGGREGATE unite(bloom) (SFUNC = bloom_union_agg_transfn, STYPE = bloom, FINALFUNC = bloom_agg_hash_finalfn);
+CREATE AGGREGATE collect(bloom) (SFUNC = bloom_agg_hash_combinefn, STYPE = bloom, FINALFUNC = bloom_agg_hash_finalfn);
+SELECT count(*) AS frames, bool_and(united @> i AND collected @> i) AS found, bool_and(united = whole AND collected = whole) AS same
+FROM (SELECT i, unite(bloom_add(bloom_empty(), i)) OVER w AS united, collect(bloom_add(bloom_empty(), i)) OVER w AS collected,
+    bloom_agg(i) OVER w AS whole
+  FROM generate_series(1, 400) i WINDOW w AS (ORDER BY i)) w;
+DROP AGGREGATE unite(bloom);
+DROP AGGREGATE collect(bloom);
 
 DROP FUNCTION images, plan_has;
 DROP TABLE items, few, grouped, parted;

@@ -20,6 +20,8 @@ typedef struct PgBloomExpanded
 	uint32		npending;
 	uint32		room;			/* of pending */
 	uint64	   *pending;		/* hashes not yet added, or NULL */
+	bool		from_rows;		/* only keys of rows are added, each by
+								 * bloom_agg */
 	BfBuilder  *packed;			/* bits of a result so far, or NULL */
 	PgBloomFnCache *fn_cache;	/* for a caller that keeps none, or NULL */
 } PgBloomExpanded;

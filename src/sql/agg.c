@@ -195,9 +195,17 @@ static pg_noinline Datum
 make_row_state(FunctionCallInfo fcinfo)
 {
 	BfParams	params;
+	Datum		state;
 
-	pgbloom_get_params(fcinfo, FPP_ARG, &params);
-	return make_agg_state(fcinfo, &params, true);
+	if (!PG_ARGISNULL(0))
+		state = load_state(fcinfo, true);
+	else
+	{
+		pgbloom_get_params(fcinfo, FPP_ARG, &params);
+		state = make_agg_state(fcinfo, &params, true);
+	}
+	((PgBloomExpanded *) DatumGetEOHP(state))->from_rows = true;
+	return state;
 }
 
 /* Add a hash, immediately or with a batch. */
@@ -241,12 +249,11 @@ get_row_state(FunctionCallInfo fcinfo, Datum *state)
 	/* The usual caller is checked without a call. */
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, AggState))
 		(void) pgbloom_agg_context(fcinfo);
-	*state = PG_ARGISNULL(0) ? make_row_state(fcinfo) :
-		PG_GETARG_DATUM(0);
-	expanded = writable_state(*state);
+	*state = PG_GETARG_DATUM(0);
+	expanded = PG_ARGISNULL(0) ? NULL : writable_state(*state);
 	if (expanded == NULL)
 	{
-		*state = load_state(fcinfo, true);
+		*state = make_row_state(fcinfo);
 		expanded = writable_state(*state);
 	}
 	if (!arguments_match(fcinfo, &expanded->builder.params))

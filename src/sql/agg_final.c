@@ -25,7 +25,8 @@ PG_FUNCTION_INFO_V1(bloom_intersection_agg_finalfn);
  * be spent for each row.  So the state keeps the bits of the last result, to
  * which the keys that follow are added (pgbloom_expanded_add_slowly).  They
  * serve until a layer for all keys has another size, at most 128 times while
- * the number of keys doubles.
+ * the number of keys doubles.  A state to which anything but keys of rows is
+ * added, by a user-defined aggregate, has none.
  */
 static Bloom *
 make_running_result(PgBloomExpanded *expanded)
@@ -60,6 +61,7 @@ make_key_result(FunctionCallInfo fcinfo)
 	BfBuilder  *builder = pgbloom_agg_builder(fcinfo);
 	bool		in_window = AggCheckCallContext(fcinfo, NULL) ==
 		AGG_CONTEXT_WINDOW;
+	PgBloomExpanded *expanded;
 	size_t		size;
 
 	bf_builder_keep_hashes(builder, false);
@@ -67,8 +69,11 @@ make_key_result(FunctionCallInfo fcinfo)
 		return in_window ? pgbloom_result(builder, false) :
 			pgbloom_agg_write_in_place(builder);
 	if (in_window && pgbloom_expanded(PG_GETARG_DATUM(0)) != NULL)
-		return make_running_result((PgBloomExpanded *)
-								   DatumGetEOHP(PG_GETARG_DATUM(0)));
+	{
+		expanded = (PgBloomExpanded *) DatumGetEOHP(PG_GETARG_DATUM(0));
+		if (expanded->from_rows)
+			return make_running_result(expanded);
+	}
 	pgbloom_check(bf_builder_plan(builder, &size), &builder->params, NULL);
 	return pgbloom_result(builder, builder->nlayers > 0 ||
 						  builder->nhashes > BF_MAX_EXACT);
