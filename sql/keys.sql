@@ -581,9 +581,9 @@ DROP DOMAIN folded_text;
 DROP COLLATION ignoring_case;
 
 --
--- Types like citext may hash by the locale of the collation, which their
--- filters therefore record: by default that of the database.  Here it changes
--- during a transaction.
+-- Types like citext hash by the locale of the database, or may hash by that of
+-- the collation, so their filters record both.  Here they change during a
+-- transaction.
 --
 
 \set ECHO none
@@ -659,6 +659,10 @@ CALL try($$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'a'::citext$$, $$S
   $$SELECT bloom_agg('a'::citext COLLATE elsewhere) | bloom_agg('a'::citext)$$,
   $$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A'::citext COLLATE elsewhere$$, $$SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A' COLLATE elsewhere$$,
   $$SELECT bloom_agg('a'::text COLLATE elsewhere) @> 'a'::text$$, $$SELECT bloom_agg('{a}'::text[] COLLATE elsewhere) @> '{a}'::text[]$$);
+-- citext hashes by the locale of the database under any collation
+UPDATE localized SET f = bloom_add(bloom_empty(), 'a'::citext COLLATE elsewhere) WHERE n = 1;
+CALL set_locale('aa_CC.UTF-8');
+CALL try($$SELECT f @> 'a'::citext COLLATE elsewhere FROM localized WHERE n = 1$$);
 -- of the same locale
 CALL set_locale('aa_BB.utf8');
 SELECT bloom_agg('a'::citext COLLATE elsewhere) @> 'A'::citext AS found, bloom_agg('a'::citext) @> 'A'::citext COLLATE elsewhere AS found;

@@ -167,8 +167,8 @@ typedef enum BfKeyTypeCode
 /*
  * A key type in full.  The hash function of an opclass-hashed type may depend
  * on the byte order of the machine, on the encoding of the database and, for
- * some types, on a locale.  Keys that were hashed under one of them are not
- * found under another, so all are recorded, the locale at the end of the name.
+ * some types, on locales.  Keys that were hashed under one of them are not found
+ * under another, so all are recorded, the locales at the end of the name.
  */
 typedef struct BfKeyType
 {

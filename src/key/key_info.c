@@ -13,9 +13,8 @@
  * that depends on.
  *
  * The hashes of an operator class may depend on the byte order of the machine,
- * on the encoding of the database and, for types like citext, on the locale of
- * the collation, which is by default that of the database.
- * All of these are recorded.  Types whose hashes do not survive a dump are
+ * on the encoding of the database and, for types like citext, on its locale and
+ * that of the collation.  All of these are recorded.  Types whose hashes do not survive a dump are
  * rejected.
  *
  * The name is recorded without the schema.  Two types of one name must not be
@@ -222,7 +221,7 @@ set_key_type_name(BfKeyType *key_type, const char *name, bool raise)
 		detail = psprintf("The name of the type cannot be converted from encoding %s to UTF8.",
 						  GetDatabaseEncodingName());
 	else if (length > BF_MAX_KEY_TYPE_NAME)
-		detail = psprintf("The name of the type, with the locale by which it hashes, takes %zu bytes, the maximum is %d.",
+		detail = psprintf("The name of the type, with the locales by which it hashes, takes %zu bytes, the maximum is %d.",
 						  length, BF_MAX_KEY_TYPE_NAME);
 	else if (!bf_valid_key_type_name(utf8, length))
 		detail = "The name of the type contains control characters.";
@@ -309,12 +308,28 @@ collation_locale(Oid collation)
 }
 
 /*
+ * Append the locales by which values may hash.  citext maps to lower case by
+ * that of the database, whatever the collation is; other types may use that of
+ * the collation.  No name of a locale has a slash.
+ */
+static void
+append_locales(StringInfo name, Oid collation)
+{
+	char	   *database = collation_locale(DEFAULT_COLLATION_OID);
+	char	   *key = collation_locale(collation);
+
+	appendStringInfo(name, "@%s", database);
+	if (strcmp(key, database) != 0)
+		appendStringInfo(name, "/%s", key);
+}
+
+/*
  * Set the key type of a type that is hashed by its operator class.  A collatable
- * type that is not PostgreSQL's own may hash by the locale of the collation.
+ * type that is not PostgreSQL's own may hash by locales.
  *
  * The name is that of the type, or of the element type of an array; "[]" for an
- * array; "@" and the locale, if values may hash by it.  Each "[" and "@" in the
- * name of the type is doubled, so that no two types get one name.
+ * array; "@" and the locales, if values may hash by them.  Each "[" and "@" in
+ * the name of the type is doubled, so that no two types get one name.
  */
 static bool
 opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
@@ -359,7 +374,7 @@ opclass_key_type(PgBloomKeyInfo *info, Oid type, bool raise)
 	if (OidIsValid(element))
 		appendStringInfoString(&name, "[]");
 	if (collatable && part >= FirstNormalObjectId)
-		appendStringInfo(&name, "@%s", collation_locale(info->collation));
+		append_locales(&name, info->collation);
 	return set_key_type_name(key_type, name.data, raise);
 }
 
