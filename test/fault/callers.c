@@ -23,6 +23,7 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
@@ -89,6 +90,22 @@ insert_key(PG_FUNCTION_ARGS)
 				 BuildIndexInfo(index));
 	MemoryContextSwitchTo(old_context);
 	table_close(table, NoLock);
+	index_close(index, NoLock);
+	PG_RETURN_VOID();
+}
+
+PGDLLEXPORT PG_FUNCTION_INFO_V1(lock_index);
+
+/*
+ * lock_index(regclass) returns void: the page lock under which an index is
+ * measured and grows, until the end of the transaction.
+ */
+Datum
+lock_index(PG_FUNCTION_ARGS)
+{
+	Relation	index = index_open(PG_GETARG_OID(0), AccessShareLock);
+
+	LockPage(index, 0, ExclusiveLock);
 	index_close(index, NoLock);
 	PG_RETURN_VOID();
 }

@@ -372,6 +372,46 @@ BEGIN; SELECT FROM insert_key('keys_left_id', 7); ALTER TABLE keys_left ALTER id
 DROP TABLE keys_left})
 	=~ s/^\n+//mgr, "t\n{f,t,t,t}", 'keys that a caller leaves are written before the commit');
 
+# Who waits to measure an index, or for its growth, gets the lock before a large
+# statement has written all of its keys, 100,000 at a time.
+$node->safe_psql('postgres', qq{
+CREATE FUNCTION lock_index(regclass) RETURNS void AS '$library', 'lock_index' LANGUAGE C STRICT;
+CREATE TABLE many (id int);
+CREATE INDEX many_id ON many USING bloomfilter (id) WITH (fpp = 1e-6, expected = 300000);
+INSERT INTO many VALUES (0)});
+my ($holder, $large, $waiter) =
+  map { BloomTest::Session->new($node, 'postgres') } 1 .. 3;
+
+# Wait until the session waits for the lock, or its query has ended.
+sub wait_for_page_lock
+{
+	my ($session) = @_;
+	my $waits = 0;
+
+	$waits = $node->safe_psql('postgres', q{
+SELECT count(*) FROM pg_locks WHERE locktype = 'page' AND NOT granted AND pid = } . $session->pid)
+	  until $session->ended || $waits;
+	return $waits;
+}
+
+$holder->query(q{BEGIN; SELECT FROM lock_index('many_id')});
+$large->send(q{SET work_mem = '64MB'; INSERT INTO many SELECT generate_series(1, 300000)});
+ok(wait_for_page_lock($large), 'a large statement waits to write its keys');
+$waiter->send(q{BEGIN; SELECT FROM lock_index('many_id')});
+ok(wait_for_page_lock($waiter), 'another session waits behind it');
+$holder->query('COMMIT');
+$waiter->finish;
+ok(wait_for_page_lock($large), 'the statement waits for that session in turn');
+my $written = $node->safe_psql('postgres', q{
+SELECT count(*) FILTER (WHERE found)
+FROM unnest(bloom_index_contains_each('many_id', ARRAY(SELECT generate_series(1, 300000)))) found});
+cmp_ok(abs($written - 100_000), '<', 10, "it has written $written keys of 300,000");
+$waiter->query('COMMIT');
+is(join('', $large->finish), '', 'the statement ends');
+is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE NOT bloom_index_contains('many_id', id)) FROM many}),
+	'0', 'all keys are found');
+$_->quit foreach $holder, $large, $waiter;
+
 $node->stop;
 
 #

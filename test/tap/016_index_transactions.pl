@@ -210,6 +210,44 @@ SELECT (SELECT count(*) FROM seen) + (SELECT count(*) FROM seen_parts), count(*)
 		  . $statement =~ s/\n/ /gr);
 }
 
+#
+# To look into many partitions takes as long when keys wait for each of them, and
+# when the transaction has written some: the shortest of five times, before, in
+# the statement and after it.
+#
+$node->safe_psql('postgres', q{
+CREATE TABLE parts (part int, id int) PARTITION BY LIST (part);
+SELECT format('CREATE TABLE parts_%1$s PARTITION OF parts FOR VALUES IN (%1$s)', i) FROM generate_series(0, 99) i \gexec
+CREATE INDEX parts_id ON parts USING bloomfilter (id) WITH (fpp = 1e-9);
+INSERT INTO parts SELECT i, 0 FROM generate_series(0, 99) i;
+CREATE TABLE took (seconds float);
+CREATE FUNCTION look_up_absent() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+	began timestamptz;
+BEGIN
+	PERFORM bloom_index_contains('parts_id', -1);
+	FOR i IN 1 .. 5 LOOP
+		began := clock_timestamp();
+		PERFORM bloom_index_contains('parts_id', -j) FROM generate_series(1, 100) j;
+		INSERT INTO took VALUES (extract(epoch FROM clock_timestamp() - began));
+	END LOOP;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER look AFTER INSERT ON parts FOR EACH STATEMENT EXECUTE FUNCTION look_up_absent()});
+my ($before, $during, $after) = split /\n/, $node->safe_psql('postgres', q{
+BEGIN;
+SET LOCAL work_mem = '256MB';
+INSERT INTO parts SELECT WHERE false;
+SELECT min(seconds) FROM took; TRUNCATE took;
+INSERT INTO parts SELECT i % 100, i FROM generate_series(1, 200000) i;
+SELECT min(seconds) FROM took; TRUNCATE took;
+INSERT INTO parts SELECT WHERE false;
+SELECT min(seconds) FROM took;
+COMMIT});
+note("100 lookups in 100 partitions: $before s, in the statement $during s, after it $after s");
+cmp_ok($during, '<', 10 * $before, 'lookups while keys wait for each partition');
+cmp_ok($after, '<', 10 * $before, 'lookups after that in the transaction');
+
 # REPACK CONCURRENTLY inserts rows into a copy of the table, and then exchanges
 # the files of its indexes before it says that it is done.
 SKIP:
