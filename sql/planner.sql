@@ -326,8 +326,10 @@ RESET client_min_messages;
 CREATE TABLE sets AS SELECT i AS id, CASE WHEN i % 4 > 0 THEN bloom_agg(k) END AS keys
   FROM generate_series(1, 2000) i, LATERAL (VALUES (i % 50), (i + 1000)) k(k) GROUP BY i;
 ANALYZE sets;
+-- A function of users looks up a key, also one of type bigint.
+CREATE FUNCTION has(bloom, bigint) RETURNS bool LANGUAGE plpgsql IMMUTABLE SUPPORT bloom_contains_support AS 'BEGIN RETURN $1 @> $2; END';
 SELECT rows_expected('SELECT FROM sets WHERE ' || condition) AS expected, condition FROM (VALUES
-  ('keys @> 7'), ('bloom_contains(keys, 7)'), ('7 <@ keys'), ('bloom_contains_hash(keys, bloom_hash(7))'),
+  ('keys @> 7'), ('bloom_contains(keys, 7)'), ('7 <@ keys'), ('bloom_contains_hash(keys, bloom_hash(7))'), ('has(keys, 7)'),
   ('keys @> 7::bigint'), ('keys @> 1007'), ('keys @> -7'), ('keys @> NULL::int'),
   ('keys @> ''7''::text'), ('keys @> id')) c(condition);
 -- Of few different filters the most common ones are known.
@@ -336,6 +338,7 @@ ANALYZE few;
 SELECT rows_expected('SELECT FROM few WHERE ' || condition) AS expected, condition FROM (VALUES
   ('keys @> 3'), ('keys @> 9'), ('keys @> 5'), ('words @> ''3'''), ('words @> ''9''')) c(condition);
 DROP TABLE sets, few;
+DROP FUNCTION has;
 
 --
 -- Cost

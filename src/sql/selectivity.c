@@ -33,6 +33,8 @@
  */
 #define DEFAULT_CONTAINS_SEL	0.1
 
+PGDLLEXPORT extern Datum bloom_contains_hash(PG_FUNCTION_ARGS);
+
 /* A condition "filter contains key" whose filter is known. */
 typedef struct Condition
 {
@@ -376,15 +378,14 @@ bloom_contjoinsel(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(DEFAULT_CONTAINS_SEL);
 }
 
-/* Does a function take a hash instead of a key, as bloom_contains_hash does? */
+/* Does a function take a hash?  Those of users look up keys. */
 static bool
 takes_hash(Oid function)
 {
-	Oid		   *types;
-	int			ntypes;
+	FmgrInfo	info;
 
-	(void) get_func_signature(function, &types, &ntypes);
-	return ntypes == 2 && types[1] == INT8OID;
+	fmgr_info(function, &info);
+	return info.fn_addr == bloom_contains_hash;
 }
 
 /* Support function of bloom_contains, _contained_by and _contains_hash */
