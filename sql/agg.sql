@@ -451,6 +451,9 @@ SELECT count(*) AS frames, bool_and(united @> i AND collected @> i) AS found, bo
 FROM (SELECT i, unite(bloom_add(bloom_empty(), i)) OVER w AS united, collect(bloom_add(bloom_empty(), i)) OVER w AS collected,
     bloom_agg(i) OVER w AS whole
   FROM generate_series(1, 400) i WINDOW w AS (ORDER BY i)) w;
+-- Of several processes, a key counts once in the warning.
+SELECT bloom_cardinality(collect(f)) AS keys
+FROM (SELECT bloom_agg(k, 0.01, 1000) AS f FROM generate_series(1, 1500) k, generate_series(0, 2) part WHERE k % 3 <> part GROUP BY part) parts;
 DROP AGGREGATE unite(bloom);
 DROP AGGREGATE collect(bloom);
 

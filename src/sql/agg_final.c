@@ -102,12 +102,15 @@ make_filter_result(FunctionCallInfo fcinfo)
 static void
 warn_of_growth(FunctionCallInfo fcinfo, const BfView *view)
 {
+	BfEnv		env = pgbloom_env(CurrentMemoryContext);
+
 	if (view->params.expected == 0 || view->nlayers < 2)
 		return;
 	pgbloom_fn_cache(fcinfo)->warned = true;
 	ereport(WARNING,
 			(errmsg("Bloom filter received about %.0f distinct keys, but %lld were expected",
-					rint(bf_cardinality(view)),
+					rint(bf_count_distinct(&env.interrupts, view->nhashes,
+										   view->layers, view->nlayers)),
 					(long long) view->params.expected),
 			 errdetail("The filter grew to %d layers and has a false-positive rate of %.3g; %s was requested.",
 					   view->nlayers, bf_current_fpp(view),
