@@ -7,6 +7,7 @@
  *	  rates FPP EXPECTED PROBES KEYS...
  *	  rates limits
  *	  rates flood
+ *	  rates scatter
  *
  * Filters are built of as many keys as each of the ascending numbers says,
  * and probed with keys that were never added.  With EXPECTED = 0 each sizes
@@ -23,6 +24,9 @@
  * which everybody knows, the other with a secret seed.  The keys are crafted for
  * seed 0.
  *
+ * With "scatter", prints how much the true rates of small filters scatter around
+ * what they tell, for doc/REFERENCE.md: the standard deviation of the quotient.
+ *
  * The core alone does all this, no server is needed:
  *
  *	 gcc -O2 -I src/core -o /tmp/rates bench/rates.c src/core/[a-z]*.c -lm
@@ -31,6 +35,7 @@
  *-------------------------------------------------------------------------
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "bench.h"
 #include "internal.h"
@@ -223,6 +228,77 @@ print_flood(void)
 	bf_builder_free(&secret);
 }
 
+#define SCATTERED	2000
+
+/*
+ * The rate of a filter of one layer: on average over its blocks, k bits at
+ * random places of a block are all set.
+ */
+static double
+true_rate(const BfView *view)
+{
+	const BfLayer *layer = &view->layers[0];
+	const uint8_t *byte = layer->bits;
+	size_t		size = bf_blocks_size(&layer->geometry, 1);
+	double		sum = 0;
+	uint32_t	i;
+
+	for (i = 0; i < layer->geometry.nblocks; i++)
+	{
+		int			set = 0;
+		size_t		left;
+
+		for (left = size; left > 0; left--)
+			set += __builtin_popcount(*byte++);
+		sum += pow((double) set / (8 * (double) size), layer->geometry.k);
+	}
+	return sum / layer->geometry.nblocks;
+}
+
+/* Build filters of as many blocks, each of the most keys that it is for. */
+static double
+scatter(double fpp, uint32_t nblocks)
+{
+	BfGeometry	geometry;
+	uint64_t	expected = 0;
+	uint64_t	key = 0;
+	double		squares = 0;
+	int			i;
+
+	while (bf_geometry_for(fpp, false, expected + 1, &geometry) == BF_OK &&
+		   geometry.nblocks <= nblocks)
+		expected++;
+	for (i = 0; i < SCATTERED; i++)
+	{
+		BfBuilder	b;
+		BfView		view;
+		double		quotient;
+		uint64_t	n;
+
+		start(&b, fpp, expected);
+		for (n = 0; n < expected; n++)
+			add(&b, mix(key++));
+		finish(&b, false, &view);
+		quotient = true_rate(&view) / bf_current_fpp(&view);
+		squares += (quotient - 1) * (quotient - 1);
+		bench_free((void *) view.image);
+		bf_builder_free(&b);
+	}
+	return sqrt(squares / SCATTERED);
+}
+
+static void
+print_scatter(void)
+{
+	static const uint32_t nblocks[] = {5, 100};
+	size_t		i;
+
+	printf("| blocks | 0.01 | 1e-6 |\n|---|---|---|\n");
+	for (i = 0; i < sizeof(nblocks) / sizeof(nblocks[0]); i++)
+		printf("| %u | %.3f | %.3f |\n", nblocks[i],
+			   scatter(0.01, nblocks[i]), scatter(1e-6, nblocks[i]));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -242,8 +318,13 @@ main(int argc, char **argv)
 		print_flood();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "scatter") == 0)
+	{
+		print_scatter();
+		return 0;
+	}
 	if (argc < 5)
-		fail("usage: rates FPP EXPECTED PROBES KEYS..., or limits, or flood");
+		fail("usage: rates FPP EXPECTED PROBES KEYS..., or limits, flood, scatter");
 	fpp = atof(argv[1]);
 	expected = strtoull(argv[2], NULL, 10);
 	begin(&b, fpp, expected);
