@@ -142,13 +142,11 @@ ANALYZE every;
 SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 980', 'fact', 'on');
 SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 500', 'fact', 'on');
 
--- Half of the rows pass: not worth it if all that is saved is a lookup in the hash table, and its hash function must be
--- called twice
+-- Half of the rows pass: not worth it if the hash function must be called
 CREATE TABLE numbers WITH (autovacuum_enabled = off) AS SELECT i % 1000 AS k, (i % 1000)::numeric AS n, i % 50 AS g FROM generate_series(1, 20000) AS i;
 CREATE TABLE lower_half WITH (autovacuum_enabled = off) AS SELECT k, n FROM numbers WHERE k < 500 LIMIT 500;
 ANALYZE numbers, lower_half;
-SELECT query, filters, passed < 12000 AS probed FROM unnest(ARRAY['numbers JOIN lower_half USING (k)', 'numbers JOIN lower_half USING (n)',
-	'(numbers LEFT JOIN half USING (g)) JOIN lower_half USING (n)']) AS query, rows_passed('SELECT FROM ' || query, 'numbers', 'on');
+SELECT query, filters, passed < 12000 AS probed FROM unnest(ARRAY['numbers JOIN lower_half USING (k)', 'numbers JOIN lower_half USING (n)']) AS query, rows_passed('SELECT FROM ' || query, 'numbers', 'on');
 
 SET client_min_messages = warning;
 DROP SCHEMA join_cost CASCADE;

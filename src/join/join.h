@@ -278,10 +278,7 @@ typedef struct PgBloomJoinTarget
 	Plan	   *scan;
 	List	   *keys;			/* expressions in terms of the scan */
 	List	   *key_numbers;	/* which keys of the join, from 0 on */
-	double		rows;			/* estimate, of all scans below an Append */
 	bool		grouped;		/* below a grouping: no samples */
-	int			together;		/* with all others of this number, or not at
-								 * all */
 	double		matching;		/* estimated share of rows that pass */
 	int			number;			/* of its filter */
 	Expr	   *qual;			/* that probes the filter */
@@ -297,7 +294,8 @@ extern void pgbloom_join_note_filters(PlannedStmt *stmt,
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
-extern PgBloomReason pgbloom_join_worthwhile(HashJoin *join, List **targets);
+extern PgBloomReason pgbloom_join_not_worthwhile(HashJoin *join, double rows);
+extern double pgbloom_join_share_matching(HashJoin *join);
 extern int	pgbloom_join_most_keys(HashJoin *join);
 
 /* keys.c */
@@ -394,9 +392,6 @@ extern Size pgbloom_join_estimate_dsm(CustomScanState *node,
 extern void pgbloom_join_initialize_dsm(CustomScanState *node,
 										ParallelContext *pcxt,
 										void *coordinate);
-extern void pgbloom_join_reinitialize_dsm(CustomScanState *node,
-										  ParallelContext *pcxt,
-										  void *coordinate);
 extern void pgbloom_join_initialize_worker(CustomScanState *node,
 										   shm_toc *toc, void *coordinate);
 extern void pgbloom_join_shutdown(CustomScanState *node);

@@ -142,8 +142,9 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 }
 
 /*
- * Between which values of a clause would a merge join read its sides, in this
- * direction?  PostgreSQL asks it, too, and remembers it in the clause.
+ * How much of its sides would a merge join by the clause pass over before the
+ * first match, in this direction?  PostgreSQL asks it, too, and remembers it in
+ * the clause.
  */
 static MergeScanSelCache *
 scan_range(PlannerInfo *root, RestrictInfo *rinfo, int strategy)
@@ -180,9 +181,8 @@ static bool
 find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	MergeScanSelCache *scan;
-	double		left,
-				right;
+	MergeScanSelCache *up,
+			   *down;
 	int			i;
 
 	if (rinfo->mergeopfamilies == NIL ||
@@ -199,20 +199,10 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 	}
 	if (sides[0].left >= 1 && sides[1].left >= 1)
 		return false;
-	scan = scan_range(root, rinfo, BTLessStrategyNumber);
-	left = 1 - scan->leftendsel;
-	right = 1 - scan->rightendsel;
-	/* It takes a side with NULLs for the one that ends first, but not here. */
-	if (sides[0].nonnull < 1 || sides[1].nonnull < 1)
-	{
-		MergeScanSelCache *back = scan_range(root, rinfo,
-											 BTGreaterStrategyNumber);
-
-		left = back->leftstartsel;
-		right = back->rightstartsel;
-	}
-	sides[0].share = 1 - (scan->leftstartsel + left) / sides[0].nonnull;
-	sides[1].share = 1 - (scan->rightstartsel + right) / sides[1].nonnull;
+	up = scan_range(root, rinfo, BTLessStrategyNumber);
+	down = scan_range(root, rinfo, BTGreaterStrategyNumber);
+	sides[0].share = 1 - (up->leftstartsel + down->leftstartsel) / sides[0].nonnull;
+	sides[1].share = 1 - (up->rightstartsel + down->rightstartsel) / sides[1].nonnull;
 	return sides[0].share > 0 && sides[1].share > 0;
 }
 
@@ -228,30 +218,6 @@ factor_of(const Side *a, const Side *b)
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
 		Min(1, a->share / Max(a->left, 1e-9)) *
 		Min(1, b->share / Max(b->left, 1e-9));
-}
-
-/*
- * Do conditions limit the order of a column by which a relation is joined?  Of
- * two columns in this order, the estimates of the joins would tell half of it.
- */
-static bool
-is_limited(PlannerInfo *root, const RelOptInfo *rel, bool *by_two)
-{
-	Relids		own = bms_union(rel->relids, bms_make_singleton(0));
-	int			column,
-				nordered = 0;
-	bool		limited = false;
-
-	for (column = 1; column <= rel->max_attr && rel->baserestrictinfo; column++)
-	{
-		if (bms_is_subset(rel->attr_needed[column - rel->min_attr], own) ||
-			left_of_order(root, rel, column) >= 1)
-			continue;
-		limited = true;
-		nordered += is_ordered(root, rel, column);
-	}
-	*by_two |= nordered > 1;
-	return limited;
 }
 
 /*
@@ -333,14 +299,14 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 /*
  * Correct the joins of pairs of base relations of a query before the first
  * search of its joins.  Not where partitions are joined one by one, whose
- * clauses are others.
+ * clauses are others.  If conditions limit two of the columns by which a
+ * relation is joined, the estimates of its joins would tell half of it.
  */
 void
 pgbloom_join_correct_pairs(PlannerInfo *root)
 {
 	Relids		all = root->all_baserels,
 				limited = NULL;
-	bool		by_two = false; /* all estimates are left as they are */
 	int			i,
 				j;
 
@@ -348,13 +314,25 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 		bms_num_members(all) > MAX_RELATIONS)
 		return;
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		if (is_limited(root, root->simple_rel_array[i], &by_two))
+	{
+		RelOptInfo *rel = root->simple_rel_array[i];
+		Relids		own = bms_union(rel->relids, bms_make_singleton(0));
+
+		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
+		{
+			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
+				left_of_order(root, rel, j) >= 1)
+				continue;
+			if (bms_is_member(i, limited))
+				return;
 			limited = bms_add_member(limited, i);
-	for (i = -1; (i = bms_next_member(limited, i)) >= 0 && !by_two;)
-		for (j = -1; (j = bms_next_member(all, j)) >= 0;)
-			if (j > i || (j < i && !bms_is_member(j, limited)))
-				correct_pair(root, root->simple_rel_array[Min(i, j)],
-							 root->simple_rel_array[Max(i, j)]);
+		}
+	}
+	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
+		for (j = i; (j = bms_next_member(all, j)) >= 0;)
+			if (bms_is_member(i, limited) || bms_is_member(j, limited))
+				correct_pair(root, root->simple_rel_array[i],
+							 root->simple_rel_array[j]);
 }
 
 /*
@@ -395,8 +373,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 
 /*
  * The share of a base relation that is read with a filter by the keys of another
- * one, or 1 if there is none, and the column that rules out the rest, or 0 if any
- * does in a test.
+ * one, at most 1, and the column that rules out the rest, or 0 for any.
  */
 double
 pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
@@ -404,12 +381,10 @@ pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 {
 	double		share = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 0.5 : 1;
 	Relids		both = bms_union(filtered->relids, by->relids);
-	bool		first = filtered->relid < by->relid;
 	ListCell   *lc;
 
 	*column = 0;
-	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, both, first ? filtered : by,
-										   first ? by : filtered))
+	foreach(lc, PGBLOOM_IMPLIED_EQUALITIES(root, both, filtered, by))
 	{
 		AttrNumber	key = 0;
 		double		by_key = share_by_clause(root, lfirst(lc), filtered, by,

@@ -89,18 +89,13 @@ property(const char *name, void *value)
 static List *
 describe_filter(HashJoin *join, PgBloomJoinTarget *target)
 {
-	bool		forced = pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
-	int			most_keys = target->grouped && !forced ?
+	int			most_keys = target->grouped ?
 		pgbloom_join_most_keys(join) : INT_MAX;
-	bool		sampled = !target->grouped && !forced;
 
-	return lappend(list_make5(property("number", makeInteger(target->number)),
-							  property("keys", list_copy(target->key_numbers)),
-							  property("grouped", makeBoolean(target->grouped)),
-							  property("sampled", makeBoolean(sampled)),
-							  property("most_keys", makeInteger(most_keys))),
-				   property("direct",
-							makeBoolean(target->scan == outerPlan(join))));
+	return list_make4(property("number", makeInteger(target->number)),
+					  property("keys", list_copy(target->key_numbers)),
+					  property("grouped", makeBoolean(target->grouped)),
+					  property("most_keys", makeInteger(most_keys)));
 }
 
 /* The condition that probes a filter. */
@@ -161,6 +156,7 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 			target->number = ++planning->last_number;
 			filters = lappend(filters, describe_filter(join, target));
 		}
+		target->matching = pgbloom_join_share_matching(join);
 		target->qual = make_probe(planning, target->number, target->keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
@@ -212,8 +208,6 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 	if (planning->hidden == NULL)
 		planning->hidden = pgbloom_find_hidden_rows(planning->stmt);
 	reason = pgbloom_join_targets(planning->hidden, join, targets);
-	if (reason == PGBLOOM_NO_REASON)
-		reason = pgbloom_join_worthwhile(join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
 		reason = planning->reason =
 			pgbloom_join_find_probe_function(&planning->function);

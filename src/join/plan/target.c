@@ -86,16 +86,17 @@ translate_keys(Keys *keys, int varno, List *targetlist)
 static bool
 add_target(TargetSearch *search, Plan *scan, Keys *keys)
 {
+	double		rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
+	PgBloomReason reason = keys->reduced && search->hidden->barrier ?
+		PGBLOOM_REASON_PATH : pgbloom_join_not_worthwhile(search->join, rows);
 	PgBloomJoinTarget *target;
 	int			i;
 
-	if (keys->reduced && search->hidden->barrier)
-		return no_target(search, PGBLOOM_REASON_PATH);
+	if (reason != PGBLOOM_NO_REASON)
+		return no_target(search, reason);
 	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
 	target->grouped = keys->grouped;
-	target->together = list_length(search->targets) + 1;
-	target->rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
 	for (i = 0; i < keys->n; i++)
 	{
 		target->keys = lappend(target->keys, keys->key[i].expr);
@@ -233,9 +234,7 @@ descend_join(TargetSearch *search, Join *join, Keys keys)
 
 /*
  * Of several children below a grouping, all or none must be filtered, by the
- * same keys.  Whether a filter is worth its costs is asked later, so targets
- * are marked: those of the outermost of such nodes come together.  A Result
- * without a child returns a row that no filter drops.
+ * same keys.  A Result without a child returns a row that no filter drops.
  */
 static bool
 descend_children(TargetSearch *search, List *children, Keys keys)
@@ -257,12 +256,7 @@ descend_children(TargetSearch *search, List *children, Keys keys)
 	if (!keys.grouped || list_length(children) == 1)
 		return found;
 	for_each_from(lc, search->targets, before)
-	{
-		PgBloomJoinTarget *target = lfirst(lc);
-
-		all &= list_length(target->keys) == keys.n;
-		target->together = before + 1;
-	}
+		all &= list_length(((PgBloomJoinTarget *) lfirst(lc))->keys) == keys.n;
 	if (!all)
 		search->targets = list_truncate(search->targets, before);
 	return all || no_target(search, PGBLOOM_REASON_PATH);

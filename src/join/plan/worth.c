@@ -41,8 +41,8 @@ is_grouping(Plan *plan)
  * groups have no statistics, so the planner takes all groups to have one of the
  * inner keys; but an inner row has the key of one group, or of few.
  */
-static double
-share_matching(HashJoin *join)
+double
+pgbloom_join_share_matching(HashJoin *join)
 {
 	JoinType	type = join->join.jointype;
 	double		rows = join->join.plan.plan_rows;
@@ -66,20 +66,19 @@ pgbloom_join_never_worthwhile(HashJoin *join)
 	if (innerPlan(join)->plan_rows * PGBLOOM_JOIN_BITS_PER_KEY / 8 >
 		pgbloom_join_filter_limit() / 4.0 * 3)
 		return PGBLOOM_REASON_LARGE_INNER;
-	return share_matching(join) > MAX_MATCHING ?
+	return pgbloom_join_share_matching(join) > MAX_MATCHING ?
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }
 
-/* Why is a filter of this scan not likely to do so? */
-static PgBloomReason
-not_worthwhile(HashJoin *join, PgBloomJoinTarget *target)
+/* Why is a filter of scans of so many rows not likely to do so? */
+PgBloomReason
+pgbloom_join_not_worthwhile(HashJoin *join, double rows)
 {
-	target->matching = share_matching(join);
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		return PGBLOOM_NO_REASON;
-	if (target->rows < pgbloom_join_filter_min_rows)
+	if (rows < pgbloom_join_filter_min_rows)
 		return PGBLOOM_REASON_FEW_ROWS;
-	return innerPlan(join)->plan_rows > target->rows * MAX_INNER_RATIO ?
+	return innerPlan(join)->plan_rows > rows * MAX_INNER_RATIO ?
 		PGBLOOM_REASON_LARGE_INNER : PGBLOOM_NO_REASON;
 }
 
@@ -87,38 +86,9 @@ not_worthwhile(HashJoin *join, PgBloomJoinTarget *target)
 int
 pgbloom_join_most_keys(HashJoin *join)
 {
-	double		share = Max(share_matching(join), MAX_MATCHING / INT_MAX);
+	double		share = Max(pgbloom_join_share_matching(join),
+							MAX_MATCHING / INT_MAX);
 
-	return (int) Min(innerPlan(join)->plan_rows * MAX_MATCHING / share,
-					 INT_MAX);
-}
-
-/*
- * Keep the targets that are worthwhile together with all that they need, or
- * return why there are none.
- */
-PgBloomReason
-pgbloom_join_worthwhile(HashJoin *join, List **targets)
-{
-	PgBloomReason reason = PGBLOOM_NO_REASON;
-	Bitmapset  *left_out = NULL;
-	ListCell   *lc;
-
-	foreach(lc, *targets)
-	{
-		PgBloomJoinTarget *target = lfirst(lc);
-		PgBloomReason why = not_worthwhile(join, target);
-
-		if (why != PGBLOOM_NO_REASON)
-			left_out = bms_add_member(left_out, target->together);
-		reason = Max(reason, why);
-	}
-	foreach(lc, *targets)
-	{
-		PgBloomJoinTarget *target = lfirst(lc);
-
-		if (bms_is_member(target->together, left_out))
-			*targets = foreach_delete_current(*targets, lc);
-	}
-	return *targets == NIL ? reason : PGBLOOM_NO_REASON;
+	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? INT_MAX :
+		(int) Min(innerPlan(join)->plan_rows * MAX_MATCHING / share, INT_MAX);
 }

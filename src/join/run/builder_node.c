@@ -51,11 +51,6 @@ pgbloom_join_property(List *properties, const char *name)
 	return NULL;
 }
 
-/*
- * Directly below its join, a filter saves what a lookup in the hash table takes.
- * To call the hash function is the larger part of that, and is done twice for a
- * row that passes.  So the filter is sampled sooner.
- */
 static void
 init_filter(PgBloomJoinBuild *build, int which, List *properties,
 			EState *estate)
@@ -68,7 +63,7 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	PgBloomJoinCollector *collector = &build->collectors[which];
 	PgBloomJoinRanges *ranges = &filter->ranges;
 	List	   *keys = (List *) pgbloom_join_property(properties, "keys");
-	bool		direct = boolVal(pgbloom_join_property(properties, "direct"));
+	bool		grouped = boolVal(pgbloom_join_property(properties, "grouped"));
 	bool		calls = false;
 	int			i;
 
@@ -88,8 +83,13 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
 	}
 	filter->skip = PG_INT64_MAX;
-	filter->most_passed = direct && calls ? 0.4 : 0.8;
-	if (!boolVal(pgbloom_join_property(properties, "sampled")))
+
+	/*
+	 * A hash function that is called takes most of the time of a probe.  Rows
+	 * of a group are all probed.
+	 */
+	filter->most_passed = calls ? 0.4 : 0.8;
+	if (grouped || pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		filter->most_passed = 1;
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
@@ -97,8 +97,7 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	pgbloom_join_start_window(filter);
 
 	/* Each process of a Parallel Hash sees only some of the keys. */
-	ranges->usable = !build->shared_hash &&
-		!boolVal(pgbloom_join_property(properties, "grouped"));
+	ranges->usable = !build->shared_hash && !grouped;
 	ranges->hides_rows = boolVal(pgbloom_join_property(of_all, "hides_rows"));
 
 	collector->filter = filter;
@@ -228,9 +227,9 @@ end_build(CustomScanState *node)
 }
 
 /*
- * A subplan is told to start again before its first execution, too.  Below
- * Gather, the leader learns that after it has shared its filters, so there,
- * shared.c withdraws them, from all processes at once.
+ * A subplan that is hashed is told to start again before its first execution,
+ * below Gather after the filters have been shared.  Only extensions execute a
+ * plan again, and not in parallel, so no process withdraws what others probe.
  */
 static void
 rescan_build(CustomScanState *node)
@@ -238,11 +237,10 @@ rescan_build(CustomScanState *node)
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
-	for (i = 0; i < build->nfilters; i++)
-	{
-		if (build->started && build->shared == NULL)
-			pgbloom_join_withdraw(&build->collectors[i]);
-	}
+	if (build->started && build->shared != NULL)
+		elog(ERROR, "parallel join with a filter is executed again");
+	for (i = 0; i < build->nfilters && build->started; i++)
+		pgbloom_join_withdraw(&build->collectors[i]);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
@@ -255,7 +253,6 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_build,
 	.EstimateDSMCustomScan = pgbloom_join_estimate_dsm,
 	.InitializeDSMCustomScan = pgbloom_join_initialize_dsm,
-	.ReInitializeDSMCustomScan = pgbloom_join_reinitialize_dsm,
 	.InitializeWorkerCustomScan = pgbloom_join_initialize_worker,
 	.ShutdownCustomScan = pgbloom_join_shutdown,
 	.ExplainCustomScan = pgbloom_join_explain

@@ -31,9 +31,19 @@
 
 #define FIRST_HASHES	1024
 
+/* Collect no more, and release what has been collected. */
+static void
+release(PgBloomJoinCollector *collector)
+{
+	collector->collecting = false;
+	collector->hashes = NULL;
+	collector->new_bits = NULL;
+	MemoryContextReset(collector->context);
+}
+
 /*
- * Let all rows pass from now on, and release what has been collected.  So it is
- * when the inner side is read again: its rows may be others.
+ * Let all rows pass from now on.  So it is when the inner side is read again:
+ * its rows may be others.
  */
 void
 pgbloom_join_withdraw(PgBloomJoinCollector *collector)
@@ -44,14 +54,9 @@ pgbloom_join_withdraw(PgBloomJoinCollector *collector)
 	pgbloom_join_start_window(filter);
 	filter->skip = PG_INT64_MAX;
 	filter->bits = NULL;
-	collector->collecting = false;
-	collector->hashes = NULL;
-	collector->new_bits = collector->shared_bits = NULL;
-	MemoryContextReset(collector->context);
+	release(collector);
 	ranges->complete = ranges->usable = false;
 	memset(ranges->ranges, 0, sizeof(ranges->ranges));
-	if (ranges->context != NULL)
-		MemoryContextReset(ranges->context);
 }
 
 static void
@@ -157,10 +162,7 @@ static void
 give_up(PgBloomJoinCollector *collector)
 {
 	collector->filter->counts->state = PGBLOOM_JOIN_OVER_LIMIT;
-	collector->collecting = false;
-	MemoryContextReset(collector->context);
-	collector->hashes = NULL;
-	collector->new_bits = NULL;
+	release(collector);
 }
 
 /*
@@ -265,9 +267,7 @@ pgbloom_join_publish(PgBloomJoinCollector *collector)
 	{
 		move_to_bits(collector);
 		merge_shared(collector);
-		MemoryContextReset(collector->context);
-		collector->hashes = NULL;
-		collector->new_bits = NULL;
+		release(collector);
 	}
 	else
 	{
