@@ -151,6 +151,7 @@ typedef struct PgBloomJoinBuild
 	CustomScanState css;
 	ExprState **keys;			/* NULL for a column of the child */
 	AttrNumber *columns;		/* of the child; 0 for an expression */
+	AttrNumber	last;			/* of the columns */
 	int			nfilters;		/* 0 if the plan is only explained */
 	PgBloomJoinFilter *filters;
 	PgBloomJoinCollector *collectors;	/* for each of the filters */

@@ -30,6 +30,7 @@ init_key(PgBloomJoinBuild *build, int key, Expr *expr)
 	if (build->columns[key] != 0 || build->keys[key] != NULL)
 		return;
 	build->columns[key] = pgbloom_join_column(expr);
+	build->last = Max(build->last, build->columns[key]);
 	if (build->columns[key] == 0)
 		build->keys[key] = ExecInitExpr(expr, &build->css.ss.ps);
 }
@@ -173,6 +174,7 @@ collect_row(PgBloomJoinBuild *build, PgBloomJoinCollector *collector,
 	uint64		hash = 0;
 	int			i;
 
+	slot_getsomeattrs(slot, build->last);
 	for (i = 0; i < ranges->nkeys; i++)
 	{
 		bool		isnull;

@@ -43,6 +43,7 @@ typedef struct Probe
 	PgBloomJoinFilter *filter;
 	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
 	int			nkeys;
+	AttrNumber	last;			/* of the columns */
 
 	/* for fetching ahead */
 	ScanState  *scan;			/* NULL if it is not done */
@@ -94,12 +95,14 @@ fetch_ahead(Probe *probe)
 	}
 }
 
+/* All columns are read at once, which is faster than one by one. */
 static bool
 probe_slot(Probe *probe, TupleTableSlot *slot)
 {
 	NullableDatum keys[PGBLOOM_MAX_JOIN_KEYS];
 	int			i;
 
+	slot_getsomeattrs(slot, probe->last);
 	for (i = 0; i < probe->nkeys; i++)
 		keys[i].value = slot_getattr(slot, probe->columns[i],
 									 &keys[i].isnull);
@@ -195,6 +198,7 @@ init_probe(Probe *probe, Node *qual, MemoryContext query)
 		if (column == 0)
 			return false;
 		probe->columns[probe->nkeys++] = column;
+		probe->last = Max(probe->last, column);
 	}
 	return true;
 }
