@@ -127,8 +127,78 @@ PREPARE by_id(bigint) AS SELECT v FROM days WHERE id = $1;
 PREPARE by_ids(bigint[]) AS SELECT v FROM days WHERE id = ANY ($1);
 PREPARE by_int(int) AS SELECT v FROM days WHERE id = $1::bigint;
 SELECT tables('EXECUTE by_id(40)'), tables('EXECUTE by_ids(''{40,41}'')'), tables('EXECUTE by_int(40)'), tables('EXECUTE by_id(NULL)');
+-- A generic plan starts only what may have the key: what EXPLAIN ANALYZE shows.
 SET plan_cache_mode = force_generic_plan;
-SELECT parts('EXECUTE by_id(40)') AS generic;
+CREATE FUNCTION started(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, TIMING OFF, FORMAT JSON) ' || query INTO plan;
+  RETURN (SELECT CASE WHEN count(*) > 4 THEN count(*)::text ELSE string_agg(DISTINCT t #>> '{}', ', ') END || ', removed: ' || coalesce(jsonb_path_query_array(plan, 'strict $.**."Subplans Removed"')::text, '')
+    FROM jsonb_path_query(plan, 'strict $.** ? (@."Node Type" != "ModifyTable")."Relation Name"') t);
+END $$;
+PREPARE generic_join(bigint) AS SELECT w, v FROM wanted LEFT JOIN days d ON d.id = $1 AND length(d.v) = length(wanted.w) WHERE wanted.id IN (40, 41);
+PREPARE generic_list(bigint[]) AS SELECT v FROM days WHERE id = ANY ($1) ORDER BY v DESC LIMIT 5;
+PREPARE generic_update(bigint) AS UPDATE days SET v = v WHERE id = $1 RETURNING tableoid::regclass, v;
+PREPARE generic_lock(bigint) AS SELECT upper FROM view_of_days WHERE key = $1 FOR UPDATE;
+PREPARE generic_arms(bigint) AS SELECT max(v) FROM (SELECT v FROM days WHERE id = $1 UNION ALL SELECT w FROM wanted WHERE id = $1) u;
+PREPARE generic_sub(bigint) AS SELECT w FROM wanted WHERE id < 3 AND NOT EXISTS (SELECT FROM days WHERE id = $1 AND random() < 2);
+PREPARE generic_day(bigint, int) AS SELECT v FROM days WHERE id = $1 AND day <= $2;
+PREPARE generic_order(bigint) AS SELECT v FROM days WHERE id = $1 ORDER BY day DESC;
+SELECT started(query), query FROM unnest(ARRAY['EXECUTE by_id(40)', 'EXECUTE by_id(-1)', 'EXECUTE by_id(NULL)', 'EXECUTE by_int(41)',
+  'EXECUTE by_ids(''{40,NULL,-1,42}'')', 'EXECUTE by_ids(''{}'')', 'EXECUTE by_ids(NULL)', 'EXECUTE generic_join(40)', 'EXECUTE generic_list(''{40,41}'')',
+  'EXECUTE generic_update(40)', 'EXECUTE generic_lock(40)', 'EXECUTE generic_arms(40)', 'EXECUTE generic_sub(-1)', 'EXECUTE generic_day(40, 12)',
+  'EXECUTE generic_order(40)']) query;
+EXECUTE by_id(40);
+EXECUTE by_id(6000);
+EXECUTE generic_join(40);
+EXECUTE generic_list('{40,41,-1}');
+EXECUTE generic_update(40);
+EXECUTE generic_lock(41);
+EXECUTE generic_arms(42);
+EXECUTE generic_sub(43);
+EXECUTE generic_sub(-1);
+EXECUTE generic_day(44, 15);
+EXECUTE generic_order(45);
+-- the kept plan finds own rows
+BEGIN;
+INSERT INTO days VALUES (9, 6000, 'own');
+EXECUTE by_id(6000);
+SAVEPOINT s;
+INSERT INTO days VALUES (10, 6000, 'own, too');
+EXECUTE by_id(6000);
+ROLLBACK TO s;
+EXECUTE by_id(6000);
+ROLLBACK;
+EXECUTE by_id(6000);
+WITH added AS (INSERT INTO days VALUES (9, 6000, 'x') RETURNING id) SELECT (SELECT count(*) FROM days WHERE id = added.id) FROM added;
+EXECUTE by_id(6000);
+DELETE FROM days WHERE id = 6000;
+-- without any EXECUTE: PL/pgSQL, and SQL that is suspended while rows are inserted
+CREATE FUNCTION of_key(key bigint) RETURNS SETOF bigint LANGUAGE sql AS 'SELECT id FROM days WHERE id = key';
+CREATE FUNCTION count_of(key bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  n bigint;
+BEGIN
+  SELECT count(*) INTO n FROM days WHERE id = key;
+  INSERT INTO days VALUES (1 + n, key, 'x');
+  RETURN n * 10 + (SELECT count(*) FROM days WHERE id = key);
+END $$;
+SELECT count_of(6001) FROM generate_series(1, 3);
+INSERT INTO days SELECT 20, 6001, 'y' FROM (SELECT count_of(6001) OFFSET 0) q RETURNING (SELECT count(*) FROM days WHERE id = 6001);
+SELECT count(*), sum(day) FROM days WHERE id = 6001;
+INSERT INTO days VALUES (3, 6002, 'x');
+BEGIN;
+INSERT INTO days SELECT 20, f, 'new' FROM (SELECT of_key(6002) f OFFSET 0) q;
+SELECT count(*) FROM days WHERE id = 6002;
+ROLLBACK;
+BEGIN;
+SET LOCAL bloomfilter.index_pruning = off;
+INSERT INTO days SELECT 20, f, 'new' FROM (SELECT of_key(6002) f OFFSET 0) q;
+SELECT count(*) FROM days WHERE id = 6002;
+ROLLBACK;
+DELETE FROM days WHERE id IN (6001, 6002);
+DROP FUNCTION started, of_key, count_of;
 RESET plan_cache_mode;
 BEGIN;
 SELECT v FROM days WHERE id = 40;

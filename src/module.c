@@ -90,6 +90,8 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 		bfp_planning = outer;
 	}
 	PG_END_TRY();
+	if (planning.query != NULL)
+		bfp_ask_at_start(stmt);
 	bfp_add_note(stmt, &planning);
 	return stmt;
 }
@@ -150,9 +152,13 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
+	bool		outer = bfp_starts_function;
+
 	bfp_check_plan(query, eflags);
+	bfp_starts_function = query->dest->mydest == DestSQLFunction;
 	(previous_executor_start != NULL ? previous_executor_start :
 	 standard_ExecutorStart) (query, eflags);
+	bfp_starts_function = outer;
 	pgbloom_join_start(query->planstate);
 }
 
@@ -175,6 +181,7 @@ _PG_init(void)
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
 	RegisterCustomScanMethods(&bfp_note_methods);
+	RegisterCustomScanMethods(&bfp_start_methods);
 	pgbloom_join_install_explain();
 	bfp_install_explain();
 

@@ -31,7 +31,8 @@
 /*
  * The least cost of a scan that has a gate: that of a table by itself, and of
  * one of several partitions or children.  A lookup costs about as much as one
- * in a btree, of which PostgreSQL expects 8 to 9 if it finds a row.
+ * in a btree, of which PostgreSQL expects 8 to 9 if it finds a row.  To start the
+ * scan costs more than either.
  */
 #define MIN_COST			100
 #define MIN_COST_OF_CHILD	10
@@ -358,12 +359,23 @@ reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 	if (!is_plain_table(rel, rte))
 		return "it is not a plain table";
 	if (!all_scan_table(rel, rel->pathlist,
-						siblings == 1 ? MIN_COST : MIN_COST_OF_CHILD) ||
+						siblings == 1 ? MIN_COST : 0) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
 		return "its scan is cheap, or that of another extension";
 	*function = bfp_gate_function();
 	return OidIsValid(*function) ? NULL :
 		"not every role may execute bloom_index_gate()";
+}
+
+/*
+ * Is the gate of a partition asked before the scan is started?  Then it is worth
+ * more than a cheap scan, unless each partition has the key.
+ */
+static bool
+is_asked_at_start(Node *key)
+{
+	return bfp_parameter(key) != NULL && bfp_planning != NULL &&
+		bfp_planning->query != NULL;
 }
 
 /*
@@ -376,6 +388,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	List	   *gates = NIL;
 	double		least = 1;
 	double		siblings;
+	bool		is_cheap;
 	Oid			function;
 	const char *reason;
 	ListCell   *cell;
@@ -386,10 +399,12 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		return;
 	siblings = count_siblings(root, rel);
 	reason = reason_for_none(root, rel, rte, siblings, &function);
+	is_cheap = !all_scan_table(rel, rel->pathlist, MIN_COST_OF_CHILD);
 	foreach(cell, reason == NULL ? rel->indexlist : NIL)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
 		BfpEquality equality;
+		double		of_index;
 
 		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
@@ -397,9 +412,12 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 							   exprType((Node *) linitial_node(TargetEntry, index->indextlist)->expr),
 							   is_given, &equality))
 			continue;
+		of_index = chance(root, rel, &equality, siblings);
+		if (is_cheap && (of_index == 1 || !is_asked_at_start(equality.key)))
+			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
-		least = Min(least, chance(root, rel, &equality, siblings));
+		least = Min(least, of_index);
 	}
 
 	/* Partitions and children may be many. */

@@ -12,18 +12,18 @@
 #include "utils/lsyscache.h"
 
 /* Read the keys.  Returns false if they are too many, or hash in another way. */
-static bool
-read_keys(const BfpTable *table, Oid collation, BfiKeys *keys)
+bool
+bfp_read_keys(const Const *key, bool is_array, Oid collation, BfiKeys *keys)
 {
-	Oid			type = table->key->consttype;
-	Datum	   *values = (Datum *) &table->key->constvalue;
+	Oid			type = key->consttype;
+	Datum	   *values = (Datum *) &key->constvalue;
 	bool	   *nulls = NULL;
 	int			n = 1;
 	int			i;
 
-	if (table->is_array)
+	if (is_array)
 	{
-		ArrayType  *array = DatumGetArrayTypeP(table->key->constvalue);
+		ArrayType  *array = DatumGetArrayTypeP(key->constvalue);
 		int16		typlen;
 		bool		typbyval;
 		char		typalign;
@@ -64,7 +64,8 @@ bfp_find_leaves(BfpTable *table)
 	table->leaves = NIL;
 	bfi_open_for_query(&index, table->index);
 	if (index.relation != NULL && index.partitioned &&
-		read_keys(table, index.relation->rd_indcollation[0], &keys))
+		bfp_read_keys(table->key, table->is_array,
+					  index.relation->rd_indcollation[0], &keys))
 	{
 		leaves = bfi_leaves(index.relation, &table->nleaves);
 		few = true;

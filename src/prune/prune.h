@@ -82,6 +82,8 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 extern Oid	bfp_gate_function(void);
 
 /* leaves.c */
+extern bool bfp_read_keys(const Const *key, bool is_array, Oid collation,
+						  BfiKeys *keys);
 extern bool bfp_find_leaves(BfpTable *table);
 
 /* table.c */
@@ -95,6 +97,12 @@ extern bool bfp_is_permitted(const Query *query, const PlannedStmt *plan);
 extern void bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning);
 extern void bfp_check_plan(QueryDesc *query, int eflags);
 extern void bfp_install_explain(void);
+
+/* start.c */
+extern bool bfp_starts_function;
+extern const CustomScanMethods bfp_start_methods;
+extern Param *bfp_parameter(Node *key);
+extern void bfp_ask_at_start(PlannedStmt *plan);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop
