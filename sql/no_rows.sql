@@ -147,6 +147,18 @@ EXECUTE grouped_partitions;
 EXECUTE empty_partitions;
 RESET ALL;
 
+-- Aggregates of which PostgreSQL 19 computes parts below a join, on its inner or outer side
+CREATE TABLE few AS SELECT i % 50 AS id, i % 5 AS g FROM generate_series(1, 250) i;
+CREATE TABLE many AS SELECT i % 50 AS id, i % 4 AS seed, i AS n FROM generate_series(1, 2000) i;
+CREATE TABLE most AS SELECT i % 50 AS id, i % 5 AS g FROM generate_series(1, 20000) i;
+ANALYZE few, many, most;
+SET cpu_operator_cost = 0;
+SELECT g, params(bloom_agg(n, 0.1, 5, 6) FILTER (WHERE n < 0)) FROM many JOIN few USING (id) GROUP BY g ORDER BY g;
+SELECT g, params(bloom_agg(n, 0.1, 5, 6) FILTER (WHERE n < 0)) FROM many JOIN most USING (id) GROUP BY g ORDER BY g;
+SELECT g, seed, params(bloom_agg(n, 0.1, 5, seed) FILTER (WHERE n < 0)) FROM many JOIN most USING (id)
+ WHERE g < 2 GROUP BY g, seed ORDER BY g, seed;
+RESET cpu_operator_cost;
+
 -- Of no filters, nothing is known: the union is neutral, the intersection is not there.
 SELECT bloom_union_agg(f) = bloom_empty() AS neutral, bloom_intersection_agg(f) IS NULL AS none FROM weak WHERE false;
 
@@ -157,4 +169,4 @@ SELECT weighted(word, 2) = bloom_empty() AS neutral FROM words;
 
 DROP AGGREGATE weighted(text, float8);
 DROP FUNCTION params, is_partial, transition, inlined, not_inlined;
-DROP TABLE words, weak, groups, spread;
+DROP TABLE words, weak, groups, spread, few, many, most;

@@ -79,10 +79,14 @@ is_over_keys(Oid aggregate, Oid finalfn, bool *hashes)
 	return found;
 }
 
-/* The node from which a node has its columns, unchanged and in order. */
+/* The node from which a node has the columns with this varno; NULL if none. */
 static Plan *
-input_of(Plan *plan)
+input_of(Plan *plan, int varno)
 {
+	if (varno == INNER_VAR)
+		return innerPlan(plan);
+	if (varno != OUTER_VAR)
+		return NULL;
 	if (IsA(plan, Append))
 		return linitial(((Append *) plan)->appendplans);
 	if (IsA(plan, MergeAppend))
@@ -92,7 +96,8 @@ input_of(Plan *plan)
 
 /*
  * What column attno of a node is in the partial aggregation below it, which is
- * returned in *agg; NULL if it is not found.
+ * returned in *agg; NULL if it is not found.  There may be joins between them,
+ * from PostgreSQL 19 on.
  */
 static Expr *
 find_partial_column(Plan *plan, AttrNumber attno, Agg **agg)
@@ -108,10 +113,10 @@ find_partial_column(Plan *plan, AttrNumber attno, Agg **agg)
 			*agg = (Agg *) plan;
 			return expr;
 		}
-		if (!IsA(expr, Var) || ((Var *) expr)->varno != OUTER_VAR)
+		if (!IsA(expr, Var))
 			return NULL;
 		attno = ((Var *) expr)->varattno;
-		plan = input_of(plan);
+		plan = input_of(plan, ((Var *) expr)->varno);
 	}
 	return NULL;
 }
