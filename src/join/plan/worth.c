@@ -13,12 +13,6 @@
 #include <limits.h>
 
 /*
- * The largest inner side, relative to the outer rows.  Building costs about
- * as much for each row as probing.
- */
-#define MAX_INNER_RATIO	2
-
-/*
  * If a larger share of the rows matches, a filter is of no use.  A binary
  * fraction: where registers are more precise than memory, as on i386, 0.9 would
  * differ from a stored 0.9.
@@ -70,7 +64,10 @@ pgbloom_join_never_worthwhile(HashJoin *join)
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }
 
-/* Why is a filter of scans of so many rows not likely to do so? */
+/*
+ * Why is a filter of scans of so many rows not likely to do so?  To build it
+ * costs about as much for each row as to probe it.
+ */
 PgBloomReason
 pgbloom_join_not_worthwhile(HashJoin *join, double rows)
 {
@@ -78,7 +75,7 @@ pgbloom_join_not_worthwhile(HashJoin *join, double rows)
 		return PGBLOOM_NO_REASON;
 	if (rows < pgbloom_join_filter_min_rows)
 		return PGBLOOM_REASON_FEW_ROWS;
-	return innerPlan(join)->plan_rows > rows * MAX_INNER_RATIO ?
+	return innerPlan(join)->plan_rows > rows ?
 		PGBLOOM_REASON_LARGE_INNER : PGBLOOM_NO_REASON;
 }
 
