@@ -410,6 +410,21 @@ $waiter->query('COMMIT');
 is(join('', $large->finish), '', 'the statement ends');
 is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE NOT bloom_index_contains('many_id', id)) FROM many}),
 	'0', 'all keys are found');
+
+# Serializable: who looks up a key just before it is written comes before the
+# transaction that writes it.  If it writes one that this has not found, one fails.
+$holder->query(q{BEGIN; SELECT FROM lock_index('many_id')});
+is(join('', $large->query(q{
+BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT bloom_index_contains('many_id', -1)})), 'f', 'a key is not there');
+$large->send('INSERT INTO many SELECT generate_series(-200, -101)');
+ok(wait_for_page_lock($large), 'the statement waits to write its keys');
+is(join('', $waiter->query(q{
+BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT bloom_index_contains('many_id', -150); INSERT INTO many VALUES (-1)})),
+	'f', 'another session looks one of them up, and writes the first');
+$holder->query('COMMIT');
+my @errors = ($large->finish, $large->query(q{COMMIT}));
+push @errors, $waiter->query('COMMIT');
+is(scalar(grep { /40001/ } @errors), 1, 'one of them fails');
 $_->quit foreach $holder, $large, $waiter;
 
 $node->stop;
