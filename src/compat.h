@@ -366,6 +366,13 @@
 #define AmAutoVacuumWorkerProcess	IsAutoVacuumWorkerProcess
 #endif
 
+/* 17 added whether a stronger lock counts as well. */
+#if PG_VERSION_NUM >= 170000
+#define PGBLOOM_HOLDS_LOCK(tag, mode)	LockHeldByMe(tag, mode, false)
+#else
+#define PGBLOOM_HOLDS_LOCK	LockHeldByMe
+#endif
+
 /* The memory that VACUUM has for an index, in kilobytes. */
 #define PGBLOOM_VACUUM_MEMORY \
 	(AmAutoVacuumWorkerProcess() && autovacuum_work_mem >= 0 ? \

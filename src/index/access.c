@@ -383,6 +383,8 @@ bfi_close(BfiIndex *index)
 void
 bfi_check_complete(const BfiIndex *index, Oid oid)
 {
+	BfiMeta		meta;
+
 	if (index->relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -400,6 +402,16 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 				 errmsg("index \"%s\" is not valid",
 						RelationGetRelationName(index->relation)),
 				 errhint("Wait until it is built, or rebuild it by REINDEX.")));
+	if (index->partitioned)
+		return;
+	bfi_read_live_meta(index->relation, &meta);
+	if (meta.partial && meta.next.number == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" lacks pages",
+						RelationGetRelationName(index->relation)),
+				 errdetail("VACUUM has not finished to rebuild it, and lookups find every key of these pages."),
+				 errhint("Run VACUUM, or rebuild it by REINDEX.")));
 }
 
 /*

@@ -161,10 +161,10 @@ successor_geometry(const BfiMeta *meta, const BfiSet *set, uint64 keys,
 /*
  * Estimate the number of set bits of a layer, by some of its pages if it has
  * many: one of each interval, at random, so that nobody can choose keys for
- * them.
+ * them.  Where pages may be lacking, the others tell.
  */
 static uint64
-layer_bits_set(Relation index, const BfiLayer *layer)
+layer_bits_set(Relation index, const BfiLayer *layer, bool may_lack)
 {
 	BlockNumber n = Min(layer->npages, BFI_MAX_SAMPLE);
 	uint64		nblocks = 0;
@@ -175,16 +175,19 @@ layer_bits_set(Relation index, const BfiLayer *layer)
 	{
 		uint64		offset = pg_prng_uint64_range(&pg_global_prng_state, 0,
 												  layer->npages - 1);
+		BlockNumber number = (BlockNumber) (((uint64) i * layer->npages + offset) / n);
 		BfiPage		page;
 
-		bfi_read_layer_page(index, layer,
-							(BlockNumber) (((uint64) i * layer->npages + offset) / n),
-							NULL, &page);
+		if (!may_lack)
+			bfi_read_layer_page(index, layer, number, NULL, &page);
+		else if (!bfi_read_page(index, layer, number, BUFFER_LOCK_SHARE, NULL,
+								&page))
+			continue;
 		bits_set += BfiPageGetOpaque(BufferGetPage(page.buffer))->bits_set;
 		nblocks += page.nblocks;
 		UnlockReleaseBuffer(page.buffer);
 	}
-	if (nblocks == layer->geometry.nblocks)
+	if (nblocks == 0 || nblocks == layer->geometry.nblocks)
 		return bits_set;
 	return (uint64) ((double) bits_set / nblocks * layer->geometry.nblocks);
 }
@@ -208,7 +211,7 @@ bfi_extra_bits(Relation index, const BfiSet *set)
 		return BFI_NO_LIMIT;
 	last = &set->layers[set->nlayers - 1];
 	full = bf_geometry_full(&last->geometry);
-	bits_set = layer_bits_set(index, last);
+	bits_set = layer_bits_set(index, last, true);
 	if (bits_set + last->geometry.k > full)
 		return 0;
 	return Max((full - bits_set) / last->npages, last->geometry.k);
@@ -265,7 +268,7 @@ bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
 
 	layer->geometry = *geometry;
 	bfi_set_layer(layer, set, set->nlayers, 0);
-	layer->first = bfi_free_pages(meta, layer->npages);
+	layer->first = bfi_end(meta);
 	make_layer_pages(index, layer);
 	set->nlayers++;
 	bfi_change_meta(index, meta);
@@ -302,6 +305,6 @@ bfi_measure(Relation index, const BfiMeta *meta, BfView *view)
 
 		memset(&view->layers[i], 0, sizeof(BfLayer));
 		view->layers[i].geometry = layer->geometry;
-		view->layers[i].bits_set = layer_bits_set(index, layer);
+		view->layers[i].bits_set = layer_bits_set(index, layer, false);
 	}
 }

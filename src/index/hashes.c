@@ -24,21 +24,25 @@
 /* Standard deviations of the number of keys of a page. */
 #define GRANT_DEVIATIONS	4
 
-/* Read the page of a hash.  Returns false if its set is gone. */
+static inline BlockNumber
+page_of_hash(const BfiLayer *layer, uint64 hash)
+{
+	return bf_block_number(&layer->geometry, hash) / layer->page_blocks;
+}
+
+/* Read the page of a hash.  Returns false if it is gone. */
 static bool
 read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
 				  BfiPage *page)
 {
 	CHECK_FOR_INTERRUPTS();
-	return bfi_read_page(index, layer,
-						 bf_block_number(&layer->geometry, hash) /
-						 layer->page_blocks,
+	return bfi_read_page(index, layer, page_of_hash(layer, hash),
 						 BUFFER_LOCK_SHARE, NULL, page);
 }
 
 /*
  * Look up ascending hashes in one layer, but not those that are found already.
- * A page of a set that is gone contains every key.
+ * A page that is gone contains every key.
  */
 static void
 probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
@@ -89,9 +93,7 @@ recent_page_lacks(Relation index, const BfiLayer *layer, uint64 hash)
 	BfiPage		page;
 	bool		result;
 
-	if (!bfi_read_recent_page(index, layer,
-							  bf_block_number(&layer->geometry, hash) /
-							  layer->page_blocks, &page))
+	if (!bfi_read_recent_page(index, layer, page_of_hash(layer, hash), &page))
 		return false;
 	result = !bf_block_contains(&layer->geometry,
 								bfi_block_on_page(&page, hash), hash);
@@ -124,20 +126,25 @@ typedef struct PageHashes
 /*
  * Read the page of the first hash, and take those that it lacks; most keys of
  * an update are there already.  Returns the number of hashes that are done
- * with; a set that is gone needs none of them.  If the page lacks none, it is
+ * with; a page that is gone needs none of them.  If the page lacks none, it is
  * not pinned.
  */
 static int
 take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
 					int n, PageHashes *lacking)
 {
+	BlockNumber number = page_of_hash(layer, hashes[0]);
 	const uint8 *block;
 	int			i;
 
 	lacking->hashes = hashes;
 	lacking->n = 0;
 	if (!read_page_of_hash(index, layer, hashes[0], &lacking->page))
-		return n;
+	{
+		for (i = 1; i < n && page_of_hash(layer, hashes[i]) == number; i++)
+			;
+		return i;
+	}
 	for (i = 0; i < n; i++)
 	{
 		block = bfi_block_on_page(&lacking->page, hashes[i]);
@@ -261,7 +268,8 @@ block_offset(const BfiPage *page, uint64 hash)
 /*
  * Add hashes to ascending pages in one WAL record.  Pages are locked in
  * ascending order, so that processes that do this do not wait for each other
- * in a circle.  A page may have been given to another set since it was read.
+ * in a circle.  A page may have been given to another set, or moved, since it was
+ * read.
  */
 static void
 add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
@@ -276,7 +284,7 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 		Buffer		buffer = page->buffer;
 
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-		if (bfi_is_page_of(page->layer, page->number, BufferGetPage(buffer)))
+		if (bfi_is_page_of(page))
 		{
 			BfiChange  *change = &changes[nchanges];
 
@@ -297,6 +305,10 @@ add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
 /*
  * Add ascending hashes to a layer.  Moves those for which there is no room to
  * the front, and returns their number.
+ *
+ * VACUUM moves pages in ascending order, so those that it has yet to move are
+ * behind the others.  But the next page may have been moved since this one was
+ * read, so this one is the last of its record.
  */
 static int
 add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
@@ -316,7 +328,9 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 		{
 			next += take_hashes_of_page(index, layer, hashes + next, n - next,
 										&pages[npages]);
-			npages += pages[npages].n > 0;
+			if (pages[npages].n > 0 &&
+				pages[npages++].page.set != layer->set)
+				break;
 		}
 		add_to_pages(index, pages, npages, limit, changes);
 		for (i = 0; i < npages; i++)
@@ -419,7 +433,7 @@ bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes, int n)
 }
 
 /*
- * Add ascending hashes to a set.  The array is overwritten.
+ * Add ascending hashes to a set of the meta page.  The array is overwritten.
  *
  * Each page of the last layer takes keys up to its share of the bits of a full
  * layer.  Keys are distributed unevenly, so some pages come to it before the
@@ -434,11 +448,12 @@ bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes, int n)
  * which would look like room for keys beyond the share of the first.  So they
  * are all written before anybody measures that, or appends a layer.
  *
- * A set that is gone needs the keys no more: see bfi_add().  The meta page is
+ * A set that is gone needs the keys no more: see pending.c.  The meta page is
  * read again after a round, in case that some are left.
  */
-static void
-add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes, int n)
+void
+bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes,
+			   int n)
 {
 	BfiSet	   *set;
 
@@ -458,40 +473,4 @@ add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes, int n)
 		if (n > 0)
 			bfi_read_meta(index, meta);
 	}
-}
-
-/* Add ascending hashes to the set of this number.  The array is overwritten. */
-void
-bfi_add_to_set(Relation index, uint32 number, uint64 *hashes, int n)
-{
-	BfiMeta		meta;
-
-	bfi_read_meta(index, &meta);
-	add_to_set(index, &meta, number, hashes, n);
-}
-
-/*
- * Add ascending hashes of rows that are in the table.  The array is overwritten.
- *
- * A set that VACUUM is building needs them as well.  One that comes later does
- * not, because VACUUM reads the table after the meta page has named its set.
- */
-void
-bfi_add(Relation index, uint64 *hashes, int n)
-{
-	BfiMeta		meta;
-	uint32		current;
-
-	bfi_read_meta(index, &meta);
-	current = meta.current.number;
-	if (meta.next.number != 0)
-	{
-		uint64	   *copy = MemoryContextAllocHuge(CurrentMemoryContext,
-												  n * sizeof(uint64));
-
-		memcpy(copy, hashes, n * sizeof(uint64));
-		add_to_set(index, &meta, meta.next.number, copy, n);
-		pfree(copy);
-	}
-	add_to_set(index, &meta, current, hashes, n);
 }

@@ -57,7 +57,7 @@ typedef struct BfiMeta
 	uint8		version;
 	uint8		scheme;			/* of hashing */
 	uint8		key_type;		/* BfKeyTypeCode */
-	uint8		unused;
+	uint8		partial;		/* the current set may lack pages: rebuild.c */
 	uint32		last_set;		/* that has been used */
 	double		fpp;			/* asked for */
 	uint64		expected;		/* keys; 0 if not given */
@@ -67,7 +67,7 @@ typedef struct BfiMeta
 	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 	BfiSet		current;
-	BfiSet		next;			/* that VACUUM is building */
+	BfiSet		next;			/* or, if its number is less, what it was */
 } BfiMeta;
 
 /* At the end of each page of a layer. */
@@ -83,6 +83,9 @@ typedef struct BfiPageOpaque
 
 #define BFI_PAGE_ID			0xFF8B
 
+/* Are changes of pages of this set logged?  What VACUUM fills has even numbers. */
+#define BFI_IS_LOGGED(set)	((set) % 2 == 1)
+
 #define BfiPageGetOpaque(page) \
 	((BfiPageOpaque *) PageGetSpecialPointer(page))
 
@@ -91,6 +94,7 @@ typedef struct BfiPage
 {
 	const BfiLayer *layer;
 	BlockNumber number;			/* of the page in its layer */
+	uint32		set;			/* number of the set that it says */
 	uint32		first;			/* number of its first block in the layer */
 	uint32		nblocks;
 	Buffer		buffer;
@@ -204,7 +208,7 @@ extern Buffer bfi_extend(Relation index, ForkNumber fork, BlockNumber block,
 						 BufferAccessStrategy strategy);
 extern void bfi_finish_new_page(Relation index, ForkNumber fork,
 								Buffer buffer);
-extern bool bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page);
+extern bool bfi_is_page_of(const BfiPage *page);
 extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
 						  BufferAccessStrategy strategy, BfiPage *page);
@@ -223,9 +227,11 @@ extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
+extern void bfi_read_live_meta(Relation index, BfiMeta *meta);
 extern BfiSet *bfi_find_set(BfiMeta *meta, uint32 number);
+extern const BfiLayer *bfi_layer_source(const BfiMeta *meta,
+										const BfiLayer *layer);
 extern BlockNumber bfi_end(const BfiMeta *meta);
-extern BlockNumber bfi_free_pages(const BfiMeta *meta, BlockNumber npages);
 
 /* hashes.c */
 extern void bfi_probe(Relation index, const BfiSet *set, int nlayers,
@@ -234,9 +240,8 @@ extern bool bfi_recent_pages_lack(Relation index, const BfiSet *set,
 								  uint64 hash);
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
-extern void bfi_add_to_set(Relation index, uint32 number, uint64 *hashes,
-						   int n);
-extern void bfi_add(Relation index, uint64 *hashes, int n);
+extern void bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,
+						   uint64 *hashes, int n);
 
 /* wal.c */
 extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,

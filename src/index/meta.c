@@ -13,7 +13,10 @@
 #include "index/index.h"
 
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "port/pg_crc32c.h"
+#include "storage/lock.h"
 
 #define META_MAGIC		0xB100F117
 #define META_VERSION	1
@@ -110,63 +113,38 @@ meta_crc(const DiskMeta *meta)
 	return crc;
 }
 
-/* The set of this number, or NULL. */
+/* The set of this number, or NULL.  A next set that is being moved is gone. */
 BfiSet *
 bfi_find_set(BfiMeta *meta, uint32 number)
 {
 	return meta->current.number == number ? &meta->current :
-		meta->next.number == number ? &meta->next : NULL;
+		meta->next.number == number && number > meta->current.number ?
+		&meta->next : NULL;
 }
 
-/* The layers of both sets, one after the other. */
-static const BfiLayer *
-layer_of_sets(const BfiMeta *meta, int i)
+/* Where VACUUM moves the pages of a layer from, or NULL. */
+const BfiLayer *
+bfi_layer_source(const BfiMeta *meta, const BfiLayer *layer)
 {
-	return i < meta->current.nlayers ? &meta->current.layers[i] :
-		&meta->next.layers[i - meta->current.nlayers];
+	return layer->set == meta->current.number &&
+		meta->next.number < layer->set && layer->number < meta->next.nlayers ?
+		&meta->next.layers[layer->number] : NULL;
 }
 
-static int
-count_layers(const BfiMeta *meta)
+/* The first block behind a set.  A new layer is behind all that there are. */
+static BlockNumber
+end_of_set(const BfiSet *set)
 {
-	return meta->current.nlayers + meta->next.nlayers;
+	const BfiLayer *last = &set->layers[set->nlayers - 1];
+
+	return set->nlayers == 0 ? BFI_META_BLOCK + 1 : last->first + last->npages;
 }
 
 /* The first block behind all layers. */
 BlockNumber
 bfi_end(const BfiMeta *meta)
 {
-	BlockNumber end = BFI_META_BLOCK + 1;
-	int			i;
-
-	for (i = 0; i < count_layers(meta); i++)
-	{
-		const BfiLayer *layer = layer_of_sets(meta, i);
-
-		end = Max(end, layer->first + layer->npages);
-	}
-	return end;
-}
-
-/* The first of so many consecutive pages without layers, as low as possible. */
-BlockNumber
-bfi_free_pages(const BfiMeta *meta, BlockNumber npages)
-{
-	BlockNumber first = BFI_META_BLOCK + 1;
-	int			i = 0;
-
-	while (i < count_layers(meta))
-	{
-		const BfiLayer *layer = layer_of_sets(meta, i++);
-
-		if (layer->first < first + npages &&
-			first < layer->first + layer->npages)
-		{
-			first = layer->first + layer->npages;
-			i = 0;
-		}
-	}
-	return first;
+	return Max(end_of_set(&meta->current), end_of_set(&meta->next));
 }
 
 static void
@@ -291,12 +269,47 @@ read_meta(Page page, BfiMeta *meta)
 		return "The number of layers is out of range.";
 	if (from->crc != meta_crc(from))
 		return "The checksum of the meta page does not match its content.";
+	if (!BFI_IS_LOGGED(from->current.number))
+		return "The number of the current set is even.";
 	/* Written so that NaN fails. */
 	if (!(meta->fpp >= BF_FPP_MIN && meta->fpp <= BF_FPP_MAX))
 		return "The false-positive rate is out of range.";
 	reason = read_meta_set(&from->current, &meta->current);
 	return reason != NULL ? reason :
 		read_meta_set(&from->next, &meta->next);
+}
+
+/* Is a transaction filling a next set, or moving it? */
+static bool
+is_being_rebuilt(Relation index)
+{
+	LOCKTAG		tag;
+	int			n;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId,
+					   RelationGetRelid(index), 0);
+	pfree(GetLockConflicts(&tag, ShareUpdateExclusiveLock, &n));
+	return n > 0 || PGBLOOM_HOLDS_LOCK(&tag, ShareUpdateExclusiveLock);
+}
+
+/*
+ * Read the meta page, without a next set that was left behind.  The meta page is
+ * read after the lock was looked at, so it names no next set of before that is
+ * taken for one of a later VACUUM, which drops it before it takes the lock.  Who
+ * finds nobody there and a next set that has begun since needs not know it.
+ */
+void
+bfi_read_live_meta(Relation index, BfiMeta *meta)
+{
+	bool		live;
+
+	bfi_read_meta(index, meta);
+	if (meta->next.number == 0)
+		return;
+	live = is_being_rebuilt(index);
+	bfi_read_meta(index, meta);
+	if (!live)
+		memset(&meta->next, 0, sizeof(meta->next));
 }
 
 /* Read and check the meta page. */

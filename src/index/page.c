@@ -26,6 +26,7 @@ bfi_set_page(BfiPage *page, const BfiLayer *layer, BlockNumber number,
 {
 	page->layer = layer;
 	page->number = number;
+	page->set = layer->set;
 	page->first = number * layer->page_blocks;
 	page->nblocks = Min(layer->page_blocks,
 						layer->geometry.nblocks - page->first);
@@ -75,12 +76,12 @@ bfi_count_bits_set(const BfiPage *page)
 
 /* Does a page, which has the structure of one, say that it is this one? */
 bool
-bfi_is_page_of(const BfiLayer *layer, BlockNumber number, Page page)
+bfi_is_page_of(const BfiPage *page)
 {
-	BfiPageOpaque *opaque = BfiPageGetOpaque(page);
+	BfiPageOpaque *opaque = BfiPageGetOpaque(BufferGetPage(page->buffer));
 
-	return opaque->set == layer->set && opaque->layer == layer->number &&
-		opaque->number == number;
+	return opaque->set == page->set &&
+		opaque->layer == page->layer->number && opaque->number == page->number;
 }
 
 /* Does a page lack what every page of a layer has?  If so, returns why. */
@@ -100,7 +101,7 @@ page_damage(const BfiPage *page)
 	opaque = BfiPageGetOpaque(raw);
 	if (opaque->page_id != BFI_PAGE_ID)
 		return "The page does not belong to an index of access method \"bloomfilter\".";
-	if (!bfi_is_page_of(page->layer, page->number, raw))
+	if (!bfi_is_page_of(page))
 		return "The page belongs elsewhere.";
 	if (header->pd_lower != (opaque->bits_set > 0 ?
 							 page_used_lower(page->layer) :
@@ -185,33 +186,62 @@ bfi_read_buffer(Relation index, BlockNumber block,
 	return buffer;
 }
 
+/* Read, lock and check a page of a layer.  Returns what is wrong, or NULL. */
+static const char *
+lock_page(Relation index, const BfiLayer *layer, BlockNumber number,
+		  int lock_mode, BufferAccessStrategy strategy, BfiPage *page)
+{
+	Buffer		buffer = bfi_read_buffer(index, layer->first + number, strategy);
+	const char *reason;
+
+	LockBuffer(buffer, lock_mode);
+	bfi_set_page(page, layer, number, buffer);
+	reason = page_damage(page);
+	if (reason != NULL)
+	{
+		UnlockReleaseBuffer(buffer);
+		page->buffer = InvalidBuffer;
+		page->nblocks = 0;
+	}
+	return reason;
+}
+
 /*
- * Read, lock and check a page of a layer.  Returns false if the index has been
- * rebuilt since its directory was read, and the page has been used again.
+ * Read, lock and check a page of a layer, also one that VACUUM has not moved to
+ * its place yet.  Returns false if there is none, which contains every key: the
+ * index has been rebuilt since its directory was read, and the page has been used
+ * again, or who rebuilt it has failed.
  */
 bool
 bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
 			  int lock_mode, BufferAccessStrategy strategy, BfiPage *page)
 {
-	BlockNumber block = layer->first + number;
-	Buffer		buffer = bfi_read_buffer(index, block, strategy);
 	const char *reason;
-	BfiMeta    *meta;
+	bool		again = false;
 
-	LockBuffer(buffer, lock_mode);
-	bfi_set_page(page, layer, number, buffer);
-	reason = page_damage(page);
-	if (reason == NULL)
-		return true;
-	UnlockReleaseBuffer(buffer);
-	page->buffer = InvalidBuffer;
-	page->nblocks = 0;
-	meta = palloc(sizeof(BfiMeta));
-	bfi_read_meta(index, meta);
-	if (bfi_find_set(meta, layer->set) != NULL)
-		bfi_report_damage(index, block, reason);
-	pfree(meta);
-	return false;
+	while ((reason = lock_page(index, layer, number, lock_mode, strategy,
+							   page)) != NULL)
+	{
+		BfiMeta		meta;
+		const BfiLayer *source;
+
+		bfi_read_live_meta(index, &meta);
+		source = bfi_layer_source(&meta, layer);
+		if (bfi_find_set(&meta, layer->set) == NULL ||
+			(source == NULL && meta.partial &&
+			 layer->set == meta.current.number))
+			return false;
+		if (again)
+			bfi_report_damage(index, layer->first + number, reason);
+		if (source != NULL &&
+			lock_page(index, source, number, lock_mode, strategy, page) == NULL)
+		{
+			page->layer = layer;
+			return true;
+		}
+		again = true;			/* it has been moved just now */
+	}
+	return true;
 }
 
 /*

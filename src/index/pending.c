@@ -126,6 +126,44 @@ static size_t nsearched = 0;
 /* Where the first of them was inserted. */
 static SubTransactionId first_subtransaction;
 
+/* Add ascending hashes to a set.  The array is not changed. */
+static void
+add_copy(Relation index, BfiMeta *meta, uint32 number, const uint64 *hashes,
+		 int n)
+{
+	uint64	   *copy = MemoryContextAllocHuge(CurrentMemoryContext,
+											  n * sizeof(uint64));
+
+	memcpy(copy, hashes, n * sizeof(uint64));
+	bfi_add_to_set(index, meta, number, copy, n);
+	pfree(copy);
+}
+
+/*
+ * Add ascending hashes of rows that are in the table.  The array is overwritten.
+ *
+ * A set that VACUUM is filling needs them as well, and so does what it becomes if
+ * that takes the place of the current one before all are added.  A set that comes
+ * later does not, because VACUUM reads the table after the meta page has named it.
+ */
+static void
+add(Relation index, uint64 *hashes, int n)
+{
+	BfiMeta		meta;
+	uint32		current;
+
+	bfi_read_live_meta(index, &meta);
+	while (current = meta.current.number, meta.next.number > current)
+	{
+		add_copy(index, &meta, meta.next.number, hashes, n);
+		add_copy(index, &meta, current, hashes, n);
+		bfi_read_live_meta(index, &meta);
+		if (meta.current.number == current)
+			return;
+	}
+	bfi_add_to_set(index, &meta, current, hashes, n);
+}
+
 /*
  * Write hashes to an index.  Serializable transactions that have looked up one
  * of them before it was written hold a predicate lock, so they are told after
@@ -136,7 +174,7 @@ void
 bfi_write(Relation index, uint64 *hashes, int n)
 {
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
-	bfi_add(index, hashes, n);
+	add(index, hashes, n);
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 

@@ -3,10 +3,13 @@
  * rebuild.c
  *	  VACUUM rebuilds an index that holds much more than its table.
  *
- * The meta page names a next set of layers first.  From then on, who writes
- * keys writes them to both sets.  Then the table is read, and its keys are added
- * to the next set.  Then the next set is the only one.  README.md tells why no
- * key is lost.
+ * The meta page names a next set of layers first, at the end of the file.  From
+ * then on, who writes keys writes them to both sets.  Then the table is read, and
+ * its keys are added to the next set.  Then the next set takes the place of the
+ * current one, under a number that is greater by one, and its pages are moved to
+ * the beginning of the file.  They are logged only now; so the next set is gone
+ * with its VACUUM, whose lock tells that it is there.  README.md tells why no key
+ * is lost.
  *
  * VACUUM holds a lock on the table that keeps out another one, and all that
  * gives the index another file.  So nobody else begins or ends a set; a next set
@@ -23,6 +26,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/storage.h"
 #include "commands/vacuum.h"
 #include "common/pg_prng.h"
@@ -53,9 +57,6 @@
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
 
-/* While so many pages are moved, others may wait for the index. */
-#define MOVED_PAGES		32
-
 /* So many pages of the table, at most, tell how many rows it has. */
 #define SAMPLED_PAGES	3000
 
@@ -65,7 +66,7 @@ typedef struct State
 	Relation	index;
 	double		keys;			/* that the index holds, by estimate */
 	double		live;			/* of which the table has so many */
-	uint32		number;			/* of the next set */
+	uint32		number;			/* of the next set, which is even */
 	uint64		distinct;		/* keys of the table */
 	BfiScan		scan;
 } State;
@@ -134,7 +135,7 @@ is_due(State *state, const BfiMeta *meta, double rows)
 	if (factor < 0 || meta->current.nlayers == 0 ||
 		bfi_is_too_large(meta->fpp, (uint64) (state->live * ROOM)))
 		return false;
-	if (factor == 0 || meta->current.nlayers > MAX_LAYERS ||
+	if (factor == 0 || meta->partial || meta->current.nlayers > MAX_LAYERS ||
 		state->keys - state->live > factor * state->keys)
 		return true;
 	return used > SMALL_INDEX &&
@@ -170,7 +171,8 @@ begin_next(State *state, double keys)
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
 	rebuilt_geometry(&meta, keys, &geometry);
-	state->number = meta.next.number = ++meta.last_set;
+	state->number = meta.next.number = meta.last_set + 1;
+	meta.last_set += 2;
 	bfi_append_geometry(state->index, &meta, &meta.next, &geometry);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 }
@@ -222,31 +224,96 @@ fill_next(State *state, BfiKeySort *keys)
 		nleft += n;
 	}
 	for (done = 0; done < nleft; done += MAX_BATCH)
-		bfi_add_to_set(index, state->number, left + done,
+	{
+		BfiMeta		meta;
+
+		bfi_read_meta(index, &meta);
+		bfi_add_to_set(index, &meta, state->number, left + done,
 					   (int) Min(nleft - done, MAX_BATCH));
+	}
 	pfree(batch);
 	if (left != NULL)
 		pfree(left);
 }
 
-/* Make the next set the only one. */
+/* Let the next set take the place of the current one, from the first page on. */
+static void
+begin_moving(State *state, BfiMeta *meta)
+{
+	BlockNumber first = BFI_META_BLOCK + 1;
+	int			i;
+
+	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+	bfi_read_meta(state->index, meta);
+	Assert(meta->next.number == state->number);
+	meta->current = meta->next;
+	meta->current.number = meta->last_set;
+	for (i = 0; i < meta->current.nlayers; i++)
+	{
+		bfi_set_layer(&meta->current.layers[i], &meta->current, i, first);
+		first += meta->current.layers[i].npages;
+	}
+	meta->partial = true;
+	meta->keys_built = state->distinct;
+	meta->keys_per_row = bfi_keys_per_row((double) state->distinct,
+										  state->scan.versions);
+	meta->complete_from = state->scan.complete_from;
+	meta->rebuilt = GetCurrentTimestamp();
+	bfi_change_meta(state->index, meta);
+	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+}
+
+/* Move the pages of a layer, all of which are nearer to the end of the file. */
+static void
+move_layer(Relation index, const BfiLayer *from, const BfiLayer *to)
+{
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
+	BlockNumber i;
+
+	for (i = 0; i < from->npages; i++)
+	{
+		BfiPage		page;
+		Buffer		buffer;
+		Page		moved;
+
+		bfi_read_layer_page(index, from, i, strategy, &page);
+		LockBuffer(page.buffer, BUFFER_LOCK_UNLOCK);
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, to->first + i,
+									RBM_ZERO_AND_LOCK, strategy);
+		LockBuffer(page.buffer, BUFFER_LOCK_EXCLUSIVE);
+		moved = BufferGetPage(buffer);
+		memcpy(moved, BufferGetPage(page.buffer), BLCKSZ);
+		BfiPageGetOpaque(moved)->set = to->set;
+		bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
+		BfiPageGetOpaque(BufferGetPage(page.buffer))->set = 0;
+		MarkBufferDirty(page.buffer);
+		UnlockReleaseBuffer(page.buffer);
+	}
+	FreeAccessStrategy(strategy);
+}
+
+/*
+ * Make the next set the only one.  Without interrupts, as one that came while
+ * pages are moved would leave an index that lacks the others.
+ */
 static void
 finish_next(State *state)
 {
 	BfiMeta		meta;
+	int			i;
 
+	HOLD_INTERRUPTS();
+	begin_moving(state, &meta);
+	for (i = 0; i < meta.next.nlayers; i++)
+		move_layer(state->index, &meta.next.layers[i],
+				   &meta.current.layers[i]);
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
-	Assert(meta.next.number == state->number);
-	meta.current = meta.next;
 	memset(&meta.next, 0, sizeof(meta.next));
-	meta.keys_built = state->distinct;
-	meta.keys_per_row = bfi_keys_per_row((double) state->distinct,
-										 state->scan.versions);
-	meta.complete_from = state->scan.complete_from;
-	meta.rebuilt = GetCurrentTimestamp();
+	meta.partial = false;
 	bfi_change_meta(state->index, &meta);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+	RESUME_INTERRUPTS();
 }
 
 /*
@@ -289,6 +356,8 @@ rebuild(State *state, Relation heap)
 	BfiMeta		meta;
 
 	bfi_read_meta(state->index, &meta);
+	LockDatabaseObject(RelationRelationId, RelationGetRelid(state->index), 0,
+					   ShareUpdateExclusiveLock);
 	begin_next(state, state->live);
 	bfi_begin_keys(&sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
 	bfi_set_expressions(state->index, info);
@@ -319,68 +388,21 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		(MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0;
 }
 
-/* Is there a place for the only layer of an index before that where it is? */
-static bool
-find_lower_place(const BfiMeta *meta, BlockNumber *place)
-{
-	const BfiLayer *layer = &meta->current.layers[0];
-
-	if (meta->current.nlayers != 1)
-		return false;
-	*place = bfi_free_pages(meta, layer->npages);
-	return *place < layer->first;
-}
-
 /*
- * Move the only layer of an index, which nobody else uses, to free pages.  If
- * somebody waits for it, the layer stays where it is.
- */
-static void
-move_layer(Relation index, BfiMeta *meta, BlockNumber place)
-{
-	BfiLayer   *layer = &meta->current.layers[0];
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
-	BlockNumber i;
-
-	for (i = 0; i < layer->npages; i++)
-	{
-		BfiPage		page;
-		Buffer		buffer;
-
-		if (i % MOVED_PAGES == 0 &&
-			LockHasWaitersRelation(index, AccessExclusiveLock))
-			return;
-		bfi_read_layer_page(index, layer, i, strategy, &page);
-		buffer = ReadBufferExtended(index, MAIN_FORKNUM, place + i,
-									RBM_ZERO_AND_LOCK, strategy);
-		memcpy(BufferGetPage(buffer), BufferGetPage(page.buffer), BLCKSZ);
-		bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
-		UnlockReleaseBuffer(page.buffer);
-	}
-	layer->first = place;
-	bfi_change_meta(index, meta);
-}
-
-/*
- * Return free pages to the file system, unless somebody uses the index just now:
- * the layer moves down if there is a place, and the end of the file is cut off.
- * The lock takes a transaction ID, so this is not for a parallel VACUUM.
+ * Return pages at the end to the file system, unless somebody uses the index just
+ * now.  The lock takes a transaction ID, so this is not for a parallel VACUUM.
  */
 static void
 return_free_pages(Relation index)
 {
 	BfiMeta		meta;
-	BlockNumber place;
 
 	bfi_read_meta(index, &meta);
-	if ((RelationGetNumberOfBlocks(index) <= bfi_end(&meta) &&
-		 !find_lower_place(&meta, &place)) ||
+	if (RelationGetNumberOfBlocks(index) <= bfi_end(&meta) ||
 		IsInParallelMode() ||
 		!ConditionalLockRelation(index, AccessExclusiveLock))
 		return;
 	bfi_read_meta(index, &meta);
-	if (find_lower_place(&meta, &place))
-		move_layer(index, &meta, place);
 	if (RelationGetNumberOfBlocks(index) > bfi_end(&meta))
 		RelationTruncate(index, bfi_end(&meta));
 	UnlockRelation(index, AccessExclusiveLock);
@@ -419,8 +441,9 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 	BfView		view;
 
 	bfi_read_meta(index, &meta);
-	bfi_measure(index, &meta, &view);
-	state.keys = bf_cardinality(&view);
+	if (!meta.partial)
+		bfi_measure(index, &meta, &view);
+	state.keys = meta.partial ? (double) meta.keys_built : bf_cardinality(&view);
 	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
 		is_due(&state, &meta, count_versions(heap)))
 	{

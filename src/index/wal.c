@@ -111,20 +111,26 @@ compute_delta(BfiChange *change)
 	return start < 0 || append_fragment(change, start, end);
 }
 
-/* Write the images to the pages, in one WAL record. */
+/*
+ * Write the images to the pages, in one WAL record.  Those that are not logged
+ * come last.
+ */
 void
 bfi_finish_changes(Relation index, BfiChange *changes, int n)
 {
-	bool		logged = RelationNeedsWAL(index);
 	XLogRecPtr	lsn;
+	int			nlogged = 0;
 	int			i;
 
-	for (i = 0; i < n; i++)
-		changes[i].is_delta = logged && PGBLOOM_KNOWS_GENERIC_WAL &&
+	while (nlogged < n && RelationNeedsWAL(index) &&
+		   BFI_IS_LOGGED(BfiPageGetOpaque((Page) changes[nlogged].image.data)->set))
+		nlogged++;
+	for (i = 0; i < nlogged; i++)
+		changes[i].is_delta = PGBLOOM_KNOWS_GENERIC_WAL &&
 			compute_delta(&changes[i]);
 
 	START_CRIT_SECTION();
-	if (logged)
+	if (nlogged > 0)
 		XLogBeginInsert();
 	for (i = 0; i < n; i++)
 	{
@@ -133,7 +139,7 @@ bfi_finish_changes(Relation index, BfiChange *changes, int n)
 		copy_changes(change, BufferGetPage(change->buffer),
 					 change->image.data);
 		MarkBufferDirty(change->buffer);
-		if (!logged)
+		if (i >= nlogged)
 			continue;
 		XLogRegisterBuffer((uint8) i, change->buffer, REGBUF_STANDARD |
 						   (change->is_delta ? 0 : REGBUF_FORCE_IMAGE));
@@ -141,10 +147,10 @@ bfi_finish_changes(Relation index, BfiChange *changes, int n)
 			XLogRegisterBufData((uint8) i, change->delta,
 								(uint32) change->size);
 	}
-	if (logged)
+	if (nlogged > 0)
 	{
 		lsn = XLogInsert(RM_GENERIC_ID, 0);
-		for (i = 0; i < n; i++)
+		for (i = 0; i < nlogged; i++)
 			PageSetLSN(BufferGetPage(changes[i].buffer), lsn);
 	}
 	END_CRIT_SECTION();
