@@ -180,8 +180,7 @@ _PG_init(void)
 	bfp_define_setting();
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
-	RegisterCustomScanMethods(&bfp_note_methods);
-	RegisterCustomScanMethods(&bfp_start_methods);
+	RegisterCustomScanMethods(&bfp_scan_methods);
 	pgbloom_join_install_explain();
 	bfp_install_explain();
 

@@ -43,13 +43,6 @@
 
 BfpPlanning *bfp_planning = NULL;
 
-static Node *create_note_state(CustomScan *scan);
-
-const CustomScanMethods bfp_note_methods = {
-	.CustomName = "Bloom filter index pruning",
-	.CreateCustomScanState = create_note_state
-};
-
 /*
  * When indexes are asked: how many transactions that wrote something are over,
  * and what this one may see without that, as one number that only grows; and the
@@ -199,7 +192,7 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	note->custom_private = list_make5(planning->query,
 									  makeInteger(planning->options), tables,
 									  dependency, planning->moment);
-	note->methods = &bfp_note_methods;
+	note->methods = &bfp_scan_methods;
 	plan->subplans = lappend(plan->subplans, note);
 }
 
@@ -227,7 +220,7 @@ find_note(const PlannedStmt *plan)
 		CustomScan *note = lfirst(cell);
 
 		if (note != NULL && IsA(note, CustomScan) &&
-			note->methods == &bfp_note_methods)
+			note->methods == &bfp_scan_methods && outerPlan(note) == NULL)
 			return note;
 	}
 	return NULL;
@@ -326,36 +319,6 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
-}
-
-static void
-begin_note(CustomScanState *note, EState *estate, int eflags)
-{
-	(void) note;
-	(void) estate;
-	(void) eflags;
-}
-
-static void
-end_note(CustomScanState *note)
-{
-	(void) note;
-}
-
-static Node *
-create_note_state(CustomScan *scan)
-{
-	/* It is never executed. */
-	static const CustomExecMethods methods = {
-		.CustomName = "Bloom filter index pruning",
-		.BeginCustomScan = begin_note,
-		.EndCustomScan = end_note
-	};
-	CustomScanState *state = makeNode(CustomScanState);
-
-	(void) scan;
-	state->methods = &methods;
-	return (Node *) state;
 }
 
 #ifdef PGBLOOM_EXPLAIN_PLAN_HOOK

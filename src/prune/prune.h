@@ -90,7 +90,6 @@ extern bool bfp_find_leaves(BfpTable *table);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 
 /* note.c */
-extern const CustomScanMethods bfp_note_methods;
 extern void bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 							   ParamListInfo params);
 extern bool bfp_is_permitted(const Query *query, const PlannedStmt *plan);
@@ -100,7 +99,7 @@ extern void bfp_install_explain(void);
 
 /* start.c */
 extern bool bfp_starts_function;
-extern const CustomScanMethods bfp_start_methods;
+extern const CustomScanMethods bfp_scan_methods;
 extern Param *bfp_parameter(Node *key);
 extern void bfp_ask_at_start(PlannedStmt *plan);
 

@@ -25,7 +25,7 @@ bool		bfp_starts_function = false;
 
 static Node *create_state(CustomScan *scan);
 
-const CustomScanMethods bfp_start_methods = {
+const CustomScanMethods bfp_scan_methods = {
 	.CustomName = "Bloom Filter Partitions",
 	.CreateCustomScanState = create_state
 };
@@ -67,23 +67,6 @@ first_gate(List *scans, Oid function)
 	return gate;
 }
 
-/* Columns of a child, as those that a node above it returns. */
-static List *
-columns_of(Plan *child, int varno)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = flatCopyTargetEntry(lfirst(cell));
-
-		entry->expr = (Expr *) makeVarFromTargetEntry(varno, entry);
-		result = lappend(result, entry);
-	}
-	return result;
-}
-
 /*
  * Put the node above each Append of scans with gates.  PostgreSQL's own pruning
  * when a plan is executed goes by the numbers of children, so these have to stay.
@@ -108,15 +91,15 @@ add_above(Plan **place, Oid function)
 	if (PGBLOOM_PRUNES_AT_RUN_TIME((Append *) plan) ||
 		first_gate(((Append *) plan)->appendplans, function) == NULL)
 		return;
+
+	/* Its columns are those of its child, as those of the Append are. */
 	scan = makeNode(CustomScan);
 	scan->scan.plan = *plan;
 	scan->scan.plan.type = T_CustomScan;
 	scan->scan.plan.async_capable = false;
-	scan->scan.plan.targetlist = columns_of(plan, INDEX_VAR);
 	scan->scan.plan.initPlan = NIL;
 	outerPlan(scan) = plan;
-	scan->custom_scan_tlist = columns_of(plan, OUTER_VAR);
-	scan->methods = &bfp_start_methods;
+	scan->methods = &bfp_scan_methods;
 	*place = (Plan *) scan;
 }
 
@@ -217,8 +200,12 @@ static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
 	Append	   *append = (Append *) outerPlan(node->ss.ps.plan);
-	Append		fewer = *append;
+	Append		fewer;
 
+	/* A note has no child, and is never executed. */
+	if (append == NULL)
+		return;
+	fewer = *append;
 	if (!bfp_starts_function && estate->es_epq_active == NULL &&
 		(estate->es_top_eflags &
 		 (EXEC_FLAG_EXPLAIN_ONLY | EXEC_FLAG_BACKWARD)) == 0 &&
