@@ -565,6 +565,14 @@ RESET parallel_leader_participation;
 SELECT compare('SELECT id FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
 SELECT keys, checked, state
   FROM counts('SELECT FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
+-- It is executed again for each partition that has it in its condition, also after a LIMIT has released the memory.
+SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
+SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1 LIMIT 100000)');
+SET enable_parallel_hash = off;
+SET work_mem = '64kB';
+SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g < 50 ORDER BY 1 LIMIT 100)');
+RESET work_mem;
+RESET enable_parallel_hash;
 -- Shared bits are sized by an estimate; one that is far too high takes no more than is allowed.
 BEGIN;
 UPDATE pg_class SET reltuples = CASE relname WHEN 'fact' THEN 1e9 ELSE 1e7 END WHERE oid IN ('fact'::regclass, 'copied'::regclass);

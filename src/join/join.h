@@ -393,6 +393,9 @@ extern Size pgbloom_join_estimate_dsm(CustomScanState *node,
 extern void pgbloom_join_initialize_dsm(CustomScanState *node,
 										ParallelContext *pcxt,
 										void *coordinate);
+extern void pgbloom_join_reinitialize_dsm(CustomScanState *node,
+										  ParallelContext *pcxt,
+										  void *coordinate);
 extern void pgbloom_join_initialize_worker(CustomScanState *node,
 										   shm_toc *toc, void *coordinate);
 extern void pgbloom_join_shutdown(CustomScanState *node);

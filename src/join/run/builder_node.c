@@ -230,8 +230,8 @@ end_build(CustomScanState *node)
 
 /*
  * A subplan that is hashed is told to start again before its first execution,
- * below Gather after the filters have been shared.  Only extensions execute a
- * plan again, and not in parallel, so no process withdraws what others probe.
+ * too.  It is executed for each partition that has it in its condition.  Below
+ * Gather, shared.c withdraws the filters from all processes at once.
  */
 static void
 rescan_build(CustomScanState *node)
@@ -239,10 +239,11 @@ rescan_build(CustomScanState *node)
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
-	if (build->started && build->shared != NULL)
-		elog(ERROR, "parallel join with a filter is executed again");
-	for (i = 0; i < build->nfilters && build->started; i++)
-		pgbloom_join_withdraw(&build->collectors[i]);
+	for (i = 0; i < build->nfilters; i++)
+	{
+		if (build->started && build->shared == NULL)
+			pgbloom_join_withdraw(&build->collectors[i]);
+	}
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
@@ -255,6 +256,7 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_build,
 	.EstimateDSMCustomScan = pgbloom_join_estimate_dsm,
 	.InitializeDSMCustomScan = pgbloom_join_initialize_dsm,
+	.ReInitializeDSMCustomScan = pgbloom_join_reinitialize_dsm,
 	.InitializeWorkerCustomScan = pgbloom_join_initialize_worker,
 	.ShutdownCustomScan = pgbloom_join_shutdown,
 	.ExplainCustomScan = pgbloom_join_explain
