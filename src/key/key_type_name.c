@@ -134,7 +134,8 @@ same_sql_type(const BfKeyType *a, const BfKeyType *b,
 
 /*
  * The expression by which a key $1 of another type becomes one of the filter's
- * key type.  A cast between text and bytea is not the conversion that is meant.
+ * key type.  A cast between text and bytea is not the conversion that is meant,
+ * and there is none from a number or a date to an array.
  */
 static char *
 cast_of_key(const BfKeyType *filter, const KeyTypeName *name,
@@ -149,7 +150,9 @@ cast_of_key(const BfKeyType *filter, const KeyTypeName *name,
 		return "convert_to($1, 'UTF8')";
 	if (OidIsValid(type))
 		return psprintf("$1::%s", format_type_be(type));
-	return psprintf("$1::%s%s",
+	return psprintf("%s::%s%s",
+					name->array && key->code != BF_KEY_TEXT &&
+					key->code < BF_KEY_ENUM ? "ARRAY[$1]" : "$1",
 					quote_identifier(pnstrdup(name->type, length)),
 					name->type + length);
 }
