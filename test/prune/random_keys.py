@@ -85,6 +85,8 @@ FORMS = (
     "WITH c AS MATERIALIZED (SELECT id FROM part WHERE id = {k}) SELECT count(*) FROM c",
     "EXECUTE custom({k})",
     "EXECUTE generic({k})",
+    "EXECUTE listed(ARRAY[{k},{a},NULL]::bigint[])",
+    "EXECUTE joined({k})",
     "SELECT count(*) FROM hashed WHERE id = {k}",
     "SELECT count(*) FROM one WHERE id = {k}",
 )
@@ -247,7 +249,10 @@ def compare(shared, rng, connection):
 def read(shared, rng, queries):
     connection = connect()
     connection.run("PREPARE custom(bigint) AS SELECT count(*) FROM part WHERE id = $1;"
-                   "PREPARE generic(bigint) AS SELECT count(*) FROM part WHERE id = $1;")
+                   "PREPARE generic(bigint) AS SELECT count(*) FROM part WHERE id = $1;"
+                   "PREPARE listed(bigint[]) AS SELECT count(*) FROM part WHERE id = ANY ($1);"
+                   "PREPARE joined(bigint) AS SELECT count(*) FROM part_view p WHERE key = $1"
+                   " AND EXISTS (SELECT FROM part WHERE id = $1 OFFSET 0);")
     done = 0
     while done < queries and not shared.stop:
         connection.run("SET plan_cache_mode = " + rng.choice(("auto", "force_custom_plan", "force_generic_plan")))
