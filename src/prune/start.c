@@ -175,7 +175,9 @@ leave_scans(List *scans, EState *estate)
 		FuncExpr   *gate = find_gate(lfirst(cell), function);
 
 		CHECK_FOR_INTERRUPTS();
-		if (gate != NULL && equal(lsecond(gate->args), lsecond(first->args)))
+		if (gate != NULL && gate->funcvariadic == first->funcvariadic &&
+			gate->inputcollid == first->inputcollid &&
+			equal(lsecond(gate->args), lsecond(first->args)))
 		{
 			Oid			oid = DatumGetObjectId(linitial_node(Const, gate->args)->constvalue);
 			BfiPartition leaf = {
