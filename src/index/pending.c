@@ -157,9 +157,10 @@ add(Relation index, uint64 *hashes, int n)
 	{
 		add_copy(index, &meta, meta.next.number, hashes, n);
 		add_copy(index, &meta, current, hashes, n);
-		bfi_read_live_meta(index, &meta);
+		bfi_read_meta(index, &meta);
 		if (meta.current.number == current)
 			return;
+		bfi_read_live_meta(index, &meta);
 	}
 	bfi_add_to_set(index, &meta, current, hashes, n);
 }
