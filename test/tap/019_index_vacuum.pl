@@ -226,7 +226,10 @@ foreach my $round (1 .. 5 * $factor)
 	$sessions[3]->send('CALL crash_while_moving(' . $sessions[0]->pid . ')');
 	usleep(200_000);
 	$sessions[0]->send('VACUUM m');
-	usleep(5_000) until eval { $sessions[0]->ended } // 1;
+	foreach my $session (@sessions[0 .. 2])
+	{
+		usleep(5_000) until eval { $session->ended } // 1;
+	}
 	$_->{psql}->kill_kill foreach @sessions;
 	$primary->poll_query_until('postgres', 'SELECT 1', '1');
 	my (undef, undef, $message) = $primary->psql('postgres', q{SELECT bloom_index_info('m_i')});
