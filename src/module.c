@@ -90,7 +90,7 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 		bfp_planning = outer;
 	}
 	PG_END_TRY();
-	if (planning.query != NULL)
+	if (planning.asks_at_start)
 		bfp_ask_at_start(stmt);
 	bfp_add_note(stmt, &planning);
 	return stmt;

@@ -413,7 +413,9 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 							   is_given, &equality))
 			continue;
 		of_index = chance(root, rel, &equality, siblings);
-		if (is_cheap && (of_index == 1 || !is_asked_at_start(equality.key)))
+		if (is_asked_at_start(equality.key) && !(is_cheap && of_index == 1))
+			bfp_planning->asks_at_start = true;
+		else if (is_cheap)
 			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));

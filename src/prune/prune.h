@@ -57,6 +57,7 @@ typedef struct BfpPlanning
 	Query	   *query;			/* as it was, if it may be pruned; else NULL */
 	int			options;		/* of cursors */
 	bool		asks_no_index;	/* there are no gates either */
+	bool		asks_at_start;	/* there are gates with parameters */
 	MemoryContext context;		/* of the list of tables */
 	List	   *tables;			/* BfpTable */
 	List	   *moment;			/* before indexes were asked: see note.c */
