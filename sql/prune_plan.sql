@@ -160,6 +160,20 @@ EXECUTE generic_sub(43);
 EXECUTE generic_sub(-1);
 EXECUTE generic_day(44, 15);
 EXECUTE generic_order(45);
+-- one parameter is the key of one scan, and has the keys of another one
+CREATE TABLE spans (span int4range) PARTITION BY RANGE (span);
+CREATE TABLE spans_1 PARTITION OF spans DEFAULT;
+CREATE TABLE lists (list int4range[]);
+INSERT INTO spans SELECT int4range(i, i + 5) FROM generate_series(1, 2000) i;
+INSERT INTO lists SELECT ARRAY[int4range(i, i + 5), int4range(i, i + 7)] FROM generate_series(1, 2000) i;
+CREATE INDEX ON spans USING bloomfilter (span);
+CREATE INDEX ON lists USING bloomfilter (list);
+ANALYZE spans, lists;
+PREPARE both_ways(int4range[]) AS
+  SELECT span::text FROM spans WHERE span = ANY ($1) UNION ALL SELECT list::text FROM lists WHERE list = $1;
+SELECT started('EXECUTE both_ways(''{"[7,12)","[7,14)"}'')');
+EXECUTE both_ways('{"[7,12)","[7,14)"}');
+DROP TABLE spans, lists;
 -- the kept plan finds own rows
 BEGIN;
 INSERT INTO days VALUES (9, 6000, 'own');
