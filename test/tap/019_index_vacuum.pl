@@ -208,11 +208,14 @@ BEGIN
     COMMIT;
   END LOOP;
 END $$;
-CREATE PROCEDURE crash_while_moving(victim int) LANGUAGE plpgsql AS $$
-DECLARE
-  before timestamptz := (SELECT last_rebuild FROM bloom_index_info('m_i'));
+CREATE PROCEDURE crash_while_moving(victim int, before text) LANGUAGE plpgsql AS $$
 BEGIN
-  WHILE before IS NOT DISTINCT FROM (SELECT last_rebuild FROM bloom_index_info('m_i')) LOOP
+  LOOP
+    BEGIN
+      EXIT WHEN before <> (SELECT coalesce(last_rebuild::text, '') FROM bloom_index_info('m_i'));
+    EXCEPTION WHEN object_in_use THEN  -- moving has begun while it read pages
+      EXIT;
+    END;
     COMMIT;
   END LOOP;
   EXECUTE format('COPY (SELECT) TO PROGRAM ''kill -9 %s''', victim);
@@ -223,7 +226,8 @@ foreach my $round (1 .. 5 * $factor)
 	my @sessions = map { BloomTest::Session->new($primary, 'postgres') } 1 .. 4;
 	$sessions[0]->query('DELETE FROM m WHERE random() < 0.3');
 	$sessions[$_]->send('CALL write_meanwhile()') foreach 1, 2;
-	$sessions[3]->send('CALL crash_while_moving(' . $sessions[0]->pid . ')');
+	my ($before) = $sessions[0]->query(q{SELECT last_rebuild FROM bloom_index_info('m_i')});
+	$sessions[3]->send('CALL crash_while_moving(' . $sessions[0]->pid . ", '$before')");
 	usleep(200_000);
 	$sessions[0]->send('VACUUM m');
 	foreach my $session (@sessions[0 .. 2])
