@@ -63,6 +63,16 @@ SELECT tenant, count(k) FROM (SELECT tenant, set_config('app.tenant', tenant::te
   LEFT JOIN (SELECT k FROM (SELECT g AS k FROM large WHERE id < 100 ORDER BY -g OFFSET 0) s
     WHERE EXISTS (SELECT FROM rented WHERE rented.k = s.k)) s ON true
   GROUP BY tenant ORDER BY tenant;
+-- A subplan that is hashed is executed by each partition that has it in its condition.
+CREATE TABLE tenants (tenant int) PARTITION BY LIST (tenant);
+CREATE TABLE tenant_0 PARTITION OF tenants FOR VALUES IN (0);
+CREATE TABLE tenant_1 PARTITION OF tenants FOR VALUES IN (1);
+CREATE TABLE tenant_2 PARTITION OF tenants FOR VALUES IN (2);
+INSERT INTO tenants VALUES (0), (1), (2);
+ANALYZE tenants;
+SET app.tenant = 0;
+SELECT tenant, set_config('app.tenant', (tenant + 1)::text, false) FROM tenants
+  WHERE tenant < 0 OR tenant IN (SELECT s.k FROM (SELECT DISTINCT g AS k FROM large) s WHERE EXISTS (SELECT FROM rented WHERE rented.k = s.k));
 RESET enable_material;
 RESET work_mem;
 

@@ -156,6 +156,7 @@ typedef struct PgBloomJoinBuild
 	PgBloomJoinFilter *filters;
 	PgBloomJoinCollector *collectors;	/* for each of the filters */
 	bool		shared_hash;	/* below a Parallel Hash */
+	bool		kept;			/* a hash table keeps rows that pass its filters */
 	bool		started;		/* the inner side is or has been read */
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
@@ -326,6 +327,7 @@ extern void pgbloom_join_start(PlanState *plan);
 extern void pgbloom_join_shared_geometry(double keys, BfGeometry *geometry);
 extern void pgbloom_join_collect(PgBloomJoinCollector *collector, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinCollector *collector);
+extern void pgbloom_join_withdraw_all(PgBloomJoinBuild *build);
 extern void pgbloom_join_withdraw(PgBloomJoinCollector *collector);
 
 /* sample.c */

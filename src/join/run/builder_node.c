@@ -228,22 +228,28 @@ end_build(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
+/* Withdraw the filters of this process, before or after they are complete. */
+void
+pgbloom_join_withdraw_all(PgBloomJoinBuild *build)
+{
+	int			i;
+
+	build->started = true;
+	for (i = 0; i < build->nfilters; i++)
+		pgbloom_join_withdraw(&build->collectors[i]);
+}
+
 /*
  * A subplan that is hashed is told to start again before its first execution,
- * too.  It is executed for each partition that has it in its condition.  Below
- * Gather, shared.c withdraws the filters from all processes at once.
+ * too.  Below Gather, shared.c withdraws filters from all processes at once.
  */
 static void
 rescan_build(CustomScanState *node)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
-	int			i;
 
-	for (i = 0; i < build->nfilters; i++)
-	{
-		if (build->started && build->shared == NULL)
-			pgbloom_join_withdraw(&build->collectors[i]);
-	}
+	if (build->started && build->shared == NULL)
+		pgbloom_join_withdraw_all(build);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
