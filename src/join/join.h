@@ -119,6 +119,7 @@ typedef struct PgBloomJoinFilter
 	uint32		changes;		/* of the key from one row to the next */
 	uint64		last_hash;		/* of the row before */
 	bool		sampling;
+	bool		grouped;		/* probed for all rows while it drops any */
 	double		most_passed;	/* if more rows of a window do, it samples */
 	PgBloomJoinCounts *counts;	/* of this process */
 	PgBloomJoinCounts local_counts;

@@ -87,11 +87,12 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 
 	/*
 	 * A hash function that is called takes most of the time of a probe.  Rows
-	 * of a group are all probed.
+	 * of a group are all probed, or all pass.
 	 */
 	filter->most_passed = calls ? 0.4 : 0.8;
 	if (grouped || pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		filter->most_passed = 1;
+	filter->grouped = grouped && pgbloom_join_filters != PGBLOOM_JOIN_FORCE;
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
