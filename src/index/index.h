@@ -201,6 +201,7 @@ extern Buffer bfi_read_buffer(Relation index, BlockNumber block,
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
 						 BlockNumber number, Buffer buffer);
 extern void bfi_init_page(const BfiPage *page);
+extern void bfi_empty_page(const BfiPage *page);
 extern void bfi_record_bits_set(Page page, const BfiLayer *layer,
 								uint32 bits_set);
 extern uint64 bfi_count_bits_set(const BfiPage *page);
@@ -246,6 +247,7 @@ extern void bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,
 /* wal.c */
 extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,
 							 int to);
+extern void bfi_mark_unlogged(Relation index, Buffer buffer);
 extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
 /* grow.c */

@@ -57,6 +57,19 @@ bfi_init_page(const BfiPage *page)
 	opaque->page_id = BFI_PAGE_ID;
 }
 
+/* Take everything from a page, so that it is a hole of no set. */
+void
+bfi_empty_page(const BfiPage *page)
+{
+	Page		raw = BufferGetPage(page->buffer);
+
+	memset(PageGetContents(raw), 0,
+		   (char *) PageGetSpecialPointer(raw) - (char *) PageGetContents(raw));
+	((PageHeader) raw)->pd_lower = SizeOfPageHeaderData;
+	BfiPageGetOpaque(raw)->bits_set = 0;
+	BfiPageGetOpaque(raw)->set = 0;
+}
+
 /* Record the number of set bits of a page with keys. */
 void
 bfi_record_bits_set(Page page, const BfiLayer *layer, uint32 bits_set)

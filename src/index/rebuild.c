@@ -285,8 +285,8 @@ move_layer(Relation index, const BfiLayer *from, const BfiLayer *to)
 		memcpy(moved, BufferGetPage(page.buffer), BLCKSZ);
 		BfiPageGetOpaque(moved)->set = to->set;
 		bfi_finish_new_page(index, MAIN_FORKNUM, buffer);
-		BfiPageGetOpaque(BufferGetPage(page.buffer))->set = 0;
-		MarkBufferDirty(page.buffer);
+		bfi_empty_page(&page);
+		bfi_mark_unlogged(index, page.buffer);
 		UnlockReleaseBuffer(page.buffer);
 	}
 	FreeAccessStrategy(strategy);

@@ -112,6 +112,20 @@ compute_delta(BfiChange *change)
 }
 
 /*
+ * Mark a page as changed that is not logged.  Where pages have checksums, one is
+ * logged before its first change after a checkpoint nevertheless, as hints are: a
+ * crash may leave half of it in the file.
+ */
+void
+bfi_mark_unlogged(Relation index, Buffer buffer)
+{
+	if (RelationNeedsWAL(index))
+		MarkBufferDirtyHint(buffer, true);
+	else
+		MarkBufferDirty(buffer);
+}
+
+/*
  * Write the images to the pages, in one WAL record.  Those that are not logged
  * come last.
  */
@@ -138,9 +152,9 @@ bfi_finish_changes(Relation index, BfiChange *changes, int n)
 
 		copy_changes(change, BufferGetPage(change->buffer),
 					 change->image.data);
-		MarkBufferDirty(change->buffer);
 		if (i >= nlogged)
 			continue;
+		MarkBufferDirty(change->buffer);
 		XLogRegisterBuffer((uint8) i, change->buffer, REGBUF_STANDARD |
 						   (change->is_delta ? 0 : REGBUF_FORCE_IMAGE));
 		if (change->is_delta)
@@ -153,5 +167,7 @@ bfi_finish_changes(Relation index, BfiChange *changes, int n)
 		for (i = 0; i < nlogged; i++)
 			PageSetLSN(BufferGetPage(changes[i].buffer), lsn);
 	}
+	for (i = nlogged; i < n; i++)
+		bfi_mark_unlogged(index, changes[i].buffer);
 	END_CRIT_SECTION();
 }
