@@ -444,9 +444,8 @@ SELECT probes('SELECT * FROM (VALUES (1), (2)) v (x), LATERAL (SELECT count(*) F
 SELECT probes('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = x) FROM generate_series(1, 5) x');
 SELECT probes('SELECT * FROM other WHERE k > ALL (SELECT fact.id FROM fact JOIN dim USING (k) WHERE c = 1 AND g < 0)');
 SELECT probes('WITH RECURSIVE r (k) AS (SELECT k FROM dim WHERE c = 1 UNION ALL SELECT other.k + 1000 FROM other JOIN r ON other.k = r.k) SELECT * FROM r');
--- Others have: a subplan that is hashed, a CTE, and one that is a parameter.
+-- Nor has a subplan that is hashed. Others have: a CTE, and one that is a parameter.
 SELECT probes('SELECT * FROM other WHERE k NOT IN (SELECT fact.id FROM fact JOIN dim USING (k) WHERE c = 1)');
-SELECT compare('SELECT * FROM other WHERE k NOT IN (SELECT fact.id FROM fact JOIN dim USING (k) WHERE c = 1)');
 SELECT probes('WITH f AS MATERIALIZED (SELECT fact.id FROM fact JOIN dim USING (k) WHERE c = 1) SELECT * FROM f a, f b');
 SELECT probes('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1) FROM generate_series(1, 5) x');
 SELECT compare('SELECT x, (SELECT count(*) FROM fact JOIN dim USING (k) WHERE c = 1) FROM generate_series(1, 5) x');
@@ -561,18 +560,10 @@ RESET enable_parallel_hash;
 SET parallel_leader_participation = off;
 SELECT compare('SELECT fact.id FROM fact JOIN copied f ON fact.id = f.id WHERE f.g = 1');
 RESET parallel_leader_participation;
--- A subplan that is hashed is told to start again before its first execution, and the leader is told last.
+-- A subplan that is hashed is told to start again before its first execution, and each partition executes it.
 SELECT compare('SELECT id FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
-SELECT keys, checked, state
-  FROM counts('SELECT FROM generate_series(1, 20000) id WHERE id NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
--- It is executed again for each partition that has it in its condition, also after a LIMIT has released the memory.
 SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
-SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1 LIMIT 100000)');
-SET enable_parallel_hash = off;
-SET work_mem = '64kB';
-SELECT compare('SELECT k FROM parts WHERE k NOT IN (SELECT f.id FROM fact f JOIN copied c ON f.k = c.id WHERE c.g < 50 ORDER BY 1 LIMIT 100)');
-RESET work_mem;
-RESET enable_parallel_hash;
+SELECT compare('SELECT k FROM parts WHERE k < (SELECT max(f.id) / 4 FROM fact f JOIN copied c ON f.k = c.id WHERE c.g = 1)');
 -- Shared bits are sized by an estimate; one that is far too high takes no more than is allowed.
 BEGIN;
 UPDATE pg_class SET reltuples = CASE relname WHEN 'fact' THEN 1e9 ELSE 1e7 END WHERE oid IN ('fact'::regclass, 'copied'::regclass);

@@ -157,7 +157,6 @@ typedef struct PgBloomJoinBuild
 	PgBloomJoinFilter *filters;
 	PgBloomJoinCollector *collectors;	/* for each of the filters */
 	bool		shared_hash;	/* below a Parallel Hash */
-	bool		kept;			/* a hash table keeps rows that pass its filters */
 	bool		started;		/* the inner side is or has been read */
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
@@ -224,6 +223,7 @@ typedef struct PgBloomPlanWalk
 {
 	List	   *joins;			/* of PgBloomPlannedJoin, upper ones before
 								 * those below */
+	Bitmapset  *init_plans;		/* numbers of subplans that are executed once */
 	int			last_node_id;	/* the largest plan_node_id */
 	bool		filtered;		/* by an earlier call of the planner hook */
 } PgBloomPlanWalk;
@@ -328,7 +328,6 @@ extern void pgbloom_join_start(PlanState *plan);
 extern void pgbloom_join_shared_geometry(double keys, BfGeometry *geometry);
 extern void pgbloom_join_collect(PgBloomJoinCollector *collector, uint64 hash);
 extern void pgbloom_join_publish(PgBloomJoinCollector *collector);
-extern void pgbloom_join_withdraw_all(PgBloomJoinBuild *build);
 extern void pgbloom_join_withdraw(PgBloomJoinCollector *collector);
 
 /* sample.c */
@@ -396,9 +395,6 @@ extern Size pgbloom_join_estimate_dsm(CustomScanState *node,
 extern void pgbloom_join_initialize_dsm(CustomScanState *node,
 										ParallelContext *pcxt,
 										void *coordinate);
-extern void pgbloom_join_reinitialize_dsm(CustomScanState *node,
-										  ParallelContext *pcxt,
-										  void *coordinate);
 extern void pgbloom_join_initialize_worker(CustomScanState *node,
 										   shm_toc *toc, void *coordinate);
 extern void pgbloom_join_shutdown(CustomScanState *node);

@@ -80,6 +80,9 @@ walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
 	walk->last_node_id = Max(walk->last_node_id, plan->plan_node_id);
 	walk->filtered |= outerPlan(plan) != NULL &&
 		pgbloom_is_builder(outerPlan(plan));
+	foreach(lc, plan->initPlan)
+		walk->init_plans = bms_add_member(walk->init_plans,
+										  lfirst_node(SubPlan, lc)->plan_id);
 	if (IsA(plan, HashJoin))
 	{
 		PgBloomPlannedJoin *join = palloc0(sizeof(PgBloomPlannedJoin));
@@ -98,8 +101,8 @@ walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
 /*
  * Walk over all nodes of a statement, each of them once: subplans are in a list,
  * where each comes after those that it uses, and not looked for in the
- * expressions that use them.  One is executed once if it has no parameters and
- * its rows are not asked for again.
+ * expressions that use them.  Those of expressions may be executed more than
+ * once, also if they are hashed: by each partition that has the expression.
  */
 void
 pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
@@ -113,8 +116,8 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
 		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
 
 		if (subplan != NULL)
-			walk_plan(walk, subplan, !bms_is_empty(subplan->extParam) ||
-					  bms_is_member(id, stmt->rewindPlanIDs), false);
+			walk_plan(walk, subplan, !bms_is_member(id, walk->init_plans) ||
+					  !bms_is_empty(subplan->extParam), false);
 	}
 }
 

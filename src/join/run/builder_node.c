@@ -229,28 +229,21 @@ end_build(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* Withdraw the filters of this process, before or after they are complete. */
-void
-pgbloom_join_withdraw_all(PgBloomJoinBuild *build)
-{
-	int			i;
-
-	build->started = true;
-	for (i = 0; i < build->nfilters; i++)
-		pgbloom_join_withdraw(&build->collectors[i]);
-}
-
 /*
- * A subplan that is hashed is told to start again before its first execution,
- * too.  Below Gather, shared.c withdraws filters from all processes at once.
+ * A join with a filter is executed once by PostgreSQL itself.  Extensions may
+ * execute a plan again, but not in parallel, so no process withdraws what others
+ * probe.
  */
 static void
 rescan_build(CustomScanState *node)
 {
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
+	int			i;
 
-	if (build->started && build->shared == NULL)
-		pgbloom_join_withdraw_all(build);
+	if (build->started && build->shared != NULL)
+		elog(ERROR, "parallel join with a filter is executed again");
+	for (i = 0; i < build->nfilters && build->started; i++)
+		pgbloom_join_withdraw(&build->collectors[i]);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
@@ -263,7 +256,6 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan_build,
 	.EstimateDSMCustomScan = pgbloom_join_estimate_dsm,
 	.InitializeDSMCustomScan = pgbloom_join_initialize_dsm,
-	.ReInitializeDSMCustomScan = pgbloom_join_reinitialize_dsm,
 	.InitializeWorkerCustomScan = pgbloom_join_initialize_worker,
 	.ShutdownCustomScan = pgbloom_join_shutdown,
 	.ExplainCustomScan = pgbloom_join_explain

@@ -35,7 +35,6 @@ struct PgBloomJoinShared
 {
 	int			nprocesses;
 	int			nfilters;
-	bool		withdrawn;		/* the filters; this is another execution */
 	BfGeometry	geometry;		/* of shared bits; of size 0 if there are none */
 	Size		counts_at;		/* offset of nprocesses * nfilters counts */
 	Size		bits_at;		/* offset of the bits, before alignment */
@@ -91,9 +90,7 @@ attach_process(PgBloomJoinBuild *build, Shared *shared, int process)
 		PgBloomJoinFilter *filter = &build->filters[i];
 
 		filter->counts = shared_counts(shared, process, i);
-		if (shared->withdrawn)
-			pgbloom_join_withdraw(&build->collectors[i]);
-		else if (build->shared_hash)
+		if (build->shared_hash)
 		{
 			filter->geometry = shared->geometry;
 			filter->bits = build->collectors[i].shared_bits = (uint8 *)
@@ -113,7 +110,6 @@ pgbloom_join_estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 	return shared.size;
 }
 
-/* A plan that has been executed may get other memory when it is again. */
 void
 pgbloom_join_initialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 							void *coordinate)
@@ -124,23 +120,7 @@ pgbloom_join_initialize_dsm(CustomScanState *node, ParallelContext *pcxt,
 	plan_shared(build, pcxt->nworkers + 1, shared);
 	memset((char *) shared + shared->counts_at, 0,
 		   shared->size - shared->counts_at);
-	shared->withdrawn = build->started;
 	attach_process(build, shared, 0);
-}
-
-/*
- * The workers start again, and read all rows again.  The leader may do so, too,
- * but it is told later than it may read an outer row.
- */
-void
-pgbloom_join_reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt,
-							  void *coordinate)
-{
-	Shared	   *shared = coordinate;
-
-	(void) pcxt;
-	shared->withdrawn = true;
-	attach_process((PgBloomJoinBuild *) node, shared, 0);
 }
 
 void

@@ -21,13 +21,11 @@ typedef struct Ancestor
 	const struct Ancestor *parent;	/* NULL at the top */
 	PlanState  *state;
 	Bitmapset **prepared;		/* plan_node_id of nodes that have been */
-	Bitmapset **withdrawn;		/* of those whose filters have been */
 } Ancestor;
 
 /*
  * Let the join whose filter this condition of a scan probes, and the hash joins
- * between the two, read their inner sides first, see ExecHashJoinImpl().  Note
- * whether a hash table in between keeps the rows that pass.
+ * between the two, read their inner sides first, see ExecHashJoinImpl().
  */
 static void
 read_inner_sides_first(const Ancestor *scan, Node *qual)
@@ -44,8 +42,6 @@ read_inner_sides_first(const Ancestor *scan, Node *qual)
 	{
 		HashJoinState *join = (HashJoinState *) above->state;
 
-		((PgBloomJoinBuild *) filter->builder)->kept |=
-			IsA(join, HashState) || IsA(join, AggState);
 		if (!IsA(join, HashJoinState) ||
 			below->state != outerPlanState(join))
 			continue;
@@ -56,40 +52,22 @@ read_inner_sides_first(const Ancestor *scan, Node *qual)
 }
 
 /*
- * Withdraw filters of a plan that is going to be executed again.  What hash
- * tables keep must not lack rows that an earlier filter has dropped.
- */
-static bool
-withdraw_filters(PlanState *state, void *withdrawn)
-{
-	Bitmapset **nodes = withdrawn;
-	int			id = state->plan->plan_node_id;
-
-	if (id != 0 && bms_is_member(id, *nodes))
-		return false;
-	*nodes = bms_add_member(*nodes, id);
-	if (pgbloom_is_builder(state->plan) && ((PgBloomJoinBuild *) state)->kept)
-		pgbloom_join_withdraw_all((PgBloomJoinBuild *) state);
-	return planstate_tree_walker(state, withdraw_filters, withdrawn);
-}
-
-/*
  * Prepare the scans of a plan that probe filters.  A subplan in the condition of
- * a partitioned table is reached from each of its partitions, but is one, which
- * each of them executes.  The number 0 is that of the top, and of nodes that
- * other extensions have added to the finished plan.
+ * a partitioned table is reached from each of its partitions, but is one.  The
+ * number 0 is that of the top, and of nodes that other extensions have added to
+ * the finished plan.
  */
 static bool
 prepare_scans(PlanState *state, void *context)
 {
 	const Ancestor *parent = context;
 	Ancestor	here = {parent->state != NULL ? parent : NULL, state,
-	parent->prepared, parent->withdrawn};
+	parent->prepared};
 	int			id = state->plan->plan_node_id;
 	ListCell   *lc;
 
 	if (id != 0 && bms_is_member(id, *here.prepared))
-		return withdraw_filters(state, here.withdrawn);
+		return false;
 	*here.prepared = bms_add_member(*here.prepared, id);
 	if (state->plan->qual != NIL && state->qual != NULL)
 	{
@@ -107,8 +85,7 @@ pgbloom_join_start(PlanState *plan)
 {
 	MemoryContext query = plan->state->es_query_cxt;
 	Bitmapset  *prepared = NULL;
-	Bitmapset  *withdrawn = NULL;
-	Ancestor	top = {NULL, NULL, &prepared, &withdrawn};
+	Ancestor	top = {NULL, NULL, &prepared};
 
 	if (pgbloom_join_recall(query, 0) != NULL)
 	{
