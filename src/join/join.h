@@ -157,7 +157,6 @@ typedef struct PgBloomJoinBuild
 	PgBloomJoinFilter *filters;
 	PgBloomJoinCollector *collectors;	/* for each of the filters */
 	bool		shared_hash;	/* below a Parallel Hash */
-	bool		started;		/* the inner side is or has been read */
 	struct PgBloomJoinShared *shared;	/* NULL unless parallel */
 } PgBloomJoinBuild;
 

@@ -85,10 +85,7 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	}
 	filter->skip = PG_INT64_MAX;
 
-	/*
-	 * A hash function that is called takes most of the time of a probe.  Rows
-	 * of a group are all probed, or all pass.
-	 */
+	/* A hash function that is called takes most of the time of a probe. */
 	filter->most_passed = calls ? 0.4 : 0.8;
 	if (grouped || pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		filter->most_passed = 1;
@@ -200,7 +197,6 @@ exec_build(CustomScanState *node)
 	MemoryContext caller;
 	int			i;
 
-	build->started = true;
 	slot = ExecProcNode(outerPlanState(node));
 	if (TupIsNull(slot))
 	{
@@ -230,9 +226,8 @@ end_build(CustomScanState *node)
 }
 
 /*
- * A join with a filter is executed once by PostgreSQL itself.  Extensions may
- * execute a plan again, but not in parallel, so no process withdraws what others
- * probe.
+ * Only extensions execute a join with a filter again, and not in parallel, so no
+ * process withdraws what others probe.
  */
 static void
 rescan_build(CustomScanState *node)
@@ -240,9 +235,9 @@ rescan_build(CustomScanState *node)
 	PgBloomJoinBuild *build = (PgBloomJoinBuild *) node;
 	int			i;
 
-	if (build->started && build->shared != NULL)
+	if (build->shared != NULL)
 		elog(ERROR, "parallel join with a filter is executed again");
-	for (i = 0; i < build->nfilters && build->started; i++)
+	for (i = 0; i < build->nfilters; i++)
 		pgbloom_join_withdraw(&build->collectors[i]);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));

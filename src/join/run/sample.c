@@ -17,7 +17,8 @@
  * key.  So windows are extended until the key has changed MIN_CHANGES times.
  *
  * Below a grouping, each row is probed, unless all rows until then have passed:
- * then all others may pass, too.
+ * then all others may pass, too.  Processes of a parallel plan have parts of the
+ * same groups, so they probe each row.
  */
 #define WINDOW			1024
 #define MAX_WINDOW		(1024 * WINDOW)
@@ -54,7 +55,8 @@ end_window(PgBloomJoinFilter *filter)
 		filter->window += WINDOW;
 		return;
 	}
-	if (filter->grouped ? filter->counts->removed + filter->removed == 0 :
+	if (filter->grouped ? filter->counts == &filter->local_counts &&
+		filter->counts->removed + filter->removed == 0 :
 		passed > filter->most_passed)
 		filter->sampling = true;
 	else if (passed < filter->most_passed - CHANGE)
