@@ -211,6 +211,12 @@ SET LOCAL bloomfilter.index_pruning = off;
 INSERT INTO days SELECT 20, f, 'new' FROM (SELECT of_key(6002) f OFFSET 0) q;
 SELECT count(*) FROM days WHERE id = 6002;
 ROLLBACK;
+-- its scans are cheaper than lookups, unless all are asked at once
+BEGIN;
+SELECT sum(pg_stat_get_xact_numscans(inhrelid)) AS lookups FROM pg_inherits WHERE inhparent = 'days_id'::regclass \gset
+SELECT count(*) FROM (SELECT of_key(i) FROM generate_series(6001, 6003) i OFFSET 0) q;
+SELECT sum(pg_stat_get_xact_numscans(inhrelid)) - :lookups AS lookups FROM pg_inherits WHERE inhparent = 'days_id'::regclass;
+COMMIT;
 DELETE FROM days WHERE id IN (6001, 6002);
 -- one parameter for several columns, of which each partition has another index
 CREATE TABLE columns (day int, a int[], x int) PARTITION BY RANGE (day);

@@ -152,13 +152,9 @@ add_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 static void
 start_executor(QueryDesc *query, int eflags)
 {
-	bool		outer = bfp_starts_function;
-
 	bfp_check_plan(query, eflags);
-	bfp_starts_function = query->dest->mydest == DestSQLFunction;
 	(previous_executor_start != NULL ? previous_executor_start :
 	 standard_ExecutorStart) (query, eflags);
-	bfp_starts_function = outer;
 	pgbloom_join_start(query->planstate);
 }
 

@@ -156,8 +156,8 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 }
 
 /*
- * If a table was pruned, note in the plan what, for which statement and under
- * which options it was made.
+ * If a table was pruned, or partitions are when the plan starts, note in the plan
+ * what, for which statement and under which options it was made.
  */
 void
 bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
@@ -180,7 +180,7 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 												   table->nleaves)));
 	}
 
-	if (tables == NIL)
+	if (tables == NIL && !planning->asks_at_start)
 		return;
 
 	/* A number that stands for no catalog entry makes the plan obsolete. */
@@ -267,7 +267,8 @@ plan_again(const CustomScan *note, const QueryDesc *query, int eflags,
 
 /*
  * Plan a query of a function in SQL without pruning, for all calls.  Until 17,
- * nothing tells the planner of such a function.
+ * nothing tells the planner of such a function.  Nor has it gates then that are
+ * only worth it if all are asked when the plan starts.
  */
 static void
 unprune_for_function(const CustomScan *note, const QueryDesc *query, int eflags)
@@ -297,6 +298,8 @@ bfp_check_plan(QueryDesc *query, int eflags)
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
 	in_function = query->dest->mydest == DestSQLFunction;
+	if (lthird(note->custom_private) == NIL && !in_function)
+		return;
 	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	context = AllocSetContextCreate(caller, "index pruning",
 									ALLOCSET_DEFAULT_SIZES);

@@ -99,7 +99,6 @@ extern void bfp_check_plan(QueryDesc *query, int eflags);
 extern void bfp_install_explain(void);
 
 /* start.c */
-extern bool bfp_starts_function;
 extern const CustomScanMethods bfp_scan_methods;
 extern Param *bfp_parameter(Node *key);
 extern void bfp_ask_at_start(PlannedStmt *plan);

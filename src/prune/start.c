@@ -20,9 +20,6 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-/* Is a query of a function in SQL being started? */
-bool		bfp_starts_function = false;
-
 static Node *create_state(CustomScan *scan);
 
 const CustomScanMethods bfp_scan_methods = {
@@ -194,10 +191,7 @@ leave_scans(List *scans, EState *estate)
 	return result != NIL ? result : list_make1(linitial(scans));
 }
 
-/*
- * Start the child.  What may be suspended asks when each scan starts: a query that
- * is read backward, or that of a function in SQL.
- */
+/* Start the child.  A query that is read backward asks when each scan starts. */
 static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -208,7 +202,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	if (append == NULL)
 		return;
 	fewer = *append;
-	if (!bfp_starts_function && estate->es_epq_active == NULL &&
+	if (estate->es_epq_active == NULL &&
 		(estate->es_top_eflags &
 		 (EXEC_FLAG_EXPLAIN_ONLY | EXEC_FLAG_BACKWARD)) == 0 &&
 		estate->es_snapshot != InvalidSnapshot)
