@@ -174,7 +174,7 @@ PREPARE both_ways(int4range[]) AS
 SELECT started('EXECUTE both_ways(''{"[7,12)","[7,14)"}'')');
 EXECUTE both_ways('{"[7,12)","[7,14)"}');
 DROP TABLE spans, lists;
--- the kept plan finds own rows
+-- the cached plan finds rows of this transaction
 BEGIN;
 INSERT INTO days VALUES (9, 6000, 'own');
 EXECUTE by_id(6000);

@@ -147,7 +147,7 @@ add_copy(Relation index, BfiMeta *meta, uint32 number, const uint64 *hashes,
  * later does not, because VACUUM reads the table after the meta page has named it.
  */
 static void
-add(Relation index, uint64 *hashes, int n)
+add_to_sets(Relation index, uint64 *hashes, int n)
 {
 	BfiMeta		meta;
 	uint32		current;
@@ -175,7 +175,7 @@ void
 bfi_write(Relation index, uint64 *hashes, int n)
 {
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
-	add(index, hashes, n);
+	add_to_sets(index, hashes, n);
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 }
 

@@ -226,8 +226,8 @@ end_build(CustomScanState *node)
 }
 
 /*
- * Only extensions execute a join with a filter again, and not in parallel, so no
- * process withdraws what others probe.
+ * Only scroll cursors and extensions execute a join with a filter again, and not
+ * in parallel, so no process withdraws what others probe.
  */
 static void
 rescan_build(CustomScanState *node)
