@@ -64,6 +64,15 @@ typedef struct PgBloomJoinKey
 	Oid			collation;
 } PgBloomJoinKey;
 
+/* How to read the keys of a row. */
+typedef struct PgBloomJoinReader
+{
+	int			n;
+	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS]; /* 0 for an expression */
+	ExprState  *exprs[PGBLOOM_MAX_JOIN_KEYS];	/* NULL for a column */
+	AttrNumber	last;			/* of the columns */
+} PgBloomJoinReader;
+
 /* What EXPLAIN ANALYZE tells, the last as the best of all processes. */
 typedef enum PgBloomJoinState
 {
@@ -119,7 +128,6 @@ typedef struct PgBloomJoinFilter
 	uint32		changes;		/* of the key from one row to the next */
 	uint64		last_hash;		/* of the row before */
 	bool		sampling;
-	bool		grouped;		/* probed for all rows while it drops any */
 	double		most_passed;	/* if more rows of a window do, it samples */
 	PgBloomJoinCounts *counts;	/* of this process */
 	PgBloomJoinCounts local_counts;
@@ -133,7 +141,7 @@ typedef struct PgBloomJoinCollector
 {
 	PgBloomJoinFilter *filter;
 	PgBloomJoinKey inner[PGBLOOM_MAX_JOIN_KEYS];
-	int			key_at[PGBLOOM_MAX_JOIN_KEYS];	/* among the join's keys */
+	PgBloomJoinReader reader;
 	bool		collecting;
 	uint64	   *hashes;			/* not yet in the bits; NULL before the first */
 	uint32		nhashes;
@@ -150,9 +158,6 @@ typedef struct PgBloomJoinCollector
 typedef struct PgBloomJoinBuild
 {
 	CustomScanState css;
-	ExprState **keys;			/* NULL for a column of the child */
-	AttrNumber *columns;		/* of the child; 0 for an expression */
-	AttrNumber	last;			/* of the columns */
 	int			nfilters;		/* 0 if the plan is only explained */
 	PgBloomJoinFilter *filters;
 	PgBloomJoinCollector *collectors;	/* for each of the filters */
@@ -227,17 +232,21 @@ typedef struct PgBloomPlanWalk
 	bool		filtered;		/* by an earlier call of the planner hook */
 } PgBloomPlanWalk;
 
-/* Does the statement hide rows from the user? */
-typedef struct PgBloomHiddenRows
+/* What is looked up once in a finished statement. */
+typedef struct PgBloomStatement
 {
-	bool		barrier;		/* by a view with a security barrier */
-	bool		any;			/* or by row-level security of a table */
-} PgBloomHiddenRows;
+	PlannedStmt *stmt;
+	AppendRelInfo **parents;	/* of each relation, or NULL */
+	bool		barrier;		/* it has a view with a security barrier */
+	bool		hides_rows;		/* or a table with row-level security */
+} PgBloomStatement;
 
 extern bool pgbloom_is_builder(Plan *plan);
 extern List *pgbloom_plan_children(Plan *plan);
 extern void pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk);
-extern const PgBloomHiddenRows *pgbloom_find_hidden_rows(PlannedStmt *stmt);
+extern const PgBloomStatement *pgbloom_look_up_statement(PlannedStmt *stmt);
+extern Index pgbloom_scanned_column(const PgBloomStatement *statement,
+									const Plan *scan, int *column);
 
 /* volatile.c */
 extern bool pgbloom_join_has_no_join(const Query *query);
@@ -280,25 +289,27 @@ typedef struct PgBloomJoinTarget
 	Plan	   *scan;
 	List	   *keys;			/* expressions in terms of the scan */
 	List	   *key_numbers;	/* which keys of the join, from 0 on */
-	bool		grouped;		/* below a grouping: no samples */
+	const Agg  *grouping;		/* above the scan: no samples; or NULL */
+	int			most_keys;		/* with more it is of no use */
 	double		matching;		/* estimated share of rows that pass */
 	int			number;			/* of its filter */
 	Expr	   *qual;			/* that probes the filter */
 } PgBloomJoinTarget;
 
-extern PgBloomReason pgbloom_join_targets(const PgBloomHiddenRows *hidden,
+extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  HashJoin *join, List **targets);
 
 /* verify.c */
-extern void pgbloom_join_note_filters(PlannedStmt *stmt,
-									  const PgBloomHiddenRows *hidden,
+extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
 									  HashJoin *join, List *targets);
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
 extern PgBloomReason pgbloom_join_not_worthwhile(HashJoin *join, double rows);
 extern double pgbloom_join_share_matching(HashJoin *join);
-extern int	pgbloom_join_most_keys(HashJoin *join);
+extern PgBloomReason pgbloom_join_groups_not_worthwhile(const PgBloomStatement *statement,
+														HashJoin *join,
+														PgBloomJoinTarget *target);
 
 /* keys.c */
 extern bool pgbloom_join_is_key(Expr *key);
@@ -308,6 +319,8 @@ extern bool pgbloom_join_is_own(Oid operator, Oid collation);
 extern bool pgbloom_join_can_hash(Oid operator, Oid collation);
 extern void pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 								  Oid operator, Oid collation);
+extern void pgbloom_join_add_key(PgBloomJoinReader *reader, Expr *key,
+								 PlanState *parent);
 
 /* builder_node.c */
 extern const CustomScanMethods pgbloom_join_scan_methods;
@@ -335,7 +348,8 @@ extern bool pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found);
 
 /* probe.c */
 extern bool pgbloom_join_contains(PgBloomJoinFilter *filter,
-								  NullableDatum *keys);
+								  const PgBloomJoinReader *reader,
+								  TupleTableSlot *slot, ExprContext *econtext);
 extern PgBloomReason pgbloom_join_find_probe_function(Oid *function);
 
 /* range.c */

@@ -126,20 +126,51 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
  * node for it, and it may be in subplans.  Conditions of a parent hide rows of
  * its partitions.  PlannedStmt.dependsOnRole does not tell it.
  */
-const PgBloomHiddenRows *
-pgbloom_find_hidden_rows(PlannedStmt *stmt)
+const PgBloomStatement *
+pgbloom_look_up_statement(PlannedStmt *stmt)
 {
-	PgBloomHiddenRows *hidden = palloc0(sizeof(PgBloomHiddenRows));
+	PgBloomStatement *result = palloc0(sizeof(PgBloomStatement));
 	ListCell   *lc;
 
+	result->stmt = stmt;
 	foreach(lc, stmt->rtable)
 	{
 		RangeTblEntry *rte = lfirst(lc);
 
-		hidden->barrier |= rte->security_barrier;
-		hidden->any |= rte->security_barrier ||
+		result->barrier |= rte->security_barrier;
+		result->hides_rows |= rte->security_barrier ||
 			(rte->rtekind == RTE_RELATION &&
 			 pgbloom_relation_row(rte->relid).relrowsecurity);
 	}
-	return hidden;
+	result->parents = palloc0(sizeof(AppendRelInfo *) *
+							  (list_length(stmt->rtable) + 1));
+	foreach(lc, stmt->appendRelations)
+	{
+		AppendRelInfo *child = lfirst(lc);
+
+		result->parents[child->child_relid] = child;
+	}
+	return result;
+}
+
+/*
+ * The number of the relation that a node of the plan scans, or of what that is a
+ * partition of; 0 if there is none.  A column of it gets its number there, or 0.
+ */
+Index
+pgbloom_scanned_column(const PgBloomStatement *statement, const Plan *scan,
+					   int *column)
+{
+	Index		relid = nodeTag(scan) >= T_SeqScan &&
+		nodeTag(scan) <= T_CustomScan ? ((const Scan *) scan)->scanrelid : 0;
+
+	while (statement->parents[relid] != NULL)
+	{
+		AppendRelInfo *child = statement->parents[relid];
+
+		*column = *column > 0 && *column <= child->num_child_cols ?
+			child->parent_colnos[*column - 1] : 0;
+		relid = child->parent_relid;
+	}
+	return relid;
 }

@@ -28,7 +28,7 @@ typedef struct FilterPlanning
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomPlanWalk walk;
-	const PgBloomHiddenRows *hidden;
+	const PgBloomStatement *statement;	/* NULL until it is needed */
 } FilterPlanning;
 
 /*
@@ -68,7 +68,7 @@ shares_filter(List *targets, PgBloomJoinTarget *target)
 		if (other == target)
 			break;
 		target->number = other->number;
-		if (other->grouped == target->grouped &&
+		if ((other->grouping == NULL) == (target->grouping == NULL) &&
 			equal(other->key_numbers, target->key_numbers))
 			return true;
 	}
@@ -82,20 +82,13 @@ property(const char *name, void *value)
 	return makeDefElem(unconstify(char *, name), value, -1);
 }
 
-/*
- * A filter below a grouping is not sampled; it is of no use if there are many
- * keys.
- */
 static List *
-describe_filter(HashJoin *join, PgBloomJoinTarget *target)
+describe_filter(const PgBloomJoinTarget *target)
 {
-	int			most_keys = target->grouped ?
-		pgbloom_join_most_keys(join) : INT_MAX;
-
 	return list_make4(property("number", makeInteger(target->number)),
 					  property("keys", list_copy(target->key_numbers)),
-					  property("grouped", makeBoolean(target->grouped)),
-					  property("most_keys", makeInteger(most_keys)));
+					  property("grouped", makeBoolean(target->grouping != NULL)),
+					  property("most_keys", makeInteger(target->most_keys)));
 }
 
 /* The condition that probes a filter. */
@@ -154,13 +147,13 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 		if (!shares_filter(targets, target))
 		{
 			target->number = ++planning->last_number;
-			filters = lappend(filters, describe_filter(join, target));
+			filters = lappend(filters, describe_filter(target));
 		}
 		target->matching = pgbloom_join_share_matching(join);
 		target->qual = make_probe(planning, target->number, target->keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
-	pgbloom_join_note_filters(planning->stmt, planning->hidden, join, targets);
+	pgbloom_join_note_filters(planning->statement, join, targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;
@@ -179,7 +172,8 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 				   property("collations", list_copy(join->hashcollations)),
 				   property("function", makeInteger((int) planning->function)),
 				   property("shared_hash", makeBoolean(shared_hash)),
-				   property("hides_rows", makeBoolean(planning->hidden->any)));
+				   property("hides_rows",
+							makeBoolean(planning->statement->hides_rows)));
 	scan->custom_private = lappend(scan->custom_private,
 								   property("filters", filters));
 	scan->methods = &pgbloom_join_scan_methods;
@@ -205,9 +199,9 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		reason = PGBLOOM_REASON_EARLIER_PLAN;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	if (planning->hidden == NULL)
-		planning->hidden = pgbloom_find_hidden_rows(planning->stmt);
-	reason = pgbloom_join_targets(planning->hidden, join, targets);
+	if (planning->statement == NULL)
+		planning->statement = pgbloom_look_up_statement(planning->stmt);
+	reason = pgbloom_join_targets(planning->statement, join, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
 		reason = planning->reason =
 			pgbloom_join_find_probe_function(&planning->function);

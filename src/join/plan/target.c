@@ -29,12 +29,12 @@ typedef struct Keys
 	}			key[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
 	double		rows;			/* of the Append above, or 0 */
-	bool		grouped;		/* below a grouping */
+	const Agg  *grouping;		/* above, or NULL */
 } Keys;
 
 typedef struct TargetSearch
 {
-	const PgBloomHiddenRows *hidden;
+	const PgBloomStatement *statement;
 	HashJoin   *join;
 	List	   *targets;
 	PgBloomReason reason;		/* why there are no more of them */
@@ -87,22 +87,25 @@ static bool
 add_target(TargetSearch *search, Plan *scan, Keys *keys)
 {
 	double		rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
-	PgBloomReason reason = keys->reduced && search->hidden->barrier ?
+	PgBloomReason reason = keys->reduced && search->statement->barrier ?
 		PGBLOOM_REASON_PATH : pgbloom_join_not_worthwhile(search->join, rows);
-	PgBloomJoinTarget *target;
+	PgBloomJoinTarget *target = palloc0(sizeof(PgBloomJoinTarget));
 	int			i;
 
-	if (reason != PGBLOOM_NO_REASON)
-		return no_target(search, reason);
-	target = palloc0(sizeof(PgBloomJoinTarget));
 	target->scan = scan;
-	target->grouped = keys->grouped;
+	target->grouping = keys->grouping;
+	target->most_keys = INT_MAX;
 	for (i = 0; i < keys->n; i++)
 	{
 		target->keys = lappend(target->keys, keys->key[i].expr);
 		target->key_numbers = lappend_int(target->key_numbers,
 										  keys->key[i].number);
 	}
+	if (reason == PGBLOOM_NO_REASON && keys->grouping != NULL)
+		reason = pgbloom_join_groups_not_worthwhile(search->statement,
+													search->join, target);
+	if (reason != PGBLOOM_NO_REASON)
+		return no_target(search, reason);
 	search->targets = lappend(search->targets, target);
 	return true;
 }
@@ -147,16 +150,18 @@ keep_grouped(TargetSearch *search, Keys *keys, const Agg *agg)
  * if the search ends here.
  *
  * It must see all rows of a group or none.  What is computed of a part of a
- * group may fail.
+ * group may fail.  How many keys all processes of a Parallel Hash have is not
+ * known to any of them.
  */
 static bool
 pass_grouping(TargetSearch *search, const Agg *agg, Keys *keys)
 {
 	if (!(agg->aggstrategy == AGG_HASHED ||
 		  (agg->aggstrategy == AGG_SORTED && IsA(outerPlan(agg), Sort))) ||
-		agg->groupingSets != NIL || agg->chain != NIL)
+		agg->groupingSets != NIL || agg->chain != NIL ||
+		innerPlan(search->join)->parallel_aware)
 		return no_target(search, PGBLOOM_REASON_PATH);
-	keys->grouped = true;
+	keys->grouping = agg;
 	keys->reduced = true;
 	keep_grouped(search, keys, agg);
 	return keys->n > 0 || no_target(search, PGBLOOM_REASON_PATH);
@@ -220,7 +225,7 @@ descend_join(TargetSearch *search, Join *join, Keys keys)
 	keys.reduced = true;
 	keys.rows = 0;
 	of_outer = keys;
-	if (IsA(join, HashJoin) && type == JOIN_INNER && !keys.grouped)
+	if (IsA(join, HashJoin) && type == JOIN_INNER && keys.grouping == NULL)
 	{
 		equate_keys(search, (HashJoin *) join, true, &of_outer);
 		equate_keys(search, (HashJoin *) join, false, &keys);
@@ -253,7 +258,7 @@ descend_children(TargetSearch *search, List *children, Keys keys)
 		found |= found_here;
 		all &= found_here;
 	}
-	if (!keys.grouped || list_length(children) == 1)
+	if (keys.grouping == NULL || list_length(children) == 1)
 		return found;
 	for_each_from(lc, search->targets, before)
 		all &= list_length(((PgBloomJoinTarget *) lfirst(lc))->keys) == keys.n;
@@ -359,10 +364,10 @@ is_usable(HashJoin *join, int number)
  * PgBloomJoinTarget, or return why there are none.
  */
 PgBloomReason
-pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
+pgbloom_join_targets(const PgBloomStatement *statement, HashJoin *join,
 					 List **targets)
 {
-	TargetSearch search = {.hidden = hidden};
+	TargetSearch search = {.statement = statement, .join = join};
 	Keys		keys = {0};
 	int			i;
 
@@ -376,7 +381,6 @@ pgbloom_join_targets(const PgBloomHiddenRows *hidden, HashJoin *join,
 	}
 	if (keys.n == 0)
 		return PGBLOOM_REASON_KEYS;
-	search.join = join;
 	descend_to_scan(&search, outerPlan(join), keys, OUTER_VAR);
 	*targets = search.targets;
 	return *targets == NIL ? search.reason : PGBLOOM_NO_REASON;

@@ -12,6 +12,11 @@
 
 #include <limits.h>
 
+#include "catalog/pg_statistic.h"
+#include "parser/parsetree.h"
+#include "pgbloom.h"
+#include "utils/syscache.h"
+
 /*
  * If a larger share of the rows matches, a filter is of no use.  A binary
  * fraction: where registers are more precise than memory, as on i386, 0.9 would
@@ -79,13 +84,61 @@ pgbloom_join_not_worthwhile(HashJoin *join, double rows)
 		PGBLOOM_REASON_LARGE_INNER : PGBLOOM_NO_REASON;
 }
 
-/* If the inner side has more rows than these, nearly all outer rows match. */
-int
-pgbloom_join_most_keys(HashJoin *join)
+/*
+ * How many keys the table of a scan has by its statistics, or 0 if that is not
+ * known; of a partition, the whole table.
+ */
+static double
+keys_of_table(const PgBloomStatement *statement, const Plan *scan, Expr *key)
 {
-	double		share = Max(pgbloom_join_share_matching(join),
-							MAX_MATCHING / INT_MAX);
+	int			column = pgbloom_join_column(key);
+	Index		relid = pgbloom_scanned_column(statement, scan, &column);
+	double		result = 0;
+	RangeTblEntry *rte;
+	HeapTuple	statistics;
 
-	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? INT_MAX :
-		(int) Min(innerPlan(join)->plan_rows * MAX_MATCHING / share, INT_MAX);
+	if (relid == 0 || column == 0)
+		return 0;
+	rte = rt_fetch(relid, statement->stmt->rtable);
+	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+								 Int16GetDatum(column),
+								 BoolGetDatum(rte->inh));
+	if (HeapTupleIsValid(statistics))
+	{
+		result = ((Form_pg_statistic) GETSTRUCT(statistics))->stadistinct;
+		if (result < 0)
+			result *= -pgbloom_relation_row(rte->relid).reltuples;
+		ReleaseSysCache(statistics);
+	}
+	return result;
+}
+
+/*
+ * Below a grouping, each row is probed, without a sample of what passes.  So it
+ * must be known that few do: that the inner side has at most half of the keys.
+ * The planner multiplies the numbers of values of several columns by which rows
+ * are grouped, also if one depends on the other.  So only a single column's
+ * number counts.
+ */
+PgBloomReason
+pgbloom_join_groups_not_worthwhile(const PgBloomStatement *statement,
+								   HashJoin *join, PgBloomJoinTarget *target)
+{
+	double		groups = target->grouping->plan.plan_rows;
+	ListCell   *lc;
+
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		return PGBLOOM_NO_REASON;
+	if (target->grouping->numCols > 1)
+	{
+		double		keys = 0;
+
+		foreach(lc, target->keys)
+			keys = Max(keys, keys_of_table(statement, target->scan,
+										   lfirst(lc)));
+		groups = Min(groups, keys);
+	}
+	target->most_keys = (int) Min(groups / 2, INT_MAX);
+	return innerPlan(join)->plan_rows > target->most_keys ?
+		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }

@@ -20,21 +20,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
-/*
- * Prepare to evaluate a key, unless another filter has it, too.  Most keys are
- * columns of the child, which are read from its slot.
- */
-static void
-init_key(PgBloomJoinBuild *build, int key, Expr *expr)
-{
-	if (build->columns[key] != 0 || build->keys[key] != NULL)
-		return;
-	build->columns[key] = pgbloom_join_column(expr);
-	build->last = Max(build->last, build->columns[key]);
-	if (build->columns[key] == 0)
-		build->keys[key] = ExecInitExpr(expr, &build->css.ss.ps);
-}
-
 /* What the planner tells by this name. */
 Node *
 pgbloom_join_property(List *properties, const char *name)
@@ -73,12 +58,13 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	{
 		int			key = list_nth_int(keys, i);
 
-		init_key(build, key, list_nth(scan->custom_exprs, key));
+		pgbloom_join_add_key(&collector->reader,
+							 list_nth(scan->custom_exprs, key),
+							 &build->css.ss.ps);
 		pgbloom_join_key_init(&filter->outer[i], &collector->inner[i],
 							  list_nth_oid(operators, key),
 							  list_nth_oid(collations, key));
 		calls |= filter->outer[i].method == PGBLOOM_JOIN_FUNCTION;
-		collector->key_at[i] = key;
 		ranges->operators[i] = list_nth_oid(operators, key);
 		ranges->collations[i] = list_nth_oid(collations, key);
 		ranges->types[i] = exprType(list_nth(scan->custom_exprs, key));
@@ -89,7 +75,6 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	filter->most_passed = calls ? 0.4 : 0.8;
 	if (grouped || pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		filter->most_passed = 1;
-	filter->grouped = grouped && pgbloom_join_filters != PGBLOOM_JOIN_FORCE;
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));
 	filter->builder = &build->css.ss.ps;
 	filter->counts = &filter->local_counts;
@@ -119,7 +104,6 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 	List	   *filters = (List *) pgbloom_join_property(scan->custom_private,
 														 "filters");
-	int			nkeys = list_length(scan->custom_exprs);
 	int			i;
 
 	outerPlanState(node) = ExecInitNode(outerPlan(scan), estate, eflags);
@@ -141,8 +125,6 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 	build->filters = palloc0(sizeof(PgBloomJoinFilter) * build->nfilters);
 	build->collectors = palloc0(sizeof(PgBloomJoinCollector) *
 								build->nfilters);
-	build->keys = palloc0(sizeof(ExprState *) * nkeys);
-	build->columns = palloc0(sizeof(AttrNumber) * nkeys);
 	for (i = 0; i < build->nfilters; i++)
 		init_filter(build, i, list_nth(filters, i), estate);
 
@@ -151,38 +133,23 @@ begin_build(CustomScanState *node, EState *estate, int eflags)
 						  build);
 }
 
-/* The value of a key of the row in the slot. */
-static inline Datum
-key_value(PgBloomJoinBuild *build, int i, TupleTableSlot *slot, bool *isnull)
-{
-	ExprContext *econtext = build->css.ss.ps.ps_ExprContext;
-
-	if (build->keys[i] == NULL)
-		return slot_getattr(slot, build->columns[i], isnull);
-	econtext->ecxt_outertuple = slot;
-	return ExecEvalExpr(build->keys[i], econtext, isnull);
-}
-
-/* Rows with a NULL among their keys have no match. */
 static void
-collect_row(PgBloomJoinBuild *build, PgBloomJoinCollector *collector,
-			TupleTableSlot *slot)
+collect_row(PgBloomJoinCollector *collector, TupleTableSlot *slot,
+			ExprContext *econtext)
 {
 	PgBloomJoinRanges *ranges = &collector->filter->ranges;
-	uint64		hash = 0;
+	Datum		keys[PGBLOOM_MAX_JOIN_KEYS];
+	uint64		hash;
 	int			i;
 
-	slot_getsomeattrs(slot, build->last);
+	if (!pgbloom_join_hash_row(&collector->reader, collector->inner, slot,
+							   econtext, keys, &hash))
+		return;
 	for (i = 0; i < ranges->nkeys; i++)
 	{
-		bool		isnull;
-		Datum		key = key_value(build, collector->key_at[i], slot, &isnull);
-
-		if (isnull)
-			return;
-		hash = pgbloom_join_hash(&collector->inner[i], key, hash);
 		if (ranges->ranges[i] != NULL)
-			pgbloom_join_add_to_range(ranges, i, key, &collector->inner[i]);
+			pgbloom_join_add_to_range(ranges, i, keys[i],
+									  &collector->inner[i]);
 	}
 	if (collector->collecting)
 		pgbloom_join_collect(collector, hash);
@@ -206,6 +173,7 @@ exec_build(CustomScanState *node)
 	}
 
 	ResetExprContext(econtext);
+	econtext->ecxt_outertuple = slot;
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	for (i = 0; i < build->nfilters; i++)
 	{
@@ -213,7 +181,7 @@ exec_build(CustomScanState *node)
 
 		if (collector->collecting ||
 			collector->filter->ranges.ranges[0] != NULL)
-			collect_row(build, collector, slot);
+			collect_row(collector, slot, econtext);
 	}
 	MemoryContextSwitchTo(caller);
 	return slot;

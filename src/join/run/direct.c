@@ -1,15 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * direct.c
- *	  Evaluation of probes without the expression interpreter.
+ *	  Evaluation of probes, without the expression interpreter.
  *
  * A scan that had no qual before pays for one with each row, also when its
  * filter lets all rows pass: the interpreter's steps take longer than the
- * probe.  So where a qual has nothing but probes of columns, its evaluation
- * function is replaced, like those of very simple expressions are by
- * PostgreSQL itself.  Other quals are evaluated as usual.  Without this, a
+ * probe.  So the evaluation function of a qual with probes is replaced, like
+ * those of very simple expressions are by PostgreSQL itself.  Without this, a
  * count of a join with few keys, which nearly all rows have, takes 14 % more
  * time.
+ *
+ * The conditions of the query come first, in an expression of their own: a row
+ * that they drop is not read up to its keys.
  *
  * A filter that is larger than the processor's cache makes each probe wait for
  * memory.  A sequential scan knows the visible rows of its page beforehand, so
@@ -19,7 +21,8 @@
  *
  * To find the keys of these rows must cost next to nothing.  So it is done for a
  * single number of which the place in a row is always the same, because all
- * columns before it are of fixed length; not for rows with NULLs.
+ * columns before it are of fixed length; not for rows with NULLs, nor where the
+ * query has conditions that drop some of the rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,13 +40,11 @@
 /* Bits of this size, in bytes, are taken to be in the processor's cache. */
 #define CACHE_SIZE	(512 * 1024)
 
-/* A probe of columns of a scan. */
+/* A probe by a scan. */
 typedef struct Probe
 {
 	PgBloomJoinFilter *filter;
-	AttrNumber	columns[PGBLOOM_MAX_JOIN_KEYS];
-	int			nkeys;
-	AttrNumber	last;			/* of the columns */
+	PgBloomJoinReader reader;
 
 	/* for fetching ahead */
 	ScanState  *scan;			/* NULL if it is not done */
@@ -52,12 +53,13 @@ typedef struct Probe
 	BlockNumber block;			/* of which the bits have been fetched */
 } Probe;
 
-/* The probes of a qual. */
-typedef struct DirectQual
+/* A qual with probes. */
+typedef struct ProbingQual
 {
+	ExprState  *conditions;		/* of the query, or NULL */
 	int			n;
 	Probe		probes[FLEXIBLE_ARRAY_MEMBER];
-} DirectQual;
+} ProbingQual;
 
 /*
  * Fetch the bits that the visible rows of the scan's page need, once for each
@@ -85,7 +87,7 @@ fetch_ahead(Probe *probe)
 		Datum		key;
 
 		if ((row->t_infomask & HEAP_HASNULL) != 0 ||
-			HeapTupleHeaderGetNatts(row) < probe->columns[0])
+			HeapTupleHeaderGetNatts(row) < probe->reader.columns[0])
 			continue;
 		key = fetch_att((char *) row + row->t_hoff + probe->place, true,
 						probe->length);
@@ -95,23 +97,9 @@ fetch_ahead(Probe *probe)
 	}
 }
 
-/* All columns are read at once, which is faster than one by one. */
-static bool
-probe_slot(Probe *probe, TupleTableSlot *slot)
-{
-	NullableDatum keys[PGBLOOM_MAX_JOIN_KEYS];
-	int			i;
-
-	slot_getsomeattrs(slot, probe->last);
-	for (i = 0; i < probe->nkeys; i++)
-		keys[i].value = slot_getattr(slot, probe->columns[i],
-									 &keys[i].isnull);
-	return pgbloom_join_contains(probe->filter, keys);
-}
-
 /* Do all of the filters let the row pass? */
 static pg_noinline bool
-probe_row(DirectQual *qual, TupleTableSlot *slot)
+probe_row(ProbingQual *qual, ExprContext *econtext)
 {
 	int			i;
 
@@ -126,7 +114,8 @@ probe_row(DirectQual *qual, TupleTableSlot *slot)
 		}
 		if (probe->scan != NULL && !probe->filter->sampling)
 			fetch_ahead(probe);
-		if (!probe_slot(probe, slot))
+		if (!pgbloom_join_contains(probe->filter, &probe->reader,
+								   econtext->ecxt_scantuple, econtext))
 			return false;
 	}
 	return true;
@@ -137,18 +126,21 @@ probe_row(DirectQual *qual, TupleTableSlot *slot)
  * loop saves 2 % of a count of a join of which nearly all rows match.
  */
 static Datum
-eval_probes(ExprState *state, ExprContext *econtext, bool *isnull)
+eval_qual(ExprState *state, ExprContext *econtext, bool *isnull)
 {
-	DirectQual *qual = state->evalfunc_private;
+	ProbingQual *qual = state->evalfunc_private;
 	PgBloomJoinFilter *first = qual->probes[0].filter;
 
+	if (qual->conditions != NULL &&
+		!DatumGetBool(ExecEvalExpr(qual->conditions, econtext, isnull)))
+		return BoolGetDatum(false);
 	*isnull = false;
 	if (qual->n == 1 && first->skip > 0)
 	{
 		first->skip--;
 		return BoolGetDatum(true);
 	}
-	return BoolGetDatum(probe_row(qual, econtext->ecxt_scantuple));
+	return BoolGetDatum(probe_row(qual, econtext));
 }
 
 /*
@@ -161,12 +153,12 @@ init_ahead(Probe *probe, ScanState *scan)
 	TupleDesc	descriptor;
 	int			i;
 
-	if (!IsA(scan, SeqScanState) || probe->nkeys != 1 ||
+	if (!IsA(scan, SeqScanState) || probe->reader.n != 1 ||
 		probe->filter->outer[0].method > PGBLOOM_JOIN_INT64 ||
 		scan->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return;
 	descriptor = RelationGetDescr(scan->ss_currentRelation);
-	for (i = 0; i < probe->columns[0]; i++)
+	for (i = 0; i < probe->reader.columns[0]; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(descriptor, i);
 
@@ -175,55 +167,53 @@ init_ahead(Probe *probe, ScanState *scan)
 		probe->place = att_align_nominal(probe->place + probe->length,
 										 column->attalign);
 		probe->length = column->attlen;
-		if (i == probe->columns[0] - 1 && column->attbyval)
+		if (i == probe->reader.columns[0] - 1 && column->attbyval)
 			probe->scan = scan;
 	}
 }
 
-/* Fill in a probe from its call; returns false if the qual is another one. */
-static bool
-init_probe(Probe *probe, Node *qual, MemoryContext query)
-{
-	FuncExpr   *call = (FuncExpr *) qual;
-	ListCell   *lc;
-
-	probe->block = InvalidBlockNumber;
-	probe->filter = pgbloom_join_find(query, qual);
-	if (!OidIsValid(probe->filter->function))
-		return false;
-	for_each_from(lc, call->args, 1)
-	{
-		AttrNumber	column = pgbloom_join_column(lfirst(lc));
-
-		if (column == 0)
-			return false;
-		probe->columns[probe->nkeys++] = column;
-		probe->last = Max(probe->last, column);
-	}
-	return true;
-}
-
-/* Replace the evaluation of a scan's qual if it has nothing but probes. */
+/*
+ * Replace the evaluation of a scan's qual if it has probes.  The expression of
+ * the other conditions adds their subplans to those of the scan, which has them
+ * already.
+ */
 void
 pgbloom_join_evaluate_directly(PlanState *state)
 {
-	List	   *quals = state->plan->qual;
-	DirectQual *direct;
-	ListCell   *lc;
+	List	   *conditions = NIL;
+	int			nsubplans = list_length(state->subPlan);
+	ProbingQual *qual;
+	ListCell   *lc,
+			   *arg;
+	int			i;
 
-	direct = palloc0(offsetof(DirectQual, probes) +
-					 sizeof(Probe) * list_length(quals));
-	foreach(lc, quals)
+	qual = palloc0(offsetof(ProbingQual, probes) +
+				   sizeof(Probe) * list_length(state->plan->qual));
+	foreach(lc, state->plan->qual)
 	{
-		Probe	   *probe = &direct->probes[direct->n++];
+		Probe	   *probe = &qual->probes[qual->n];
 
-		if (!init_probe(probe, lfirst(lc), state->state->es_query_cxt))
+		probe->filter = pgbloom_join_find(state->state->es_query_cxt,
+										  lfirst(lc));
+		if (!OidIsValid(probe->filter->function))
 		{
-			pfree(direct);
-			return;
+			conditions = lappend(conditions, lfirst(lc));
+			continue;
 		}
-		init_ahead(probe, (ScanState *) state);
+		for_each_from(arg, lfirst_node(FuncExpr, lc)->args, 1)
+			pgbloom_join_add_key(&probe->reader, lfirst(arg), state);
+		probe->block = InvalidBlockNumber;
+		qual->n++;
 	}
-	state->qual->evalfunc = eval_probes;
-	state->qual->evalfunc_private = direct;
+	if (qual->n == 0)
+		return;
+	for (i = 0; i < qual->n && conditions == NIL; i++)
+		init_ahead(&qual->probes[i], (ScanState *) state);
+	if (conditions != NIL)
+	{
+		qual->conditions = ExecInitQual(conditions, state);
+		state->subPlan = list_truncate(state->subPlan, nsubplans);
+	}
+	state->qual->evalfunc = eval_qual;
+	state->qual->evalfunc_private = qual;
 }

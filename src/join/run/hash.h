@@ -1,13 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * hash.h
- *	  The hash of one key of a join, inline because each row needs it.
+ *	  The hash of the keys of a row, inline because each row needs it.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef PGBLOOM_JOIN_HASH_H
 #define PGBLOOM_JOIN_HASH_H
 
+#include "access/htup_details.h"
+#include "access/tupmacs.h"
+#include "executor/executor.h"
 #include "join/join.h"
 #include "utils/uuid.h"
 
@@ -49,6 +52,64 @@ pgbloom_join_hash(PgBloomJoinKey *key, Datum value, uint64 seed)
 							   seed);
 	}
 	pg_unreachable();
+}
+
+/* Does the row as it is stored tell that one of these columns is NULL? */
+static inline bool
+pgbloom_join_has_null(const PgBloomJoinReader *reader, TupleTableSlot *slot)
+{
+	HeapTuple	row = NULL;
+	int			i;
+
+	if (TTS_IS_BUFFERTUPLE(slot))
+		row = ((BufferHeapTupleTableSlot *) slot)->base.tuple;
+	else if (TTS_IS_MINIMALTUPLE(slot))
+		row = ((MinimalTupleTableSlot *) slot)->tuple;
+	if (row == NULL || !HeapTupleHasNulls(row))
+		return false;
+	for (i = 0; i < reader->n; i++)
+	{
+		AttrNumber	column = reader->columns[i];
+
+		if (column > 0 && column <= HeapTupleHeaderGetNatts(row->t_data) &&
+			att_isnull(column - 1, row->t_data->t_bits))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Read and hash the keys of a row.  One with a NULL has no match, because the
+ * operators are strict: then returns false.  The columns are read at once, which
+ * is faster than one by one; but a row of many columns is not read up to the last
+ * of its keys if one is NULL, as the join stops there, too.
+ */
+static inline bool
+pgbloom_join_hash_row(const PgBloomJoinReader *reader, PgBloomJoinKey *by,
+					  TupleTableSlot *slot, ExprContext *econtext,
+					  Datum *keys, uint64 *hash)
+{
+	int			i;
+
+	*hash = 0;
+	if (slot->tts_nvalid < reader->last)
+	{
+		if (pgbloom_join_has_null(reader, slot))
+			return false;
+		slot_getsomeattrs(slot, reader->last);
+	}
+	for (i = 0; i < reader->n; i++)
+	{
+		bool		isnull;
+
+		keys[i] = reader->exprs[i] != NULL ?
+			ExecEvalExpr(reader->exprs[i], econtext, &isnull) :
+			slot_getattr(slot, reader->columns[i], &isnull);
+		if (isnull)
+			return false;
+		*hash = pgbloom_join_hash(&by[i], keys[i], *hash);
+	}
+	return true;
 }
 
 #endif							/* PGBLOOM_JOIN_HASH_H */

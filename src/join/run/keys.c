@@ -213,3 +213,15 @@ pgbloom_join_key_init(PgBloomJoinKey *outer, PgBloomJoinKey *inner,
 	fmgr_info(left_function, &outer->function);
 	fmgr_info(right_function, &inner->function);
 }
+
+/* Prepare to read one more key of the rows of a node. */
+void
+pgbloom_join_add_key(PgBloomJoinReader *reader, Expr *key, PlanState *parent)
+{
+	AttrNumber	column = pgbloom_join_column(key);
+
+	if (column == 0)
+		reader->exprs[reader->n] = ExecInitExpr(key, parent);
+	reader->columns[reader->n++] = column;
+	reader->last = Max(reader->last, column);
+}

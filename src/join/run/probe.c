@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * probe.c
- *	  Probing the filter of a join: the SQL function that does so, and how the
- *	  planner finds it.
+ *	  Probing the filter of a join; the SQL function that stands for that in a
+ *	  plan, and how the planner finds it.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,23 +19,17 @@
 
 PG_FUNCTION_INFO_V1(bloom_join_probe);
 
-/*
- * Can a row with these keys have a match in the inner side?  A row with a
- * NULL has none, because the operators are strict.
- */
+/* Can a row have a match in the inner side? */
 bool
-pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
+pgbloom_join_contains(PgBloomJoinFilter *filter,
+					  const PgBloomJoinReader *reader,
+					  TupleTableSlot *slot, ExprContext *econtext)
 {
-	uint64		hash = 0;
-	bool		found = true;
-	int			i;
+	Datum		keys[PGBLOOM_MAX_JOIN_KEYS];
+	uint64		hash;
+	bool		found = pgbloom_join_hash_row(reader, filter->outer, slot,
+											  econtext, keys, &hash);
 
-	for (i = 0; i < filter->nkeys && found; i++)
-	{
-		found = !keys[i].isnull;
-		if (found)
-			hash = pgbloom_join_hash(&filter->outer[i], keys[i].value, hash);
-	}
 	filter->changes += hash != filter->last_hash;
 	filter->last_hash = hash;
 	if (found)
@@ -47,27 +41,15 @@ pgbloom_join_contains(PgBloomJoinFilter *filter, NullableDatum *keys)
  * bloom_join_probe(filter integer, VARIADIC keys "any") returns boolean
  *
  * Can the row with these keys have a match in the join whose filter has this
- * number?  Where there is no such filter, as in a call by a user, the answer
- * is true.
- *
- * An expression of a plan is initialized in the memory context of its
- * execution, so fn_mcxt identifies the execution whose filter it is.
+ * number?  A scan of a plan with filters probes them without this function, see
+ * direct.c.  Everywhere else the answer is true: in a call by a user, and in
+ * EvalPlanQual, which executes a part of a plan without its filters.
  */
 Datum
 bloom_join_probe(PG_FUNCTION_ARGS)
 {
-	FmgrInfo   *flinfo = fcinfo->flinfo;
-	PgBloomJoinFilter *filter = flinfo->fn_extra;
-
-	if (filter == NULL)
-		flinfo->fn_extra = filter =
-			pgbloom_join_find(flinfo->fn_mcxt, flinfo->fn_expr);
-	if (filter->skip > 0)
-	{
-		filter->skip--;
-		PG_RETURN_BOOL(true);
-	}
-	PG_RETURN_BOOL(pgbloom_join_contains(filter, &fcinfo->args[1]));
+	(void) fcinfo;
+	PG_RETURN_BOOL(true);
 }
 
 /*

@@ -16,15 +16,12 @@
  * In a table in the order of the key, all rows of a window may have the same
  * key.  So windows are extended until the key has changed MIN_CHANGES times.
  *
- * Below a grouping, each row is probed, unless all rows until then have passed:
- * then all others may pass, too.  Processes of a parallel plan have parts of the
- * same groups, so they probe each row.
+ * Below a grouping, each row is probed.
  */
 #define WINDOW			1024
 #define MAX_WINDOW		(1024 * WINDOW)
 #define MIN_CHANGES		16
 #define SAMPLE			100
-#define GROUPED_WINDOW	(16 * WINDOW)
 #define SAMPLE_WINDOW	100
 #define CHANGE			0.1
 
@@ -32,8 +29,7 @@
 void
 pgbloom_join_start_window(PgBloomJoinFilter *filter)
 {
-	filter->window = filter->sampling ? SAMPLE_WINDOW :
-		filter->grouped ? GROUPED_WINDOW : WINDOW;
+	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
 	filter->changes = 0;
 	if (filter->checked > 0)
 		filter->counts->state = filter->sampling ?
@@ -55,9 +51,7 @@ end_window(PgBloomJoinFilter *filter)
 		filter->window += WINDOW;
 		return;
 	}
-	if (filter->grouped ? filter->counts == &filter->local_counts &&
-		filter->counts->removed + filter->removed == 0 :
-		passed > filter->most_passed)
+	if (passed > filter->most_passed)
 		filter->sampling = true;
 	else if (passed < filter->most_passed - CHANGE)
 		filter->sampling = false;
@@ -73,6 +67,6 @@ pgbloom_join_count_row(PgBloomJoinFilter *filter, bool found)
 	if (++filter->checked == filter->window)
 		end_window(filter);
 	if (filter->sampling)
-		filter->skip = filter->grouped ? PG_INT64_MAX : SAMPLE - 1;
+		filter->skip = SAMPLE - 1;
 	return found;
 }
