@@ -411,7 +411,7 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 				 errmsg("index \"%s\" lacks pages",
 						RelationGetRelationName(index->relation)),
 				 errdetail("VACUUM has not finished to rebuild it, and lookups find every key of these pages."),
-				 errhint("Rebuild it by REINDEX, or by VACUUM unless \"rebuild_scale_factor\" is -1.")));
+				 errhint("Rebuild it by VACUUM or REINDEX.")));
 }
 
 /*

@@ -54,6 +54,9 @@
 /* Below so many pages, size is no reason. */
 #define SMALL_INDEX		8
 
+/* A next set that has so many times the pages that it needs is too large. */
+#define MAX_EXCESS		1.15
+
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
 
@@ -64,7 +67,7 @@
 typedef struct State
 {
 	Relation	index;
-	double		keys;			/* that the index holds, by estimate */
+	double		keys;			/* that the index holds, by estimate, or HUGE_VAL */
 	double		live;			/* of which the table has so many */
 	uint32		number;			/* of the next set, which is even */
 	uint64		distinct;		/* keys of the table */
@@ -124,7 +127,17 @@ count_pages(const BfiSet *set)
 	return pages;
 }
 
-/* Is it time to rebuild an index, if its table has so many rows? */
+/* Can no layer have room for so many keys, and for some more? */
+static bool
+is_too_large(const BfiMeta *meta, double keys)
+{
+	return bfi_is_too_large(meta->fpp, (uint64) (keys * ROOM));
+}
+
+/*
+ * Is it time to rebuild an index, if its table has so many rows?  One that lacks
+ * pages is rebuilt, whatever its parameter says of growth and deletion.
+ */
 static bool
 is_due(State *state, const BfiMeta *meta, double rows)
 {
@@ -132,14 +145,14 @@ is_due(State *state, const BfiMeta *meta, double rows)
 	BlockNumber used = count_pages(&meta->current);
 
 	state->live = bfi_live_keys(meta, rows, state->keys);
-	if (factor < 0 || meta->current.nlayers == 0 ||
-		bfi_is_too_large(meta->fpp, (uint64) (state->live * ROOM)))
+	if (meta->current.nlayers == 0 || is_too_large(meta, state->live))
 		return false;
-	if (factor == 0 || meta->partial || meta->current.nlayers > MAX_LAYERS ||
-		state->keys - state->live > factor * state->keys)
-		return true;
-	return used > SMALL_INDEX &&
-		used > MAX_GROWTH * pages_for(meta, state->live);
+	if (meta->partial || factor <= 0)
+		return meta->partial || factor == 0;
+	return meta->current.nlayers > MAX_LAYERS ||
+		state->keys - state->live > factor * state->keys ||
+		(used > SMALL_INDEX &&
+		 used > MAX_GROWTH * pages_for(meta, state->live));
 }
 
 /*
@@ -178,19 +191,41 @@ begin_next(State *state, double keys)
 }
 
 /*
- * Rows may have more different keys than before.  Then the next set gets a layer
- * that has room for all.
+ * Hash and sort the keys of the table, and count them.  Those of writers are added
+ * to the next set, which has begun.
  */
 static void
-make_room_for_next_set(State *state)
+read_table(State *state, Relation heap, BfiKeySort *sort)
 {
+	IndexInfo  *info = BuildIndexInfo(state->index);
 	BfiMeta		meta;
 
-	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
-	if (state->distinct > meta.next.layers[meta.next.nlayers - 1].geometry.capacity)
-		bfi_append_layer(state->index, &meta, &meta.next, state->distinct / 2);
-	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+	bfi_begin_keys(sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
+	bfi_set_expressions(state->index, info);
+	bfi_scan_versions(heap, state->index, info, bfi_take_key, sort,
+					  &state->scan);
+	tuplesort_performsort(sort->sort);
+	state->distinct = bfi_count_keys(sort);
+}
+
+/*
+ * Has the first layer of the next set room for the keys of the table, and not
+ * much more?  It was made by an estimate, and rows may have more different keys
+ * than before, or fewer.
+ */
+static bool
+next_set_fits(State *state)
+{
+	const BfiLayer *layer;
+	BfiMeta		meta;
+
+	bfi_read_meta(state->index, &meta);
+	layer = &meta.next.layers[0];
+	return is_too_large(&meta, (double) state->distinct) ||
+		(layer->geometry.capacity >= state->distinct &&
+		 layer->npages - 1 <=
+		 MAX_EXCESS * pages_for(&meta, (double) state->distinct));
 }
 
 /* Add sorted keys to the next set. */
@@ -347,25 +382,26 @@ count_versions(Relation heap)
 	return n / Max(sampler.m, 1) * npages;
 }
 
-/* Build a next set, and exchange it. */
+/*
+ * Build a next set, and exchange it.  If it does not fit, it is begun again, once:
+ * keys of others may come all the time.
+ */
 static void
 rebuild(State *state, Relation heap)
 {
-	IndexInfo  *info = BuildIndexInfo(state->index);
 	BfiKeySort	sort;
-	BfiMeta		meta;
 
-	bfi_read_meta(state->index, &meta);
 	LockDatabaseObject(RelationRelationId, RelationGetRelid(state->index), 0,
 					   ShareUpdateExclusiveLock);
 	begin_next(state, state->live);
-	bfi_begin_keys(&sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
-	bfi_set_expressions(state->index, info);
-	bfi_scan_versions(heap, state->index, info, bfi_take_key, &sort,
-					  &state->scan);
-	tuplesort_performsort(sort.sort);
-	state->distinct = bfi_count_keys(&sort);
-	make_room_for_next_set(state);
+	read_table(state, heap, &sort);
+	if (!next_set_fits(state))
+	{
+		bfi_end_keys(&sort);
+		drop_next(state->index);
+		begin_next(state, (double) state->distinct);
+		read_table(state, heap, &sort);
+	}
 	fill_next(state, &sort);
 	finish_next(state);
 	bfi_end_keys(&sort);
@@ -443,13 +479,14 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 	bfi_read_meta(index, &meta);
 	if (!meta.partial)
 		bfi_measure(index, &meta, &view);
-	state.keys = meta.partial ? (double) meta.keys_built : bf_cardinality(&view);
+	state.keys = meta.partial ? HUGE_VAL : bf_cardinality(&view);
 	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
 		is_due(&state, &meta, count_versions(heap)))
 	{
 		RestrictSearchPath();
 		rebuild(&state, heap);
-		stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
+		if (!meta.partial)
+			stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
 		stats->pages_newly_deleted = count_pages(&meta.current);
 	}
 	else if (meta.keys_per_row == 0)

@@ -437,7 +437,7 @@ $primary->stop;
 # With checksums, a page of a next set is logged before its first change after a
 # checkpoint, as a crash may leave half of it in the file.
 #
-my $checked = new_node('checked', extra => [ '--encoding=UTF8', '--locale=C', '--data-checksums' ]);
+my $checked = new_node('checked', allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=C', '--data-checksums' ]);
 $checked->append_conf('postgresql.conf', 'autovacuum = off');
 $checked->start;
 $checked->safe_psql('postgres', q{
@@ -476,5 +476,41 @@ $checked->start;
 is($checked->safe_psql('postgres', q{SELECT count(*) FROM d WHERE NOT bloom_index_contains('d_i', id)}), '0', 'no key is lost');
 $checked->stop;
 command_ok([ 'pg_checksums', '--check', '-D', $checked->data_dir ], 'all pages are intact');
+
+#
+# An index that lacks pages is rebuilt by the next VACUUM, also with -1, and fits
+# the keys that came since.  A standby is promoted after half of the pages.
+#
+$checked->start;
+$checked->backup('base');
+$checked->safe_psql('postgres', q{
+CREATE EXTENSION pg_walinspect;
+CREATE TABLE g (id int);
+INSERT INTO g SELECT generate_series(1, 50000);
+CREATE INDEX g_i ON g USING bloomfilter (id) WITH (fpp = 1e-6, rebuild_scale_factor = 0)});
+my ($half, $pages) = split /\|/, $checked->safe_psql('postgres', q{
+SELECT pg_current_wal_insert_lsn() AS start \gset
+VACUUM g;
+SELECT pg_switch_wal() \gset
+SELECT start_lsn, pages
+  FROM bloom_index_info('g_i'), pg_get_wal_records_info(:'start', pg_current_wal_flush_lsn())
+ WHERE resource_manager = 'XLOG' AND record_type = 'FPI' AND block_ref ~ format('/%s .*blk %s\M', pg_relation_filenode('g_i'), pages / 2)
+ ORDER BY start_lsn DESC LIMIT 1});
+my $promoted = PostgreSQL::Test::Cluster->new('promoted');
+$promoted->init_from_backup($checked, 'base', has_streaming => 1);
+$promoted->append_conf('postgresql.conf', "recovery_target_lsn = '$half'\nrecovery_target_action = 'promote'");
+$promoted->start;
+ok($promoted->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()'), "promoted after half of $pages pages");
+my (undef, undef, $message) = $promoted->psql('postgres', q{SELECT bloom_index_info('g_i')});
+like($message, qr/index "g_i" lacks pages/, 'pages are lacking');
+$promoted->safe_psql('postgres', q{
+INSERT INTO g SELECT generate_series(50001, 80000);
+ALTER INDEX g_i SET (rebuild_scale_factor = -1);
+VACUUM g});
+is($promoted->safe_psql('postgres', q{
+SELECT layers, index.bytes < 1.6 * sizing.bytes + 2 * 8192 AS size FROM bloom_index_info('g_i') index, bloom_sizing(1e-6, 80000) sizing;
+SELECT count(*) FROM g WHERE NOT bloom_index_contains('g_i', id);
+SELECT bloom_index_contains('g_i', 80001), bloom_index_check('g_i')}), "1|t\n0\nf|", 'VACUUM has rebuilt it');
+$_->stop foreach $promoted, $checked;
 
 done_testing();
