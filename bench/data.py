@@ -62,6 +62,9 @@ TABLES = {
                       FROM (SELECT generate_series(0::bigint, {tenth} - 1) AS i) n''',
     # of all values of sales.amount
     'amounts': "SELECT i AS amount, 'amount ' || i AS name FROM generate_series(0, 996) AS i",
+    # amount is the last of 102 columns
+    'wide_sales': 'SELECT %s, (i %% 997)::int AS amount FROM (SELECT generate_series(1, {tenth}) AS i) n' % ', '.join(
+        'i AS c%d' % n for n in range(101)),
     # one in a hundred rows of events is of a subscriber
     'events': '''SELECT ((i - 1) * 100 / {rows})::int AS day, {random_1} % {rows} AS visitor, (i % 997)::int AS ms
                    FROM (SELECT generate_series(1::bigint, {rows}) AS i) n''',

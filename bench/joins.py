@@ -36,6 +36,7 @@ STAR = Query('SELECT s.region, count(*), sum(amount) FROM star_facts f\n  ' +
 # The planner expects a third of the rows to match, but all do.
 ALL_MATCH = Query('SELECT count(*), sum(amount), max(region) FROM sales JOIN customers USING (customer)'
                   ' WHERE length(name) > 0')
+WIDE = Query('SELECT count(*), max(name) FROM wide_sales JOIN amounts USING (amount) WHERE length(name) > 0 AND c0 % 10 < 1')
 ALL_MATCH_SMALL = Query('SELECT count(*), sum(customer), max(name) FROM sales JOIN amounts USING (amount)'
                         ' WHERE length(name) > 0')
 
@@ -94,6 +95,8 @@ def cases(bench):
               {'work_mem': "'256MB'"}, ['Hash Join'], {'on': 'auto match'}), sales),
         (Case('match', 'Every one of %s narrow rows matches one of 997' % rows, ALL_MATCH_SMALL,
               {'work_mem': "'64MB'"}, ['Hash Join'], {'on': 'auto small match'}), ('sales', 'amounts')),
+        (Case('match', 'One of ten of %s rows by the first of 102 columns, the key in the last, each matches' % tenth,
+              WIDE, {'work_mem': "'64MB'"}, ['Hash Join'], {'on': 'auto wide'}), ('wide_sales', 'amounts')),
         (Case('foreign', 'The first join, the large side on another server (postgres_fdw)',
               on_another_server(join, 'urls'), {'work_mem': "'1GB'"}, ['Hash Join.*Foreign Scan'],
               {'by hand': 'foreign'}, ('on',), FOREIGN_ROUNDS), urls),

@@ -40,6 +40,7 @@ TARGETS = {
     'auto star': Target('star: fact of 10 million rows of 100 bytes, four dimensions, 10 % of each', 'off', 0.70),
     'auto match': Target('10 million rows join 1 million, every one matches', 'off', 1.03),
     'auto small match': Target('10 million narrow rows join a small table, every one matches', 'off', 1.05),
+    'auto wide': Target('a condition on the first of 102 columns, the key in the last, every one matches', 'off', 1.05),
     'auto planning': Target('planning of a join of ten tables', 'off', 1.05),
     'auto analytic': Target('20 analytic queries over 1 GB, the sum', 'off', 0.78),
     'auto worst': Target('the worst single one of these queries', 'off', 1.05),
