@@ -228,6 +228,10 @@ CREATE TABLE few_ids WITH (autovacuum_enabled = off) AS SELECT id FROM fact WHER
 ANALYZE few_ids;
 CALL why('SELECT FROM (SELECT id, g, count(*) FROM fact GROUP BY id, g) AS a JOIN few_ids USING (id)');
 CALL why('SELECT FROM (SELECT k FROM fact WHERE id < 2000) AS fact JOIN dim USING (k)');
+-- LIMIT ends the join early, unless all is sorted, or there are few rows.
+CALL why('SELECT FROM fact JOIN dim USING (k) LIMIT 10');
+CALL why('SELECT FROM (SELECT FROM fact JOIN dim USING (k) ORDER BY id LIMIT 10) AS first');
+CALL why('SELECT FROM fact JOIN dim USING (k) LIMIT 20000');
 SET bloomfilter.join_filter_memory = 0;
 CALL why('SELECT FROM fact JOIN dim USING (k)');
 RESET bloomfilter.join_filter_memory;

@@ -67,7 +67,8 @@
 typedef struct State
 {
 	Relation	index;
-	double		keys;			/* that the index holds, by estimate, or HUGE_VAL */
+	double		keys;			/* that the index holds, by estimate, or
+								 * HUGE_VAL */
 	double		live;			/* of which the table has so many */
 	uint32		number;			/* of the next set, which is even */
 	uint64		distinct;		/* keys of the table */

@@ -219,6 +219,7 @@ typedef struct PgBloomPlannedJoin
 	HashJoin   *join;
 	bool		repeated;		/* it may be executed more than once */
 	bool		parallel;		/* below Gather */
+	double		share;			/* of its rows that a LIMIT asks for */
 	PgBloomReason reason;		/* why it has no filter */
 } PgBloomPlannedJoin;
 
@@ -297,7 +298,8 @@ typedef struct PgBloomJoinTarget
 } PgBloomJoinTarget;
 
 extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
-										  HashJoin *join, List **targets);
+										  const PgBloomPlannedJoin *planned,
+										  List **targets);
 
 /* verify.c */
 extern void pgbloom_join_note_filters(const PgBloomStatement *statement,

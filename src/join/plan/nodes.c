@@ -70,8 +70,22 @@ is_repeated(const Plan *plan, const Plan *child)
 		 child == innerPlan(plan));
 }
 
+/*
+ * The share of its child's rows that a node is expected to ask for, if this one
+ * of its own is asked for.
+ */
+static double
+share_asked_for(const Plan *plan, double share)
+{
+	if (IsA(plan, Sort) || IsA(plan, Agg) || IsA(plan, Hash))
+		return 1;
+	return !IsA(plan, Limit) ? share :
+		share * Min(plan->plan_rows / Max(outerPlan(plan)->plan_rows, 1), 1);
+}
+
 static void
-walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
+walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel,
+		  double share)
 {
 	ListCell   *lc;
 
@@ -90,12 +104,13 @@ walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel)
 		join->join = (HashJoin *) plan;
 		join->repeated = repeated;
 		join->parallel = parallel;
+		join->share = share;
 		walk->joins = lappend(walk->joins, join);
 	}
 	parallel |= IsA(plan, Gather) || IsA(plan, GatherMerge);
 	foreach(lc, pgbloom_plan_children(plan))
 		walk_plan(walk, lfirst(lc), repeated || is_repeated(plan, lfirst(lc)),
-				  parallel);
+				  parallel, share_asked_for(plan, share));
 }
 
 /*
@@ -110,14 +125,14 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
 	int			id;
 
 	memset(walk, 0, sizeof(*walk));
-	walk_plan(walk, stmt->planTree, false, false);
+	walk_plan(walk, stmt->planTree, false, false, 1);
 	for (id = list_length(stmt->subplans); id > 0; id--)
 	{
 		Plan	   *subplan = list_nth(stmt->subplans, id - 1);
 
 		if (subplan != NULL)
 			walk_plan(walk, subplan, !bms_is_member(id, walk->init_plans) ||
-					  !bms_is_empty(subplan->extParam), false);
+					  !bms_is_empty(subplan->extParam), false, 1);
 	}
 }
 

@@ -201,7 +201,7 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		return reason;
 	if (planning->statement == NULL)
 		planning->statement = pgbloom_look_up_statement(planning->stmt);
-	reason = pgbloom_join_targets(planning->statement, join, targets);
+	reason = pgbloom_join_targets(planning->statement, planned, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
 		reason = planning->reason =
 			pgbloom_join_find_probe_function(&planning->function);

@@ -29,6 +29,7 @@ typedef struct Keys
 	}			key[PGBLOOM_MAX_JOIN_KEYS];
 	bool		reduced;		/* a node above drops rows or reads ahead */
 	double		rows;			/* of the Append above, or 0 */
+	double		share;			/* of them that are likely to be read */
 	const Agg  *grouping;		/* above, or NULL */
 } Keys;
 
@@ -86,7 +87,7 @@ translate_keys(Keys *keys, int varno, List *targetlist)
 static bool
 add_target(TargetSearch *search, Plan *scan, Keys *keys)
 {
-	double		rows = keys->rows > 0 ? keys->rows : scan->plan_rows;
+	double		rows = keys->share * (keys->rows > 0 ? keys->rows : scan->plan_rows);
 	PgBloomReason reason = keys->reduced && search->statement->barrier ?
 		PGBLOOM_REASON_PATH : pgbloom_join_not_worthwhile(search->join, rows);
 	PgBloomJoinTarget *target = palloc0(sizeof(PgBloomJoinTarget));
@@ -282,6 +283,7 @@ pass_through(TargetSearch *search, Plan *plan, Keys keys)
 		case T_Sort:
 		case T_Hash:
 			keys.reduced = true;
+			keys.share = 1;
 			break;
 		case T_Append:
 			if (keys.rows == 0)
@@ -291,6 +293,7 @@ pass_through(TargetSearch *search, Plan *plan, Keys keys)
 			break;
 		case T_Agg:
 			keys.rows = 0;
+			keys.share = 1;
 			if (!pass_grouping(search, (Agg *) plan, &keys))
 				return false;
 			break;
@@ -364,11 +367,12 @@ is_usable(HashJoin *join, int number)
  * PgBloomJoinTarget, or return why there are none.
  */
 PgBloomReason
-pgbloom_join_targets(const PgBloomStatement *statement, HashJoin *join,
-					 List **targets)
+pgbloom_join_targets(const PgBloomStatement *statement,
+					 const PgBloomPlannedJoin *planned, List **targets)
 {
+	HashJoin   *join = planned->join;
 	TargetSearch search = {.statement = statement, .join = join};
-	Keys		keys = {0};
+	Keys		keys = {.share = planned->share};
 	int			i;
 
 	for (i = 0; i < list_length(join->hashkeys) &&
