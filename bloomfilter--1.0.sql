@@ -867,36 +867,27 @@ CREATE OPERATOR CLASS bloomfilter_ops
 	STORAGE anyelement;
 COMMENT ON OPERATOR CLASS bloomfilter_ops USING bloomfilter IS 'all types that can be keys';
 
-CREATE FUNCTION bloom_index_support(internal) RETURNS internal
-	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION bloom_index_support(internal) IS
-	'planner support function: lookups in a partitioned index are evaluated once a query';
-
 CREATE FUNCTION bloom_index_contains(index regclass, key anyelement)
 	RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloom_index_contains' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50
-	SUPPORT bloom_index_support;
+	AS 'MODULE_PATHNAME', 'bloom_index_contains' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_index_contains(regclass, anyelement) IS
 	'whether the index contains the key; false is certain, true is probable';
 
 CREATE FUNCTION bloom_index_contains(index regclass, key bloom_key)
 	RETURNS boolean
-	AS 'MODULE_PATHNAME', 'bloom_index_contains' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50
-	SUPPORT bloom_index_support;
+	AS 'MODULE_PATHNAME', 'bloom_index_contains' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 50;
 COMMENT ON FUNCTION bloom_index_contains(regclass, bloom_key) IS
 	'whether the index contains the key; false is certain, true is probable';
 
 CREATE FUNCTION bloom_index_contains_each(index regclass, keys anyarray)
 	RETURNS boolean[]
-	AS 'MODULE_PATHNAME', 'bloom_index_contains_each' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500
-	SUPPORT bloom_index_support;
+	AS 'MODULE_PATHNAME', 'bloom_index_contains_each' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_index_contains_each(regclass, anyarray) IS
 	'bloom_index_contains for each element, in the form of the array';
 
 CREATE FUNCTION bloom_index_contains_each(index regclass, keys bloom_keys)
 	RETURNS boolean[]
-	AS 'MODULE_PATHNAME', 'bloom_index_contains_each' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500
-	SUPPORT bloom_index_support;
+	AS 'MODULE_PATHNAME', 'bloom_index_contains_each' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 500;
 COMMENT ON FUNCTION bloom_index_contains_each(regclass, bloom_keys) IS
 	'bloom_index_contains for each element, in the form of the array';
 

@@ -162,10 +162,23 @@ start_executor(QueryDesc *query, int eflags)
 static void
 run_executor(PGBLOOM_RUN_PARAMETERS)
 {
+	BfiExecution *outer = bfi_execution;
+	BfiExecution execution = {.context = query->estate->es_query_cxt};
+
 	if (query->plannedstmt->parallelModeNeeded)
 		bfi_flush();
-	(previous_executor_run != NULL ? previous_executor_run :
-	 standard_ExecutorRun) (PGBLOOM_RUN_ARGUMENTS);
+	PG_TRY();
+	{
+		bfi_execution = &execution;
+		(previous_executor_run != NULL ? previous_executor_run :
+		 standard_ExecutorRun) (PGBLOOM_RUN_ARGUMENTS);
+	}
+	PG_FINALLY();
+	{
+		bfi_execution = outer;
+	}
+	PG_END_TRY();
+	bfi_forget(&execution);
 }
 
 void

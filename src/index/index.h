@@ -174,6 +174,14 @@ typedef struct BfiPartition
 	bool		is_heap;		/* PostgreSQL's own access method */
 } BfiPartition;
 
+/* The execution of a plan, which remembers lookups: see remember.c. */
+typedef struct BfiMemory BfiMemory;
+typedef struct BfiExecution
+{
+	MemoryContext context;		/* in which its functions are prepared */
+	BfiMemory  *memory;			/* or NULL */
+} BfiExecution;
+
 /* The keys that a query looks up in indexes of one table or of partitions. */
 typedef struct BfiKeys
 {
@@ -282,6 +290,13 @@ extern bool bfi_is_access_method(Oid method);
 extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 							bool *found);
 extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
+
+/* remember.c */
+extern BfiExecution *bfi_execution;
+extern bool bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result);
+extern void bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
+						 uint64 keys_inserted);
+extern void bfi_forget(BfiExecution *execution);
 
 /* keys.c */
 struct Tuplesortstate;

@@ -241,13 +241,14 @@ look_into_partition(FunctionCallInfo fcinfo, const BfiPartition *partition,
 /* Look into an index, or into those of partitions until one returns true. */
 static bool
 look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
-		  void *state)
+		  void *state, bool *partitioned)
 {
 	BfiIndex	index;
 	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given,
 											   look_up == contains_keys);
 	bool		done = false;
 
+	*partitioned = false;
 	if (info == NULL)
 		return true;
 	if (!index.complete || !index.partitioned)
@@ -258,6 +259,7 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		BfiPartition *partitions = bfi_partitions(index.relation, &n);
 		int			i;
 
+		*partitioned = true;
 		bfi_check_partitions(index.relation, partitions, n);
 		for (i = 0; i < n && !done; i++)
 			done = look_into_partition(fcinfo, &partitions[i], info, look_up,
@@ -272,23 +274,40 @@ Datum
 bloom_index_contains(PG_FUNCTION_ARGS)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
+	uint64		keys_inserted = bfi_keys_inserted;
+	bool		partitioned;
+	Datum		result;
 
-	PG_RETURN_BOOL(look_into(fcinfo, key_info, contains_key, key_info));
+	if (bfi_recall(fcinfo, false, &result))
+		return result;
+	result = BoolGetDatum(look_into(fcinfo, key_info, contains_key, key_info,
+									&partitioned));
+	if (partitioned)
+		bfi_remember(fcinfo, false, result, keys_inserted);
+	return result;
 }
 
 /* bloom_index_contains for each element of an array */
 Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
+	uint64		keys_inserted = bfi_keys_inserted;
+	bool		partitioned;
 	Search		search;
+	Datum		result;
 
+	if (bfi_recall(fcinfo, true, &result))
+		return result;
 	pgbloom_get_key_array(fcinfo, 1, &search.keys);
 	search.results = palloc0(search.keys.nkeys * sizeof(bool));
 	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
-				  &search))
+				  &search, &partitioned))
 		memset(search.results, true, search.keys.nkeys * sizeof(bool));
-	PG_RETURN_ARRAYTYPE_P(pgbloom_make_result_array(&search.keys,
-													search.results));
+	result = PointerGetDatum(pgbloom_make_result_array(&search.keys,
+													   search.results));
+	if (partitioned)
+		bfi_remember(fcinfo, true, result, keys_inserted);
+	return result;
 }
 
 /*
