@@ -15,6 +15,7 @@
 #include <limits.h>
 
 #include "catalog/pg_type_d.h"
+#include "jit/jit.h"
 #include "nodes/makefuncs.h"
 #include "utils/syscache.h"
 
@@ -266,6 +267,24 @@ add_quals(FilterPlanning *planning)
 }
 
 /*
+ * Each scan with a filter has an expression that would be compiled.  So a
+ * statement is compiled if its cost is above PostgreSQL's limits for each of
+ * these scans.
+ */
+static void
+limit_jit(PlannedStmt *stmt, int nscans)
+{
+	double		cost = stmt->planTree->total_cost / nscans;
+
+	if (cost <= jit_above_cost)
+		stmt->jitFlags = PGJIT_NONE;
+	if (cost <= jit_optimize_above_cost)
+		stmt->jitFlags &= ~PGJIT_OPT3;
+	if (cost <= jit_inline_above_cost)
+		stmt->jitFlags &= ~PGJIT_INLINE;
+}
+
+/*
  * The hash joins of a finished statement, each with the reason why it has no
  * filter, as a list of PgBloomPlannedJoin.  is_volatile is false if it is not
  * known.
@@ -292,5 +311,8 @@ pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile)
 	if (statement_reason(stmt, is_volatile) == PGBLOOM_NO_REASON)
 		consider_joins(&planning);
 	if (planning.targets != NIL)
+	{
 		add_quals(&planning);
+		limit_jit(stmt, list_length(planning.targets));
+	}
 }
