@@ -119,7 +119,9 @@ my $vacuum = BloomTest::Session->new($primary, 'postgres');
 while (grep { !$_->ended } @$readers)
 {
 	$_->{deadline} = time + 180 foreach @$writers, @$readers;
-	$far->send("BEGIN ISOLATION LEVEL REPEATABLE READ; $read_standby; SELECT pg_sleep(0.2); $read_standby; COMMIT");
+
+	# As one message: replay may cancel it, but would end a session that waits.
+	$far->send("BEGIN ISOLATION LEVEL REPEATABLE READ\\; $read_standby\\; SELECT pg_sleep(0.2)\\; $read_standby\\; COMMIT; ROLLBACK");
 	$vacuum->send('VACUUM t');
 	my ($out) = $far->finish(sub {
 		return unless $vacuum->ended;
@@ -230,9 +232,10 @@ foreach my $round (1 .. 5 * $factor)
 	$sessions[3]->send('CALL crash_while_moving(' . $sessions[0]->pid . ", '$before')");
 	usleep(200_000);
 	$sessions[0]->send('VACUUM m');
-	foreach my $session (@sessions[0 .. 2])
+	foreach my $session (@sessions[ 3, 0 .. 2 ])
 	{
-		usleep(5_000) until eval { $session->ended } // 1;
+		my ($out, $err) = eval { $session->finish };
+		die "nothing is killed: $err" if $session == $sessions[3] && ($err // '') ne '';
 	}
 	$_->{psql}->kill_kill foreach @sessions;
 	$primary->poll_query_until('postgres', 'SELECT 1', '1');
