@@ -104,8 +104,6 @@ bloomfilter_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	(void) info;
 	(void) callback;
 	(void) callback_state;
-	if (stats == NULL)
-		stats = palloc0(sizeof(*stats));
 	return stats;
 }
 

@@ -433,7 +433,7 @@ bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes, int n)
 }
 
 /*
- * Add ascending hashes to a set of the meta page.  The array is overwritten.
+ * Add ascending hashes to a set of the meta page.
  *
  * Each page of the last layer takes keys up to its share of the bits of a full
  * layer.  Keys are distributed unevenly, so some pages come to it before the
@@ -452,11 +452,14 @@ bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes, int n)
  * read again after a round, in case that some are left.
  */
 void
-bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes,
-			   int n)
+bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,
+			   const uint64 *hashes, int n)
 {
+	size_t		size = n * sizeof(uint64);
+	uint64	   *left = MemoryContextAllocHuge(CurrentMemoryContext, size);
 	BfiSet	   *set;
 
+	memcpy(left, hashes, size);
 	while (n > 0 && (set = bfi_find_set(meta, number)) != NULL)
 	{
 		bool		is_measured = n > MAX_UNMEASURED;
@@ -465,12 +468,13 @@ bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number, uint64 *hashes,
 		CHECK_FOR_INTERRUPTS();
 		if (is_measured)
 			LockPage(index, BFI_META_BLOCK, ShareLock);
-		n = add_to_last_layer(index, set, limit, hashes, n);
+		n = add_to_last_layer(index, set, limit, left, n);
 		if (is_measured)
 			UnlockPage(index, BFI_META_BLOCK, ShareLock);
 		if (n > 0)
-			n = add_beyond_share(index, number, set->nlayers, hashes, n);
+			n = add_beyond_share(index, number, set->nlayers, left, n);
 		if (n > 0)
 			bfi_read_meta(index, meta);
 	}
+	pfree(left);
 }

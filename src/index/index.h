@@ -250,7 +250,7 @@ extern bool bfi_recent_pages_lack(Relation index, const BfiSet *set,
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
 extern void bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,
-						   uint64 *hashes, int n);
+						   const uint64 *hashes, int n);
 
 /* wal.c */
 extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,
@@ -272,7 +272,7 @@ extern void bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set,
 
 /* pending.c */
 struct IndexInfo;
-extern void bfi_write(Relation index, uint64 *hashes, int n);
+extern void bfi_write(Relation index, const uint64 *hashes, int n);
 extern void bfi_pend(Relation index, uint64 hash);
 extern void bfi_find_pending(Relation index, const uint64 *hashes, int n,
 							 bool *found);
@@ -325,11 +325,9 @@ typedef struct BfiScan
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 } BfiScan;
 
-typedef void (*BfiKeyCallback) (Relation index, ItemPointer tid, Datum *values,
-								bool *isnull, bool is_live, void *state);
 extern void bfi_scan_versions(Relation heap, Relation index,
-							  struct IndexInfo *info, BfiKeyCallback callback,
-							  void *state, BfiScan *scan);
+							  struct IndexInfo *info, BfiKeySort *keys,
+							  BfiScan *scan);
 
 /* index_build.c */
 struct IndexBuildResult;

@@ -37,21 +37,15 @@ typedef struct Build
 char *
 bfi_build_phase_name(int64 phase)
 {
-	switch (phase)
-	{
-		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
-			return "initializing";
-		case PHASE_SCAN:
-			return "hashing keys of table";
-		case PHASE_SORT:
-			return "sorting hashes";
-		case PHASE_COUNT:
-			return "counting distinct keys";
-		case PHASE_WRITE:
-			return "writing pages";
-		default:
-			return NULL;
-	}
+	static char *const names[] = {
+		[PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE] = "initializing",
+		[PHASE_SCAN] = "hashing keys of table",
+		[PHASE_SORT] = "sorting hashes",
+		[PHASE_COUNT] = "counting distinct keys",
+		[PHASE_WRITE] = "writing pages"
+	};
+
+	return phase >= 0 && phase < (int64) lengthof(names) ? names[phase] : NULL;
 }
 
 static void
@@ -149,7 +143,7 @@ bfi_build(Relation heap, Relation index, IndexInfo *info)
 	if (info->ii_Concurrent || RelationGetNumberOfBlocks(heap) > 0)
 		bfi_set_expressions(index, info);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SCAN);
-	bfi_scan_versions(heap, index, info, bfi_take_key, &build->keys, &scan);
+	bfi_scan_versions(heap, index, info, &build->keys, &scan);
 	build->meta.complete_from = scan.complete_from;
 	result->heap_tuples = scan.rows;
 	result->index_tuples = build->keys.nrows;

@@ -126,28 +126,15 @@ static size_t nsearched = 0;
 /* Where the first of them was inserted. */
 static SubTransactionId first_subtransaction;
 
-/* Add ascending hashes to a set.  The array is not changed. */
-static void
-add_copy(Relation index, BfiMeta *meta, uint32 number, const uint64 *hashes,
-		 int n)
-{
-	uint64	   *copy = MemoryContextAllocHuge(CurrentMemoryContext,
-											  n * sizeof(uint64));
-
-	memcpy(copy, hashes, n * sizeof(uint64));
-	bfi_add_to_set(index, meta, number, copy, n);
-	pfree(copy);
-}
-
 /*
- * Add ascending hashes of rows that are in the table.  The array is overwritten.
+ * Add ascending hashes of rows that are in the table.
  *
  * A set that VACUUM is filling needs them as well, and so does what it becomes if
  * that takes the place of the current one before all are added.  A set that comes
  * later does not, because VACUUM reads the table after the meta page has named it.
  */
 static void
-add_to_sets(Relation index, uint64 *hashes, int n)
+add_to_sets(Relation index, const uint64 *hashes, int n)
 {
 	BfiMeta		meta;
 	uint32		current;
@@ -155,8 +142,8 @@ add_to_sets(Relation index, uint64 *hashes, int n)
 	bfi_read_live_meta(index, &meta);
 	while (current = meta.current.number, meta.next.number > current)
 	{
-		add_copy(index, &meta, meta.next.number, hashes, n);
-		add_copy(index, &meta, current, hashes, n);
+		bfi_add_to_set(index, &meta, meta.next.number, hashes, n);
+		bfi_add_to_set(index, &meta, current, hashes, n);
 		bfi_read_meta(index, &meta);
 		if (meta.current.number == current)
 			return;
@@ -172,7 +159,7 @@ add_to_sets(Relation index, uint64 *hashes, int n)
  * transaction is tried again.
  */
 void
-bfi_write(Relation index, uint64 *hashes, int n)
+bfi_write(Relation index, const uint64 *hashes, int n)
 {
 	CheckForSerializableConflictIn(index, NULL, InvalidBlockNumber);
 	add_to_sets(index, hashes, n);

@@ -158,10 +158,11 @@ is_due(State *state, const BfiMeta *meta, double rows)
 
 /*
  * Drop the next set, if there is one.  Who still adds keys to it finds that it
- * is gone when its pages are used again.
+ * is gone when its pages are used again.  If all of its pages have been moved, the
+ * current set lacks none.
  */
 static void
-drop_next(Relation index)
+drop_next(Relation index, bool is_moved)
 {
 	BfiMeta		meta;
 
@@ -170,6 +171,8 @@ drop_next(Relation index)
 	if (meta.next.number != 0)
 	{
 		memset(&meta.next, 0, sizeof(meta.next));
+		if (is_moved)
+			meta.partial = false;
 		bfi_change_meta(index, &meta);
 	}
 	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
@@ -204,8 +207,7 @@ read_table(State *state, Relation heap, BfiKeySort *sort)
 	bfi_read_meta(state->index, &meta);
 	bfi_begin_keys(sort, state->index, meta.seed, PGBLOOM_VACUUM_MEMORY);
 	bfi_set_expressions(state->index, info);
-	bfi_scan_versions(heap, state->index, info, bfi_take_key, sort,
-					  &state->scan);
+	bfi_scan_versions(heap, state->index, info, sort, &state->scan);
 	tuplesort_performsort(sort->sort);
 	state->distinct = bfi_count_keys(sort);
 }
@@ -235,7 +237,7 @@ fill_next(State *state, BfiKeySort *keys)
 {
 	Relation	index = state->index;
 	uint64	   *batch = palloc(MAX_BATCH * sizeof(uint64));
-	uint64	   *left = NULL;
+	uint64	   *left = palloc(sizeof(uint64));
 	size_t		nleft = 0;
 	size_t		done;
 	uint64		hash = 0;
@@ -249,13 +251,9 @@ fill_next(State *state, BfiKeySort *keys)
 			batch[n++] = hash;
 		PGBLOOM_VACUUM_DELAY_POINT();
 		n = bfi_add_to_shares(index, state->number, batch, n);
-		if (n == 0)
-			continue;
 
 		/* Others have to fill their pages before these may exceed theirs. */
-		left = left == NULL ?
-			MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64)) :
-			repalloc_huge(left, (nleft + n) * sizeof(uint64));
+		left = repalloc_huge(left, (nleft + n + 1) * sizeof(uint64));
 		memcpy(left + nleft, batch, n * sizeof(uint64));
 		nleft += n;
 	}
@@ -268,8 +266,7 @@ fill_next(State *state, BfiKeySort *keys)
 					   (int) Min(nleft - done, MAX_BATCH));
 	}
 	pfree(batch);
-	if (left != NULL)
-		pfree(left);
+	pfree(left);
 }
 
 /* Let the next set take the place of the current one, from the first page on. */
@@ -343,12 +340,7 @@ finish_next(State *state)
 	for (i = 0; i < meta.next.nlayers; i++)
 		move_layer(state->index, &meta.next.layers[i],
 				   &meta.current.layers[i]);
-	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
-	bfi_read_meta(state->index, &meta);
-	memset(&meta.next, 0, sizeof(meta.next));
-	meta.partial = false;
-	bfi_change_meta(state->index, &meta);
-	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+	drop_next(state->index, true);
 	RESUME_INTERRUPTS();
 }
 
@@ -399,7 +391,7 @@ rebuild(State *state, Relation heap)
 	if (!next_set_fits(state))
 	{
 		bfi_end_keys(&sort);
-		drop_next(state->index);
+		drop_next(state->index, false);
 		begin_next(state, (double) state->distinct);
 		read_table(state, heap, &sort);
 	}
@@ -509,7 +501,7 @@ bfi_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 		return stats;
 	if (stats == NULL)
 		stats = palloc0(sizeof(*stats));
-	drop_next(info->index);
+	drop_next(info->index, false);
 	rebuild_if_due(info, stats);
 	bfi_read_meta(info->index, &meta);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);

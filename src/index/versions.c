@@ -33,9 +33,8 @@ typedef struct Versions
 	EState	   *estate;
 	ExprState  *predicate;
 	Bitmapset  *columns;		/* of keys and predicate */
+	BfiKeySort *keys;
 	BfiScan    *scan;
-	BfiKeyCallback callback;
-	void	   *state;
 } Versions;
 
 /* The state of the version in a slot. */
@@ -119,8 +118,8 @@ take_version(Versions *versions, TupleTableSlot *slot)
 	if (!ExecQual(versions->predicate, econtext))
 		return;
 	FormIndexDatum(versions->info, slot, versions->estate, values, isnull);
-	versions->callback(versions->index, &slot->tts_tid, values, isnull,
-					   state == HEAPTUPLE_LIVE, versions->state);
+	bfi_take_key(versions->index, &slot->tts_tid, values, isnull,
+				 state == HEAPTUPLE_LIVE, versions->keys);
 }
 
 /* Read a table whose rows are those of PostgreSQL's heap. */
@@ -170,21 +169,17 @@ visible_horizon(Relation heap)
 }
 
 /*
- * Call a function for each version of a row that a snapshot may see whose xmin
- * is not below scan->complete_from.  The snapshots of this server are such ones,
+ * Take the key of each version of a row that a snapshot may see whose xmin is
+ * not below scan->complete_from.  The snapshots of this server are such ones,
  * unless versions had to be left out.
  *
  * CREATE INDEX CONCURRENTLY inserts later what its snapshot does not see.
  */
 void
 bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
-				  BfiKeyCallback callback, void *state, BfiScan *scan)
+				  BfiKeySort *keys, BfiScan *scan)
 {
-	Versions	versions = {.index = index,
-		.info = info,
-		.scan = scan,
-		.callback = callback,
-	.state = state};
+	Versions	versions = {.index = index, .info = info, .keys = keys, .scan = scan};
 
 	memset(scan, 0, sizeof(*scan));
 	if (!info->ii_Concurrent &&
@@ -197,8 +192,8 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 		return;
 	}
 	scan->rows = scan->versions =
-		table_index_build_scan(heap, index, info, true, true, callback, state,
-							   NULL);
+		table_index_build_scan(heap, index, info, true, true, bfi_take_key,
+							   keys, NULL);
 	if (info->ii_BrokenHotChain)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
