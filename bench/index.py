@@ -31,7 +31,6 @@ def run(bench, section):
     cached_lookups(bench, section)
     with small_server(bench) as small:
         inserts(small, section)
-        rows_of_a_transaction(small, section)
         adds(small, section)
         cold_lookups(small, section)
 
@@ -172,41 +171,6 @@ def inserts(bench, section):
     section.target('index insert', timings['bloomfilter'], timings['btree'], 'wall')
     section.target('index wal', *([float(w - v) for w, v in zip(wal[name], wal['no index'])]
                                   for name in ('bloomfilter', 'btree')))
-
-
-def rows_of_a_transaction(bench, section):
-    """One row a statement, which writes its key, without what commits and the network cost; and COPY of many."""
-    rows = bench.scale(20_000, 2000)
-    copied = 50 * rows
-    last = {name: 0 for name in INSERTED}
-    with bench.session(statement_timeout=0, synchronous_commit='off') as session:
-        for name, index in INSERTED.items():
-            session.execute('CREATE TABLE rows_%s (k bigint)' % table_of(name))
-            if index:
-                session.execute('CREATE INDEX ON rows_%s %s' % (table_of(name), index.format(
-                    column='k', expected=500 * rows)))
-            session.execute('CREATE PROCEDURE add_%s(after bigint, n int) LANGUAGE plpgsql AS $$ BEGIN FOR i IN 1 .. n LOOP '
-                            'INSERT INTO rows_%s VALUES (after + i); END LOOP; END $$' % ((table_of(name),) * 2))
-
-        def insert(name):
-            last[name] += rows
-            return session.measure('CALL add_%s(%d, %d)' % (table_of(name), last[name], rows))
-
-        def copy(name):
-            last[name] += copied
-            return session.measure("COPY rows_%s FROM PROGRAM 'seq %d %d'" %
-                                   (table_of(name), last[name] - copied + 1, last[name]))
-
-        for name in INSERTED:
-            insert(name)
-        timings = bench.in_turns({name: lambda name=name: insert(name) for name in INSERTED})
-        copies = bench.in_turns({name: lambda name=name: copy(name) for name in INSERTED})
-    section.text("""{:,} rows with ascending keys of type bigint, each an INSERT by PL/pgSQL, in one transaction: what a
-        statement of one row costs.""".format(rows))
-    section.timing_table('', timings, rows, 'btree', [], 'µs a row')
-    section.text('COPY of {:,} such rows.'.format(copied))
-    section.timing_table('', copies, copied, 'btree', [], 'µs a row')
-    section.target('index rows', timings['bloomfilter'], timings['btree'])
 
 
 def adds(bench, section):

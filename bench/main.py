@@ -50,7 +50,7 @@ def main():
         results['sections'].append({
             'name': module.__name__, 'title': module.TITLE, 'seconds': round(time.monotonic() - section_began),
             'load': [arguments.load, load, os.getloadavg()[0]],
-            'blocks': section.blocks, 'facts': section.facts, 'targets': section.targets, 'plans': section.plans})
+            'blocks': section.blocks, 'facts': section.facts, 'targets': section.targets})
         left -= module.SECONDS[bench.quick]
     results['run']['seconds'] = round(time.monotonic() - began)
     for section in results['sections']:

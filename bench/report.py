@@ -93,7 +93,6 @@ TARGETS = {
     'index insert': Target('INSERT of 1 million rows in batches, random keys, btree larger than shared_buffers',
                            'the same with a btree', 0.7),
     'index wal': Target('WAL of those rows, beyond the table\'s', 'the btree\'s', 0.5),
-    'index rows': Target('a statement of one row, in a transaction of many', 'the same with a btree', 1.6),
     'index clients': Target('time for a key that 16 clients add to one set', 'that of one client, wall time', 1.0),
     'index waits': Target('99th percentile of the latency of 16 clients, beyond that without an index', '1 ms', 1.0),
     'index add': Target('a single add: prepared INSERT, `synchronous_commit = off`, unix socket',
@@ -113,12 +112,14 @@ def is_met(key, ratios):
     return ratios is not None and ratios[0] <= TARGETS[key].at_most
 
 
+def output_of(*command):
+    """What a program writes; nothing if it is not there."""
+    return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True).stdout \
+        if shutil.which(command[0]) else ''
+
+
 def first_line(*command):
-    """What a program says of its version; nothing if it is not there."""
-    if shutil.which(command[0]) is None:
-        return ''
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    return result.stdout.strip().split('\n')[0]
+    return output_of(*command).strip().split('\n')[0]
 
 
 def read(path):
@@ -131,7 +132,7 @@ def read(path):
 
 def about(bench, arguments):
     """The machine and the versions, as rows of two tables."""
-    cpu = dict(re.findall(r'^(.+?):\s+(.+)$', first_lines('lscpu'), re.M))
+    cpu = dict(re.findall(r'^(.+?):\s+(.+)$', output_of('lscpu'), re.M))
     memory = int(re.search(r'MemTotal:\s+(\d+)', read('/proc/meminfo')).group(1)) / 2 ** 20
     pages = re.search(r'\[(\w+)\]', read('/sys/kernel/mm/transparent_hugepage/enabled'))
     distribution = re.search(r'PRETTY_NAME="(.*)"', read('/etc/os-release'))
@@ -161,11 +162,6 @@ def about(bench, arguments):
             ['peers', 'postgresql-hll ' + hll[0][0] if hll else ''],
         ],
     }
-
-
-def first_lines(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True).stdout \
-        if shutil.which(command[0]) else ''
 
 
 def table(header, rows):
@@ -198,10 +194,6 @@ def block(item):
     return ['![%s](%s.svg)' % (item['caption'], item['name']), '', '*%s*' % item['caption'], '']
 
 
-def details(summary, *lines):
-    return ['<details><summary>%s</summary>' % summary, '', *lines, '', '</details>', '']
-
-
 def markdown(results, scenarios):
     if results is None:
         return '\n'.join(['# Benchmarks', '', *jobs(scenarios, [])]).rstrip('\n') + '\n'
@@ -226,19 +218,7 @@ def markdown(results, scenarios):
         for item in section['blocks']:
             lines += block(item)
     lines += jobs(scenarios, run['machine'])
-    all_plans = [plan for section in sections for plan in section['plans']]
-    if all_plans:
-        lines += ['## Plans', '', *plans(all_plans)]
     return '\n'.join(lines).rstrip('\n') + '\n'
-
-
-def plans(some):
-    lines = []
-    for plan in some:
-        warning = ['**Not the plan that was meant**: no match for ' +
-                   ', '.join('`%s`' % pattern for pattern in plan['missing']), ''] if plan['missing'] else []
-        lines += details(plan['title'], *warning, '```', shortened(plan['plan']), '```')
-    return lines
 
 
 def jobs(scenarios, machine):
@@ -264,17 +244,12 @@ def jobs(scenarios, machine):
             lines += [*('%s: %s  ' % tuple(row) for row in others), '']
         for item in scenario['blocks']:
             lines += block(item)
-        lines += plans(scenario['plans'])
     return lines
 
 
 def load_average(measured):
     return '; load average of the minute before the command %.2f, before this part %.2f, at its end %.2f' % tuple(
         measured['load'])
-
-
-def shortened(plan):
-    return '\n'.join(line if len(line) <= 200 else line[:200] + ' …' for line in plan.split('\n'))
 
 
 def keep_others(results, directory, order):

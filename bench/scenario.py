@@ -11,7 +11,7 @@ import threading
 import time
 
 import report
-from lib import Bench, Section, Server, Session, Timing, anonymous_memory, as_bytes, log
+from lib import Bench, Section, Server, Session, anonymous_memory, as_bytes, log
 
 # How often processes are looked at, and how often one is told that a step still runs, in seconds.
 SAMPLING = 0.02
@@ -41,13 +41,6 @@ class Job(Bench):
     def check(self, holds, what):
         if not holds:
             raise WrongResult(what)
-
-    @staticmethod
-    def timed(session, sql, parameters=None):
-        """The Timing of a query, and its rows."""
-        cpu, wall = session.cpu(), time.perf_counter()
-        rows = session.execute(sql, parameters)
-        return Timing(time.perf_counter() - wall, session.cpu() - cpu), rows
 
     @contextlib.contextmanager
     def step(self, text, session=None):
@@ -227,7 +220,7 @@ def main():
         'seconds': round(time.monotonic() - began), 'disk': job.disk_peak,
         'load': [arguments.load, load, os.getloadavg()[0]],
         'machine': report.about(job, arguments)['machine'],
-        'blocks': section.blocks, 'plans': section.plans})
+        'blocks': section.blocks})
     return 0
 
 
