@@ -17,22 +17,6 @@
 #include "miscadmin.h"
 #include "filter/filter.h"
 
-extern void *__real_palloc(Size size);
-extern void *__real_palloc0(Size size);
-extern void *__real_MemoryContextAlloc(MemoryContext context, Size size);
-extern void *__real_MemoryContextAllocZero(MemoryContext context, Size size);
-extern void *__real_MemoryContextAllocExtended(MemoryContext context,
-											   Size size, int flags);
-extern void *__wrap_palloc(Size size);
-extern void *__wrap_palloc0(Size size);
-extern void *__wrap_MemoryContextAlloc(MemoryContext context, Size size);
-extern void *__wrap_MemoryContextAllocZero(MemoryContext context, Size size);
-extern void *__wrap_MemoryContextAllocExtended(MemoryContext context,
-											   Size size, int flags);
-
-extern void *__real_MemoryContextAllocHuge(MemoryContext context, Size size);
-extern void *__wrap_MemoryContextAllocHuge(MemoryContext context, Size size);
-
 extern void __real_ProcessInterrupts(void);
 extern void __wrap_ProcessInterrupts(void);
 extern BfEnv __real_pgbloom_env(MemoryContext context);
@@ -65,48 +49,26 @@ reject(int flags)
 	return true;
 }
 
-void *
-__wrap_palloc(Size size)
-{
-	reject(0);
-	return __real_palloc(size);
-}
+/* One of PostgreSQL's functions that returns memory, or NULL if flags allow that. */
+#define WRAP(function, parameters, arguments, flags) \
+	extern void *__real_##function parameters; \
+	extern void *__wrap_##function parameters; \
+	void * \
+	__wrap_##function parameters \
+	{ \
+		return reject(flags) ? NULL : __real_##function arguments; \
+	}
 
-void *
-__wrap_palloc0(Size size)
-{
-	reject(0);
-	return __real_palloc0(size);
-}
-
-void *
-__wrap_MemoryContextAlloc(MemoryContext context, Size size)
-{
-	reject(0);
-	return __real_MemoryContextAlloc(context, size);
-}
-
-void *
-__wrap_MemoryContextAllocZero(MemoryContext context, Size size)
-{
-	reject(0);
-	return __real_MemoryContextAllocZero(context, size);
-}
-
-void *
-__wrap_MemoryContextAllocExtended(MemoryContext context, Size size, int flags)
-{
-	if (reject(flags))
-		return NULL;
-	return __real_MemoryContextAllocExtended(context, size, flags);
-}
-
-void *
-__wrap_MemoryContextAllocHuge(MemoryContext context, Size size)
-{
-	reject(0);
-	return __real_MemoryContextAllocHuge(context, size);
-}
+WRAP(palloc, (Size size), (size), 0)
+WRAP(palloc0, (Size size), (size), 0)
+WRAP(MemoryContextAlloc, (MemoryContext context, Size size), (context, size), 0)
+WRAP(MemoryContextAllocZero, (MemoryContext context, Size size),
+	 (context, size), 0)
+WRAP(MemoryContextAllocHuge, (MemoryContext context, Size size),
+	 (context, size), 0)
+WRAP(MemoryContextAllocExtended,
+	 (MemoryContext context, Size size, int flags), (context, size, flags),
+	 flags)
 
 /*
  * fail_allocation(n bigint) returns boolean: have the n-th allocation from

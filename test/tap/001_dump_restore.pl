@@ -3,13 +3,6 @@
 # another encoding.  Keys that hash by the locale of the database are found
 # under the same locale; under another one, a probe is an error.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

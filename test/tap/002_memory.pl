@@ -1,13 +1,6 @@
 # How much memory a backend takes: to build large filters, many small ones,
 # and over many calls of each function; with BF_LONG, four times as many.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -1,13 +1,6 @@
 # Many sessions at once on one filter, and lookups in an index whose partitions
 # come and go.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

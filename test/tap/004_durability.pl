@@ -1,17 +1,10 @@
 # Stored filters survive crashes, killed processes, and the way through
 # replication, backup and recovery, to the byte.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
+use Time::HiRes qw(usleep);
 
 #
 # Filters survive a crash, and replicas have the same filters.

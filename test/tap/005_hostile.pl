@@ -2,13 +2,6 @@
 # rejected with the right error or is a filter that all functions accept;
 # nothing crashes, and a few bytes do not cause a large allocation.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

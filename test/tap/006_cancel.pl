@@ -1,17 +1,10 @@
 # Every long operation can be cancelled, ends soon, and leaves the session
 # usable.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(time);
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
+use Time::HiRes qw(time);
 
 my $node = new_node('main');
 $node->start;

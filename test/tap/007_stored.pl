@@ -1,13 +1,6 @@
 # Lookups in filters of a table: memory of the fn_extra cache of one call for
 # many of them, and values of which a part is missing.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -3,13 +3,6 @@
 # variable that fails there, or at a check for interrupts, loses no key, nor does
 # an index whose pending keys are being written.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

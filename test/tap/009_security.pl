@@ -1,13 +1,6 @@
 # What users cannot do to others by means of the extension: by objects that they
 # leave where it is created, by what they add to it, by expressions of indexes.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

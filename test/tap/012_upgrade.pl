@@ -1,12 +1,5 @@
 # Upgrades of the server and of the extension.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

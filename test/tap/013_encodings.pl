@@ -2,13 +2,6 @@
 # encodings, and other text is an error that names it.  Names of types that an encoding lacks do not
 # make an error of another one.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

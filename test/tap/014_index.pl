@@ -1,17 +1,10 @@
 # Indexes after kill -9, on replicas, after point-in-time recovery, while they
 # are rebuilt; with damaged pages, and on a full disk.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
+use Time::HiRes qw(usleep);
 
 #
 # Indexes of access method bloomfilter find every committed row: after kill -9

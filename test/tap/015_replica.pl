@@ -3,17 +3,10 @@
 # promotion.  The primary knows nothing of the snapshots on this replica
 # (hot_standby_feedback is off), and replay waits for no row that they see.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(usleep);
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
+use Time::HiRes qw(usleep);
 
 # A small first layer, so that the index grows all the time; a filter that is
 # inline, and one of 1.2 MB.

@@ -1,13 +1,6 @@
 # Keys of indexes in random transactions, and in sessions that load the library
 # in the middle of a statement.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -3,13 +3,6 @@
 #
 # BF_LONG=1 runs the whole matrix, which takes a quarter of an hour.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -1,13 +1,6 @@
 # Join filters and the server: how sessions load the library, no segment of
 # shared memory is left, and a plan that is executed again.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -5,17 +5,10 @@
 # BF_LONG=1 runs each part ten times as long, and goes on until a hundred million
 # keys of visible rows have been looked up.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-use Time::HiRes qw(time usleep);
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;
+use Time::HiRes qw(time usleep);
 
 my $factor = $ENV{BF_LONG} ? 10 : 1;
 my $wanted = $ENV{BF_LONG} ? 100_000_000 : 0;

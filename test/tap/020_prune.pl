@@ -3,13 +3,6 @@
 # EXPLAIN tells of pruning from PostgreSQL 18 on; plans of many partitions hold
 # few locks and little memory; pages that are probed stay in memory.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

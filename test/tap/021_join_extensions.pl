@@ -2,13 +2,6 @@
 # those that were started and not executed, or not to their end; and beside one
 # that makes paths by itself.
 
-use strict;
-use warnings;
-
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use BloomTest;

@@ -1,16 +1,28 @@
-# What the TAP tests share: a server with the extension, and sessions that
-# run in the background while the test looks on.
+# What the TAP tests share: the modules that all of them use, a server with the
+# extension, and sessions that run in the background while the test looks on.
 
 package BloomTest;
 
 use strict;
 use warnings;
 
-use Exporter 'import';
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use Exporter ();
 
 our @EXPORT = qw(new_node create_database find_crashes
   can_measure_memory);
+
+sub import
+{
+	strict->import;
+	warnings->import;
+	Exporter::export($_, scalar caller)
+	  foreach qw(BloomTest PostgreSQL::Test::Utils Test::More);
+	return;
+}
 
 # A server to be started, of the PostgreSQL in install_path or else of the one
 # that is tested.  Encoding and locale are our own: those of the environment
