@@ -156,11 +156,11 @@ SELECT rows_passed('SELECT sum(n) FROM by_name AS f JOIN early USING (k) WHERE e
 SELECT rows_passed('SELECT sum(n) FROM by_name AS f JOIN early USING (k) WHERE early.k < 500', 'named_1', 'on');
 SELECT rows_passed('SELECT sum(n) FROM (SELECT int8(k) AS k, t, count(*) AS n FROM named GROUP BY 1, 2) AS f JOIN early USING (k) WHERE early.k < 500', 'named_1', 'on');
 
--- Half of the rows pass: not worth it if the hash function must be called
+-- 40 % of the rows pass: worth it for numbers alone, whose hash takes next to no time
 CREATE TABLE numbers WITH (autovacuum_enabled = off) AS SELECT i % 1000 AS k, (i % 1000)::numeric AS n, i % 50 AS g FROM generate_series(1, 20000) AS i;
-CREATE TABLE lower_half WITH (autovacuum_enabled = off) AS SELECT k, n FROM numbers WHERE k < 500 LIMIT 500;
-ANALYZE numbers, lower_half;
-SELECT query, filters, passed < 12000 AS probed FROM unnest(ARRAY['numbers JOIN lower_half USING (k)', 'numbers JOIN lower_half USING (n)']) AS query, rows_passed('SELECT FROM ' || query, 'numbers', 'on');
+CREATE TABLE lower WITH (autovacuum_enabled = off) AS SELECT k, n FROM numbers WHERE k < 400 LIMIT 400;
+ANALYZE numbers, lower;
+SELECT query, filters, passed < 12000 AS probed FROM unnest(ARRAY['numbers JOIN lower USING (k)', 'numbers JOIN lower USING (n)']) AS query, rows_passed('SELECT FROM ' || query, 'numbers', 'on');
 
 SET client_min_messages = warning;
 DROP SCHEMA join_cost CASCADE;
@@ -228,8 +228,9 @@ CREATE TABLE few_ids WITH (autovacuum_enabled = off) AS SELECT id FROM fact WHER
 ANALYZE few_ids;
 CALL why('SELECT FROM (SELECT id, g, count(*) FROM fact GROUP BY id, g) AS a JOIN few_ids USING (id)');
 CALL why('SELECT FROM (SELECT k FROM fact WHERE id < 2000) AS fact JOIN dim USING (k)');
--- LIMIT ends the join early, unless all is sorted, or there are few rows.
+-- LIMIT and EXISTS end the join early, unless all is sorted, or there are few rows.
 CALL why('SELECT FROM fact JOIN dim USING (k) LIMIT 10');
+CALL why('SELECT EXISTS (SELECT FROM fact JOIN dim USING (k))');
 CALL why('SELECT FROM (SELECT FROM fact JOIN dim USING (k) ORDER BY id LIMIT 10) AS first');
 CALL why('SELECT FROM fact JOIN dim USING (k) LIMIT 20000');
 SET bloomfilter.join_filter_memory = 0;

@@ -45,7 +45,7 @@ struct BfiMemory
 	uint64		relation_changes;	/* of which the session had learned */
 	size_t		bytes;			/* of keys */
 	int			n;
-	BfiLookup		lookups[MAX_LOOKUPS];
+	BfiLookup	lookups[MAX_LOOKUPS];
 };
 
 BfiExecution *bfi_execution = NULL;
@@ -117,7 +117,7 @@ bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
 {
 	BfiExecution *execution = execution_of(fcinfo);
 	BfiMemory  *memory = execution == NULL ? NULL : execution->memory;
-	BfiLookup		call;
+	BfiLookup	call;
 	int16		typlen;
 	bool		typbyval;
 	int			i;
@@ -158,7 +158,7 @@ bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
 			 uint64 keys_inserted)
 {
 	BfiExecution *execution = execution_of(fcinfo);
-	BfiLookup		call = {.keys_inserted = keys_inserted};
+	BfiLookup	call = {.keys_inserted = keys_inserted};
 	BfiMemory  *memory;
 	MemoryContext old_context;
 	int16		typlen;

@@ -219,7 +219,7 @@ typedef struct PgBloomPlannedJoin
 	HashJoin   *join;
 	bool		repeated;		/* it may be executed more than once */
 	bool		parallel;		/* below Gather */
-	double		share;			/* of its rows that a LIMIT asks for */
+	double		share;			/* of its rows that LIMIT or EXISTS reads */
 	PgBloomReason reason;		/* why it has no filter */
 } PgBloomPlannedJoin;
 
@@ -229,6 +229,7 @@ typedef struct PgBloomPlanWalk
 	List	   *joins;			/* of PgBloomPlannedJoin, upper ones before
 								 * those below */
 	Bitmapset  *init_plans;		/* numbers of subplans that are executed once */
+	Bitmapset  *exists_plans;	/* of them, those of which one row is read */
 	int			last_node_id;	/* the largest plan_node_id */
 	bool		filtered;		/* by an earlier call of the planner hook */
 } PgBloomPlanWalk;

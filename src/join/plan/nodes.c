@@ -95,8 +95,14 @@ walk_plan(PgBloomPlanWalk *walk, Plan *plan, bool repeated, bool parallel,
 	walk->filtered |= outerPlan(plan) != NULL &&
 		pgbloom_is_builder(outerPlan(plan));
 	foreach(lc, plan->initPlan)
-		walk->init_plans = bms_add_member(walk->init_plans,
-										  lfirst_node(SubPlan, lc)->plan_id);
+	{
+		SubPlan    *subplan = lfirst(lc);
+
+		walk->init_plans = bms_add_member(walk->init_plans, subplan->plan_id);
+		if (subplan->subLinkType == EXISTS_SUBLINK)
+			walk->exists_plans = bms_add_member(walk->exists_plans,
+												subplan->plan_id);
+	}
 	if (IsA(plan, HashJoin))
 	{
 		PgBloomPlannedJoin *join = palloc0(sizeof(PgBloomPlannedJoin));
@@ -132,7 +138,9 @@ pgbloom_walk_plan(PlannedStmt *stmt, PgBloomPlanWalk *walk)
 
 		if (subplan != NULL)
 			walk_plan(walk, subplan, !bms_is_member(id, walk->init_plans) ||
-					  !bms_is_empty(subplan->extParam), false, 1);
+					  !bms_is_empty(subplan->extParam), false,
+					  bms_is_member(id, walk->exists_plans) ?
+					  1 / Max(subplan->plan_rows, 1) : 1);
 	}
 }
 
