@@ -120,7 +120,6 @@ typedef struct PgBloomJoinFilter
 	int64		skip;			/* let so many rows pass unprobed */
 	const uint8 *bits;			/* once the filter is complete, or shared */
 	BfGeometry	geometry;
-	int			nkeys;
 	PgBloomJoinKey outer[PGBLOOM_MAX_JOIN_KEYS];
 	uint32		checked;		/* probes of this window */
 	uint32		removed;		/* of them, not in the filter */

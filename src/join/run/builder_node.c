@@ -53,8 +53,8 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 	bool		numbers = true;
 	int			i;
 
-	filter->nkeys = ranges->nkeys = list_length(keys);
-	for (i = 0; i < filter->nkeys; i++)
+	ranges->nkeys = list_length(keys);
+	for (i = 0; i < ranges->nkeys; i++)
 	{
 		int			key = list_nth_int(keys, i);
 
