@@ -35,6 +35,8 @@ SQLSTATE = ord("C")
 TIMEOUT = "57014"
 # A lost connection, an internal error, or too few resources: neither is the result of a query.
 BROKEN = ("08", "57P", "XX", "53")
+# Except this one, with filters and without: PostgreSQL sorts a column by one collation where it merges by two.
+MERGED_BY_TWO_COLLATIONS = "mergejoin input data is out of order"
 # What expressions of the queries raise.
 EXPRESSION = ("22", "P0001")
 MAX_COST = 30000
@@ -273,7 +275,7 @@ class Runner:
             except ServerError as error:
                 if error.sqlstate == TIMEOUT:
                     return None
-                if error.sqlstate.startswith(BROKEN):
+                if error.sqlstate.startswith(BROKEN) and MERGED_BY_TWO_COLLATIONS not in str(error):
                     raise
                 results.append(error.sqlstate)
                 break
@@ -300,7 +302,7 @@ class Runner:
         try:
             rows = self.connection.run(f"EXPLAIN (ANALYZE, TIMING OFF) {query.sql}")
         except ServerError as error:
-            if error.sqlstate.startswith(BROKEN):
+            if error.sqlstate.startswith(BROKEN) and MERGED_BY_TWO_COLLATIONS not in str(error):
                 raise
             return
         for row in rows:
