@@ -234,5 +234,27 @@ foreach my $test (@tests)
 }
 $session->quit;
 
+#
+# One call with many keys keeps nothing of each but its place and its hash: less
+# than 64 bytes, and a copy would take more.
+#
+$node->safe_psql('postgres', qq{
+CREATE TABLE arrays AS
+	SELECT array_agg((i % 300)::text) AS text, array_agg((i % 300)::numeric) AS numeric,
+		array_agg('10.0.0.0'::inet + i % 300) AS inet, array_agg(to_jsonb(i % 300)) AS jsonb
+	FROM generate_series(1, $calls) i});
+foreach my $type ('text', 'numeric', 'inet', 'jsonb')
+{
+	$session = BloomTest::Session->new($node, 'postgres');
+	$session->query("SELECT bloom_cardinality(bloom_add_all(bloom_empty(), $type\[1:9])) FROM arrays");
+	($base) = $session->query_memory("SELECT cardinality($type) FROM arrays");
+	($peak, $out, $err) = $session->query_memory(
+		"SELECT bloom_cardinality(bloom_add_all(bloom_empty(0.01, 300), $type)) BETWEEN 280 AND 320 FROM arrays");
+	is("$out$err", 't', "$calls keys of type $type in one call");
+	cmp_ok($peak - $base, '<', 64 * $calls / 1024, 'it keeps none of them');
+	note "$calls keys of type $type: ", in_mb($peak - $base), ' over ', in_mb($base);
+	$session->quit;
+}
+
 is(find_crashes($node), '', 'nothing crashed');
 done_testing();
