@@ -328,6 +328,7 @@ typedef struct BfiScan
 extern void bfi_scan_versions(Relation heap, Relation index,
 							  struct IndexInfo *info, BfiKeySort *keys,
 							  BfiScan *scan);
+extern double bfi_count_versions(Relation heap);
 
 /* index_build.c */
 struct IndexBuildResult;

@@ -29,15 +29,12 @@
 #include "catalog/pg_class.h"
 #include "catalog/storage.h"
 #include "commands/vacuum.h"
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "postmaster/autovacuum.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
-#include "utils/sampling.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplesort.h"
@@ -59,9 +56,6 @@
 
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
-
-/* So many pages of the table, at most, tell how many rows it has. */
-#define SAMPLED_PAGES	3000
 
 /* What VACUUM knows of an index, and what it would be after a rebuild. */
 typedef struct State
@@ -345,37 +339,6 @@ finish_next(State *state)
 }
 
 /*
- * Count the versions of rows of a table, by some of its pages if it has many.
- * VACUUM reads only pages that have changed, and takes the others for alike.
- */
-static double
-count_versions(Relation heap)
-{
-	BlockNumber npages = RelationGetNumberOfBlocks(heap);
-	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
-	BlockSamplerData sampler;
-	double		n = 0;
-
-	BlockSampler_Init(&sampler, npages, SAMPLED_PAGES,
-					  pg_prng_uint32(&pg_global_prng_state));
-	while (BlockSampler_HasMore(&sampler))
-	{
-		Buffer		buffer = ReadBufferExtended(heap, MAIN_FORKNUM,
-												BlockSampler_Next(&sampler),
-												RBM_NORMAL, strategy);
-		Page		page = BufferGetPage(buffer);
-		OffsetNumber i;
-
-		PGBLOOM_VACUUM_DELAY_POINT();
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		for (i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
-			n += ItemIdIsNormal(PageGetItemId(page, i));
-		UnlockReleaseBuffer(buffer);
-	}
-	return n / Max(sampler.m, 1) * npages;
-}
-
-/*
  * Build a next set, and exchange it.  If it does not fit, it is begun again, once:
  * keys of others may come all the time.
  */
@@ -474,7 +437,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 		bfi_measure(index, &meta, &view);
 	state.keys = meta.partial ? HUGE_VAL : bf_cardinality(&view);
 	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
-		is_due(&state, &meta, count_versions(heap)))
+		is_due(&state, &meta, bfi_count_versions(heap)))
 	{
 		RestrictSearchPath();
 		rebuild(&state, heap);

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * versions.c
- *	  Reading the keys of a table from which an index is built.
+ *	  Reading the keys of a table from which an index is built, and counting its
+ *	  versions of rows.
  *
  * The index has no row pointers, so it takes the keys of all versions of rows
  * that any snapshot may see, also of those inside of a HOT chain, which
@@ -19,11 +20,16 @@
 #include "catalog/index.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
+#include "common/pg_prng.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/procarray.h"
+#include "utils/sampling.h"
 #include "utils/snapmgr.h"
+
+/* So many pages of the table, at most, tell how many rows it has. */
+#define SAMPLED_PAGES	3000
 
 typedef struct Versions
 {
@@ -200,4 +206,35 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 				 errmsg("cannot build index \"%s\" while older snapshots see other versions of rows",
 						RelationGetRelationName(index)),
 				 errhint("Use CREATE INDEX CONCURRENTLY or REINDEX INDEX CONCURRENTLY.")));
+}
+
+/*
+ * Count the versions of rows of a table, by some of its pages if it has many.
+ * VACUUM reads only pages that have changed, and takes the others for alike.
+ */
+double
+bfi_count_versions(Relation heap)
+{
+	BlockNumber npages = RelationGetNumberOfBlocks(heap);
+	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
+	BlockSamplerData sampler;
+	double		n = 0;
+
+	BlockSampler_Init(&sampler, npages, SAMPLED_PAGES,
+					  pg_prng_uint32(&pg_global_prng_state));
+	while (BlockSampler_HasMore(&sampler))
+	{
+		Buffer		buffer = ReadBufferExtended(heap, MAIN_FORKNUM,
+												BlockSampler_Next(&sampler),
+												RBM_NORMAL, strategy);
+		Page		page = BufferGetPage(buffer);
+		OffsetNumber i;
+
+		PGBLOOM_VACUUM_DELAY_POINT();
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		for (i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
+			n += ItemIdIsNormal(PageGetItemId(page, i));
+		UnlockReleaseBuffer(buffer);
+	}
+	return n / Max(sampler.m, 1) * npages;
 }
