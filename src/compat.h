@@ -156,13 +156,6 @@
 #define build_simple_rel_hook_type	get_relation_info_hook_type
 #endif
 
-/* Are children of an Append pruned when it is executed? */
-#if PG_VERSION_NUM >= 180000
-#define PGBLOOM_PRUNES_AT_RUN_TIME(append)	((append)->part_prune_index >= 0)
-#else
-#define PGBLOOM_PRUNES_AT_RUN_TIME(append)	((append)->part_prune_info != NULL)
-#endif
-
 /* 17 added a parameter. */
 #if PG_VERSION_NUM >= 170000
 #define PGBLOOM_ARRAY_LENGTH(root, array) estimate_array_length(root, array)

@@ -90,8 +90,6 @@ plan_pruned(PGBLOOM_PLANNER_PARAMETERS)
 		bfp_planning = outer;
 	}
 	PG_END_TRY();
-	if (planning.asks_at_start)
-		bfp_ask_at_start(stmt);
 	bfp_add_note(stmt, &planning);
 	return stmt;
 }
@@ -189,7 +187,6 @@ _PG_init(void)
 	bfp_define_setting();
 	pgbloom_join_define_settings();
 	RegisterCustomScanMethods(&pgbloom_join_scan_methods);
-	RegisterCustomScanMethods(&bfp_scan_methods);
 	pgbloom_join_install_explain();
 	bfp_install_explain();
 

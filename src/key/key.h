@@ -173,6 +173,7 @@ pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *a,
 												  bool filters);
 
 /* key_array.c */
+extern void pgbloom_read_key_array(ArrayType *array, PgBloomKeyArray *keys);
 extern void pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
 								  PgBloomKeyArray *keys);
 extern PgBloomHashedKey *pgbloom_hash_key_array(FunctionCallInfo fcinfo,

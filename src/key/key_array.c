@@ -42,12 +42,10 @@ get_array(FunctionCallInfo fcinfo, int argno)
 	return array;
 }
 
-/* Deconstruct an argument that is an array of keys. */
+/* Deconstruct an array of keys. */
 void
-pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
-					  PgBloomKeyArray *keys)
+pgbloom_read_key_array(ArrayType *array, PgBloomKeyArray *keys)
 {
-	ArrayType  *array = get_array(fcinfo, argno);
 	bool	   *nulls;
 	int			nelements;
 	int			i;
@@ -65,6 +63,14 @@ pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
 			keys->values[keys->nkeys++] = keys->values[i];
 	}
 	pfree(nulls);
+}
+
+/* The same for an argument. */
+void
+pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
+					  PgBloomKeyArray *keys)
+{
+	pgbloom_read_key_array(get_array(fcinfo, argno), keys);
 }
 
 /* Hash all keys of an argument for a filter with these parameters. */

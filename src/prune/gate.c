@@ -11,9 +11,11 @@
  */
 #include "prune/prune.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/pg_am_d.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -23,10 +25,13 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 /*
  * The least cost of a scan that has a gate: that of a table by itself, and of
@@ -41,6 +46,39 @@
 #define LOOKUP_COST			(50 * cpu_operator_cost)
 #define LOOKUP_FPP			0.01
 
+PG_FUNCTION_INFO_V1(bloom_index_gate);
+
+
+/*
+ * bloom_index_gate(index regclass, key "any") returns boolean
+ *
+ * May a row of the table have the key, or with VARIADIC one of an array?  Only
+ * the planner makes calls of it.
+ */
+Datum
+bloom_index_gate(PG_FUNCTION_ARGS)
+{
+	FuncExpr   *call = (FuncExpr *) fcinfo->flinfo->fn_expr;
+	BfiKeys		keys;
+	BfiIndex	index;
+	bool		result;
+
+	if (call == NULL || !IsA(call, FuncExpr) ||
+		call->funcformat != BFP_GATE_FORM)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function bloom_index_gate cannot be called in a query"),
+				 errdetail("The planner adds it to queries of indexed tables."),
+				 errhint("Use bloom_index_contains.")));
+	if (!bfp_read_keys(PG_GETARG_DATUM(1),
+					   get_fn_expr_argtype(fcinfo->flinfo, 1),
+					   call->funcvariadic, PG_GET_COLLATION(), &keys))
+		PG_RETURN_BOOL(true);
+	bfi_open_for_query(&index, PG_GETARG_OID(0));
+	result = bfi_may_have(&index, &keys);
+	bfi_close(&index);
+	PG_RETURN_BOOL(result);
+}
 
 void
 bfp_define_setting(void)
@@ -53,11 +91,26 @@ bfp_define_setting(void)
 }
 
 /*
- * Read a condition as one of a column, or expression, and a key.  Only the
- * order of the sides is told: what they are is for the caller to see.
+ * Is any part of a key neither a constant nor a parameter of the statement?
+ * Evaluating another one may raise an error, and it is not sure that PostgreSQL
+ * would evaluate it.
  */
 static bool
-read_equality(Node *clause, bool key_first, BfpEquality *equality)
+is_computed_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind != PARAM_EXTERN;
+	if (IsA(node, ArrayExpr) ? ((ArrayExpr *) node)->multidims :
+		!IsA(node, Const) && !IsA(node, RelabelType) && !IsA(node, List))
+		return true;
+	return expression_tree_walker(node, is_computed_walker, context);
+}
+
+/* Read a condition as one of a key and a column, or whatever is not a key. */
+static bool
+read_equality(Node *clause, BfpEquality *equality)
 {
 	List	   *sides;
 
@@ -68,8 +121,7 @@ read_equality(Node *clause, bool key_first, BfpEquality *equality)
 		equality->operator = ((OpExpr *) clause)->opno;
 		equality->collation = ((OpExpr *) clause)->inputcollid;
 	}
-	else if (equality->is_array && !key_first &&
-			 ((ScalarArrayOpExpr *) clause)->useOr)
+	else if (equality->is_array && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
 		sides = ((ScalarArrayOpExpr *) clause)->args;
 		equality->operator = ((ScalarArrayOpExpr *) clause)->opno;
@@ -79,9 +131,14 @@ read_equality(Node *clause, bool key_first, BfpEquality *equality)
 		return false;
 	if (list_length(sides) != 2)
 		return false;
-	equality->column = list_nth(sides, key_first ? 1 : 0);
-	equality->key = list_nth(sides, key_first ? 0 : 1);
-	return true;
+	equality->column = linitial(sides);
+	equality->key = lsecond(sides);
+	if (!equality->is_array && !is_computed_walker(equality->column, NULL))
+	{
+		equality->column = lsecond(sides);
+		equality->key = linitial(sides);
+	}
+	return !is_computed_walker(equality->key, NULL);
 }
 
 /*
@@ -100,94 +157,39 @@ can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
 						key_type, collation);
 }
 
-/* Is a parameter the column of a row of an outer query? */
-static bool
-is_outer_column(PlannerInfo *root, int id)
-{
-	ListCell   *cell;
-
-	for (root = root->parent_root; root != NULL; root = root->parent_root)
-	{
-		foreach(cell, root->plan_params)
-		{
-			PlannerParamItem *item = lfirst(cell);
-
-			if (item->paramId == id)
-				return IsA(item->item, Var);
-		}
-	}
-	return false;
-}
-
 /*
- * Is a key a constant, a parameter of the statement, or the column of an outer
- * query?  Evaluating another one may raise an error, and it is not sure that
- * PostgreSQL would evaluate it.
- */
-static bool
-is_given(PlannerInfo *root, Node *key)
-{
-	ListCell   *cell;
-
-	while (IsA(key, RelabelType))
-		key = (Node *) ((RelabelType *) key)->arg;
-	if (IsA(key, Param))
-		return ((Param *) key)->paramkind == PARAM_EXTERN ||
-			(((Param *) key)->paramkind == PARAM_EXEC &&
-			 is_outer_column(root, ((Param *) key)->paramid));
-	if (!IsA(key, ArrayExpr) || ((ArrayExpr *) key)->multidims)
-		return IsA(key, Const);
-	foreach(cell, ((ArrayExpr *) key)->elements)
-	{
-		if (!is_given(root, lfirst(cell)))
-			return false;
-	}
-	return true;
-}
-
-/*
- * Find the first condition of a table whose keys are such ones and can be looked
- * up in an index with keys of this type.
+ * Find the first condition of a table whose key can be looked up in an index with
+ * keys of this type.
  */
 bool
-bfp_find_equality(PlannerInfo *root, RelOptInfo *rel, IndexOptInfo *index,
-				  Oid key_type, bool (*is_key) (PlannerInfo *, Node *),
+bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index, Oid key_type,
 				  BfpEquality *equality)
 {
 	ListCell   *cell;
-	int			side;
 
 	foreach(cell, rel->baserestrictinfo)
 	{
 		RestrictInfo *info = lfirst_node(RestrictInfo, cell);
 
-		for (side = 0; side < 2; side++)
-		{
-			if (read_equality((Node *) info->clause, side == 1, equality) &&
-				is_key(root, equality->key) &&
-				match_index_to_operand(equality->column, 0, index) &&
-				can_look_up(equality, key_type, index->indexcollations[0]))
-				return true;
-		}
+		if (read_equality((Node *) info->clause, equality) &&
+			match_index_to_operand(equality->column, 0, index) &&
+			can_look_up(equality, key_type, index->indexcollations[0]))
+			return true;
 	}
 	return false;
 }
 
 /*
- * Could the answer tell somebody about rows that are hidden from him?  A qual
- * of a security barrier view comes from a query outside of it.
+ * Could the answer tell somebody about rows that are hidden from him?  So it may
+ * in a query with a security barrier, and in one below that.
  */
 bool
 bfp_has_barrier(PlannerInfo *root)
 {
-	if (root->qual_security_level > 0)
-		return true;
-	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	for (; root != NULL; root = root->parent_root)
 	{
 		ListCell   *cell;
 
-		if (root->qual_security_level > 0)
-			return true;
 		foreach(cell, root->parse->rtable)
 		{
 			RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
@@ -207,59 +209,28 @@ bfp_has_barrier(PlannerInfo *root)
 static double
 count_siblings(PlannerInfo *root, RelOptInfo *rel)
 {
-	double		n = 1;
-	Index		child = rel->relid;
+	double		n = rel->reloptkind == RELOPT_BASEREL ||
+		bfp_table_of(root, rel) != NULL ? 1 : 0;
 
-	while (root->append_rel_array != NULL &&
-		   root->append_rel_array[child] != NULL)
-	{
-		RelOptInfo *parent;
-
-		child = root->append_rel_array[child]->parent_relid;
-		parent = root->simple_rel_array[child];
-		if (parent == NULL || parent->part_scheme == NULL)
-			return 0;
-		n *= Max(bms_num_members(parent->live_parts), 1);
-	}
+	while ((rel = bfp_table_of(root, rel)) != NULL)
+		n *= Max(bms_num_members(rel->live_parts), 1);
 	return n;
 }
 
 /*
- * The chance that a scan is executed: of several partitions, one has a key that
- * is unique in them.
+ * The chance that a scan is executed: of several partitions, one has a key of
+ * which each has one row at most.
  */
 static double
 chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 	   double siblings)
 {
-	VariableStatData column;
-	double		distinct;
-	bool		is_default;
 	double		keys = equality->is_array ?
 		PGBLOOM_ARRAY_LENGTH(root, equality->key) : 1;
 
-	if (siblings <= 1)
-		return 1;
-	examine_variable(root, equality->column, 0, &column);
-	distinct = get_variable_numdistinct(&column, &is_default);
-	ReleaseVariableStats(column);
-	if (is_default || distinct < 0.9 * rel->tuples)
-		return 1;
-	return Min(1, keys * (1 / siblings + LOOKUP_FPP));
-}
-
-static void
-multiply_costs(List *paths, double chance)
-{
-	ListCell   *cell;
-
-	foreach(cell, paths)
-	{
-		Path	   *path = lfirst(cell);
-
-		path->startup_cost = path->startup_cost * chance + LOOKUP_COST;
-		path->total_cost = path->total_cost * chance + LOOKUP_COST;
-	}
+	(void) root;				/* not needed until 16 */
+	return siblings <= 1 || rel->rows > 1.1 * keys ? 1 :
+		Min(1, keys * (1 / siblings + LOOKUP_FPP));
 }
 
 /*
@@ -333,17 +304,26 @@ add_condition(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *condition)
 	root->hasPseudoConstantQuals = true;
 }
 
-static bool
-has_index(RelOptInfo *rel)
+/*
+ * The function that is called by gates, which is in the schema of the access
+ * method's, or InvalidOid.  A query must not fail for want of a privilege that
+ * it does not need without gates, so all roles have to be allowed to call it.
+ */
+static Oid
+find_function(Oid access_method)
 {
-	ListCell   *cell;
+	const Oid	types[] = {REGCLASSOID, ANYOID};
+	HeapTuple	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(access_method));
+	Oid			schema = get_func_namespace(((Form_pg_am) GETSTRUCT(tuple))->amhandler);
+	Oid			function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										   CStringGetDatum("bloom_index_gate"),
+										   PointerGetDatum(buildoidvector(types, 2)),
+										   ObjectIdGetDatum(schema));
 
-	foreach(cell, rel->indexlist)
-	{
-		if (bfi_is_bloomfilter(lfirst_node(IndexOptInfo, cell)))
-			return true;
-	}
-	return false;
+	ReleaseSysCache(tuple);
+	return OidIsValid(function) &&
+		PGBLOOM_FUNCTION_ACLCHECK(function, ACL_ID_PUBLIC) == ACLCHECK_OK ?
+		function : InvalidOid;
 }
 
 /*
@@ -352,30 +332,19 @@ has_index(RelOptInfo *rel)
  */
 static const char *
 reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
-				double siblings, Oid *function)
+				double siblings, Oid access_method, Oid *function)
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!is_plain_table(rel, rte))
-		return "it is not a plain table";
-	if (!all_scan_table(rel, rel->pathlist,
-						siblings == 1 ? MIN_COST : 0) ||
+	if (!all_scan_table(rel, rel->pathlist, siblings == 1 ?
+						MIN_COST : MIN_COST_OF_CHILD) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
 		return "its scan is cheap, or that of another extension";
-	*function = bfp_gate_function();
+	if (!is_plain_table(rel, rte))
+		return "it is not a plain table";
+	*function = find_function(access_method);
 	return OidIsValid(*function) ? NULL :
 		"not every role may execute bloom_index_gate()";
-}
-
-/*
- * Is the gate of a partition asked before the scan is started?  Then it is worth
- * more than a cheap scan, unless each partition has the key.
- */
-static bool
-is_asked_at_start(Node *key)
-{
-	return bfp_parameter(key) != NULL && bfp_planning != NULL &&
-		bfp_planning->query != NULL;
 }
 
 /*
@@ -385,41 +354,43 @@ is_asked_at_start(Node *key)
 void
 bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
+	List	   *indexes = NIL;
 	List	   *gates = NIL;
 	double		least = 1;
 	double		siblings;
-	bool		is_cheap;
 	Oid			function;
 	const char *reason;
 	ListCell   *cell;
 
 	if (!bfi_asked_by_queries || !IS_SIMPLE_REL(rel) ||
-		rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel) || !has_index(rel) ||
+		rel->baserestrictinfo == NIL || IS_DUMMY_REL(rel) ||
 		(bfp_planning != NULL && bfp_planning->asks_no_index))
 		return;
+	foreach(cell, rel->indexlist)
+	{
+		if (bfi_is_bloomfilter(lfirst_node(IndexOptInfo, cell)))
+			indexes = lappend(indexes, lfirst(cell));
+	}
+	if (indexes == NIL)
+		return;
 	siblings = count_siblings(root, rel);
-	reason = reason_for_none(root, rel, rte, siblings, &function);
-	is_cheap = !all_scan_table(rel, rel->pathlist, MIN_COST_OF_CHILD);
-	foreach(cell, reason == NULL ? rel->indexlist : NIL)
+	reason = reason_for_none(root, rel, rte, siblings,
+							 linitial_node(IndexOptInfo, indexes)->relam,
+							 &function);
+	foreach(cell, reason == NULL ? indexes : NIL)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
 		BfpEquality equality;
-		double		of_index;
 
-		if (!bfi_is_bloomfilter(index) || index->hypothetical ||
+		if (index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
-			!bfp_find_equality(root, rel, index,
+			!bfp_find_equality(rel, index,
 							   exprType((Node *) linitial_node(TargetEntry, index->indextlist)->expr),
-							   is_given, &equality))
-			continue;
-		of_index = chance(root, rel, &equality, siblings);
-		if (is_asked_at_start(equality.key) && !(is_cheap && of_index == 1))
-			bfp_planning->asks_at_start = true;
-		else if (is_cheap)
+							   &equality))
 			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
-		least = Min(least, of_index);
+		least = Min(least, chance(root, rel, &equality, siblings));
 	}
 
 	/* Partitions and children may be many. */
@@ -430,9 +401,13 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 								 "no condition compares an indexed column with a key that is known")));
 	foreach(cell, gates)
 		add_condition(root, rel, lfirst(cell));
-	if (least < 1)
+	if (least == 1)
+		return;
+	foreach(cell, list_concat_copy(rel->pathlist, rel->partial_pathlist))
 	{
-		multiply_costs(rel->pathlist, least);
-		multiply_costs(rel->partial_pathlist, least);
+		Path	   *path = lfirst(cell);
+
+		path->startup_cost = path->startup_cost * least + LOOKUP_COST;
+		path->total_cost = path->total_cost * least + LOOKUP_COST;
 	}
 }

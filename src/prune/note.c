@@ -9,8 +9,12 @@
  * statement is planned again, under this snapshot.  Once the indexes have been
  * asked, no row that the snapshot sees can get there any more.
  *
+ * A generic plan, which has all partitions, is exchanged in the same way for one
+ * that has those which may have the key of the execution.
+ *
  * The statement and its keys travel with the plan, through the plan cache, as
- * the private data of a subplan that nothing refers to.
+ * an entry of its range table that nothing refers to: one of no rows, whose data
+ * is not sent to parallel workers.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +45,37 @@
 /* From 18 on, functions in SQL plan their queries with these options. */
 #define PARALLEL_OR_FORWARD	(CURSOR_OPT_PARALLEL_OK | CURSOR_OPT_NO_SCROLL)
 
+/* A table is planned in the time in which so many scans are started. */
+#define SCANS_STARTED		5
+
 BfpPlanning *bfp_planning = NULL;
+
+static List *
+add_to(List *range_table, List *note)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+
+	entry->rtekind = RTE_RESULT;
+	entry->eref = makeAlias("index pruning", NIL);
+	entry->values_lists = note;
+	return lappend(range_table, entry);
+}
+
+/* The entry that was added, or NULL.  No other one of this kind has values. */
+static RangeTblEntry *
+find_note(List *range_table)
+{
+	ListCell   *cell;
+
+	foreach(cell, range_table)
+	{
+		RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind == RTE_RESULT && entry->values_lists != NIL)
+			return entry;
+	}
+	return NULL;
+}
 
 /*
  * When indexes are asked: how many transactions that wrote something are over,
@@ -88,8 +122,15 @@ has_partitions_walker(Node *node, void *context)
 			((RangeTblEntry *) node)->rtekind == RTE_RELATION &&
 			((RangeTblEntry *) node)->inh;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_partitions_walker,
-								 context, QTW_EXAMINE_RTES_BEFORE);
+	{
+		Query	   *query = (Query *) node;
+
+		return query->hasSubLinks || query->cteList != NIL ?
+			query_tree_walker(query, has_partitions_walker, context,
+							  QTW_EXAMINE_RTES_BEFORE) :
+			range_table_walker(query->rtable, has_partitions_walker, context,
+							   QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
+	}
 	return expression_tree_walker(node, has_partitions_walker, context);
 }
 
@@ -139,9 +180,11 @@ void
 bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 				   ParamListInfo params)
 {
+	RangeTblEntry *note = find_note(query->rtable);
+
 	memset(planning, 0, sizeof(*planning));
 	planning->options = options;
-	planning->context = CurrentMemoryContext;
+	query->rtable = list_delete_ptr(query->rtable, note);
 	planning->asks_no_index = !bfi_asked_by_queries ||
 		(options & CURSOR_OPT_FAST_PLAN) != 0 ||
 		((options & PARALLEL_OR_FORWARD) == 0 &&
@@ -152,17 +195,17 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 	{
 		planning->query = copyObject(query);
 		planning->moment = current_moment(GetActiveSnapshot());
+		planning->tables = note == NULL ? NIL : note->values_lists;
 	}
 }
 
 /*
- * If a table was pruned, or partitions are when the plan starts, note in the plan
- * what, for which statement and under which options it was made.
+ * If a table was pruned, or may be when the values of parameters are known, note
+ * in the plan what, for which statement and under which options it was made.
  */
 void
 bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 {
-	CustomScan *note;
 	PlanInvalItem *dependency;
 	List	   *tables = NIL;
 	ListCell   *cell;
@@ -171,16 +214,14 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	{
 		BfpTable   *table = lfirst(cell);
 
-		if (!table->prunes)
-			continue;
-		tables = lappend(tables,
-						 list_make4(table->key, table->leaves,
-									list_make1_oid(table->index),
-									list_make2_int(table->is_array,
-												   table->nleaves)));
+		if (table->prunes || !IsA(table->key, Const))
+			tables = lappend(tables,
+							 list_make4(table->key, table->leaves,
+										list_make1_oid(table->index),
+										list_make2_int(table->is_array,
+													   table->nleaves)));
 	}
-
-	if (tables == NIL && !planning->asks_at_start)
+	if (tables == NIL)
 		return;
 
 	/* A number that stands for no catalog entry makes the plan obsolete. */
@@ -188,75 +229,47 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	dependency->cacheId = PROCOID;
 	dependency->hashValue = pg_prng_uint32(&pg_global_prng_state) | 1;
 	plan->invalItems = lappend(plan->invalItems, dependency);
-	note = makeNode(CustomScan);
-	note->custom_private = list_make5(planning->query,
-									  makeInteger(planning->options), tables,
-									  dependency, planning->moment);
-	note->methods = &bfp_scan_methods;
-	plan->subplans = lappend(plan->subplans, note);
+	plan->rtable = add_to(plan->rtable,
+						  list_make5(planning->query,
+									 makeInteger(planning->options), tables,
+									 dependency, planning->moment));
 }
 
-static BfpTable
+static BfpTable *
 read_table(List *list)
 {
-	BfpTable	table = {
-		.key = linitial(list),
-		.leaves = lsecond(list),
-		.index = linitial_oid(lthird(list)),
-		.is_array = linitial_int(lfourth(list)) != 0,
-		.nleaves = lsecond_int(lfourth(list))
-	};
+	BfpTable   *table = palloc0(sizeof(*table));
 
+	table->key = linitial(list);
+	table->leaves = lsecond(list);
+	table->index = linitial_oid(lthird(list));
+	table->is_array = linitial_int(lfourth(list)) != 0;
+	table->nleaves = lsecond_int(lfourth(list));
 	return table;
 }
 
-static CustomScan *
-find_note(const PlannedStmt *plan)
+/* What a key is, for a planner that knows these parameters. */
+static Node *
+value_of(Node *key, ParamListInfo params)
 {
-	ListCell   *cell;
+	PlannerGlobal global = {.type = T_PlannerGlobal, .boundParams = params};
+	PlannerInfo root = {.type = T_PlannerInfo, .glob = &global};
 
-	foreach(cell, plan->subplans)
-	{
-		CustomScan *note = lfirst(cell);
-
-		if (note != NULL && IsA(note, CustomScan) &&
-			note->methods == &bfp_scan_methods && outerPlan(note) == NULL)
-			return note;
-	}
-	return NULL;
+	return eval_const_expressions(&root, key);
 }
 
-/* Has the plan all partitions that may have a key now? */
-static bool
-is_valid(const CustomScan *note)
-{
-	ListCell   *cell;
-
-	foreach(cell, (List *) lthird(note->custom_private))
-	{
-		BfpTable	table = read_table(lfirst(cell));
-		List	   *known = table.leaves;
-
-		if (!bfp_find_leaves(&table) ||
-			list_difference_oid(table.leaves, known) != NIL)
-			return false;
-	}
-	return true;
-}
-
-/* Plan a statement again, for an execution that begins. */
+/*
+ * Plan a statement again, for an execution that begins.  The planner need not ask
+ * again what has just been asked.
+ */
 static PlannedStmt *
-plan_again(const CustomScan *note, const QueryDesc *query, int eflags,
-		   int more_options)
+plan_again(Query *statement, const QueryDesc *query, int options,
+		   List *tables)
 {
 	const PlannedStmt *old = query->plannedstmt;
-	Query	   *statement = copyObject(linitial_node(Query,
-													 note->custom_private));
-	int			options = intVal(lsecond(note->custom_private)) | more_options;
 	PlannedStmt *plan;
 
-	if ((eflags & EXEC_FLAG_BACKWARD) != 0)
-		options |= CURSOR_OPT_SCROLL;
+	statement->rtable = add_to(statement->rtable, tables);
 	plan = PGBLOOM_PLAN(statement, query->sourceText, options, query->params);
 	plan->queryId = old->queryId;
 	plan->canSetTag = old->canSetTag;
@@ -266,60 +279,91 @@ plan_again(const CustomScan *note, const QueryDesc *query, int eflags,
 }
 
 /*
- * Plan a query of a function in SQL without pruning, for all calls.  Until 17,
- * nothing tells the planner of such a function.  Nor has it gates then that are
- * only worth it if all are asked when the plan starts.
+ * Ask the indexes of a plan again, and plan the statement again if a partition
+ * that is not in the plan may have a key; or, for a plan that has all partitions,
+ * if enough of them are ruled out.  Returns NULL if the plan is right.
  */
-static void
-unprune_for_function(const CustomScan *note, const QueryDesc *query, int eflags)
+static PlannedStmt *
+exchange_plan(List *note, const QueryDesc *query, int options,
+			  bool suspended)
 {
-	PlannedStmt *plan = plan_again(note, query, eflags, CURSOR_OPT_NO_SCROLL);
-	MemoryContext old_context =
-		MemoryContextSwitchTo(GetMemoryChunkContext(query->plannedstmt));
+	Query	   *statement = linitial_node(Query, note);
+	PlanInvalItem *dependency = lfourth(note);
+	bool		asked = is_asked(llast(note), query->snapshot);
+	bool		is_wrong = false;
+	bool		is_large = false;
+	List	   *tables = NIL;
+	ListCell   *cell;
 
-	*query->plannedstmt = *(PlannedStmt *) copyObject(plan);
-	MemoryContextSwitchTo(old_context);
+	foreach(cell, (List *) lthird(note))
+	{
+		BfpTable   *table = read_table(lfirst(cell));
+		List	   *planned = table->leaves;
+		bool		is_generic = !IsA(table->key, Const);
+
+		if (is_generic)
+			table->key = value_of(table->key, query->params);
+		if (!IsA(table->key, Const) || ((Const *) table->key)->constisnull ||
+			(asked && !is_generic && !suspended))
+			continue;
+		bfp_find_leaves(table);
+		tables = lappend(tables, table);
+		if (!is_generic)
+			is_wrong |= suspended || !table->prunes ||
+				list_difference_oid(table->leaves, planned) != NIL;
+		else
+			is_large |= table->prunes && table->nleaves >
+				SCANS_STARTED * list_length(statement->rtable);
+	}
+	if (!is_wrong && !is_large)
+		return NULL;
+	if (is_wrong && !suspended)
+		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
+	return plan_again(copyObject(statement), query,
+					  intVal(lsecond(note)) | options, tables);
 }
 
 /*
- * Before a plan is executed: if a partition that it does not have may have a
- * key, exchange it.
+ * Before a plan is executed: exchange it if another one is needed.  Until 17,
+ * nothing tells the planner of a function in SQL.  If this is suspended after a
+ * row, its plan is made again for all calls.
  */
 void
 bfp_check_plan(QueryDesc *query, int eflags)
 {
-	CustomScan *note = find_note(query->plannedstmt);
+	RangeTblEntry *note = find_note(query->plannedstmt->rtable);
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
-	bool		in_function;
-	bool		valid;
+	bool		suspended;
+	int			options;
+	PlannedStmt *plan;
 
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	in_function = query->dest->mydest == DestSQLFunction;
-	if (lthird(note->custom_private) == NIL && !in_function)
-		return;
+	suspended = query->dest->mydest == DestSQLFunction &&
+		(eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
+	options = (suspended ? CURSOR_OPT_NO_SCROLL : 0) |
+		((eflags & EXEC_FLAG_BACKWARD) != 0 ? CURSOR_OPT_SCROLL : 0);
 	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	context = AllocSetContextCreate(caller, "index pruning",
 									ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);
 	PushActiveSnapshot(query->snapshot);
-	if (in_function)
-		unprune_for_function(note, query, eflags);
-	valid = in_function ||
-		is_asked(llast(note->custom_private), query->snapshot) ||
-		is_valid(note);
-	if (!valid)
-	{
-		PlanInvalItem *dependency = lfourth(note->custom_private);
-
-		/* The plan must live as long as the query. */
-		MemoryContextSwitchTo(GetMemoryChunkContext(query));
-		query->plannedstmt = plan_again(note, query, eflags, 0);
-		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
-	}
+	plan = exchange_plan(note->values_lists, query, options, suspended);
 	PopActiveSnapshot();
+	if (plan != NULL)
+	{
+		/* It lives as long as the query, or the plan of the function. */
+		MemoryContextSwitchTo(GetMemoryChunkContext(suspended ?
+													(void *) query->plannedstmt :
+													(void *) query));
+		plan = copyObject(plan);
+		if (suspended)
+			*query->plannedstmt = *plan;
+		else
+			query->plannedstmt = plan;
+	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 }
@@ -332,23 +376,25 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 			 const char *query, ParamListInfo params,
 			 QueryEnvironment *environment)
 {
-	CustomScan *note = find_note(es->pstmt);	/* as it was executed */
+	RangeTblEntry *note = find_note(es->pstmt->rtable); /* as executed */
 	ListCell   *cell;
 
 	if (previous_explain_plan != NULL)
 		previous_explain_plan(plan, into, es, query, params, environment);
 	if (note == NULL)
 		return;
-	foreach(cell, (List *) lthird(note->custom_private))
+	foreach(cell, (List *) lthird(note->values_lists))
 	{
-		BfpTable	table = read_table(lfirst(cell));
-		char	   *name = get_rel_name(table.index);
+		BfpTable   *table = read_table(lfirst(cell));
+		char	   *name = get_rel_name(table->index);
 
-		ExplainPropertyText("Index Pruning",
-							psprintf("%d of %d partitions left by %s",
-									 list_length(table.leaves), table.nleaves,
-									 name == NULL ? "a dropped index" : name),
-							es);
+		if (IsA(table->key, Const))
+			ExplainPropertyText("Index Pruning",
+								psprintf("%d of %d partitions left by %s",
+										 list_length(table->leaves),
+										 table->nleaves, name == NULL ?
+										 "a dropped index" : name),
+								es);
 	}
 }
 #endif

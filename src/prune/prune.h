@@ -13,7 +13,6 @@
 #include "index/index.h"
 
 #include "executor/execdesc.h"
-#include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
 /*
@@ -43,7 +42,7 @@ typedef struct BfpEquality
 typedef struct BfpTable
 {
 	Oid			index;			/* partitioned */
-	Const	   *key;			/* not null */
+	Node	   *key;			/* a constant, not null; or with parameters */
 	bool		is_array;
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
@@ -57,8 +56,6 @@ typedef struct BfpPlanning
 	Query	   *query;			/* as it was, if it may be pruned; else NULL */
 	int			options;		/* of cursors */
 	bool		asks_no_index;	/* there are no gates either */
-	bool		asks_at_start;	/* there are gates with parameters */
-	MemoryContext context;		/* of the list of tables */
 	List	   *tables;			/* BfpTable */
 	List	   *moment;			/* before indexes were asked: see note.c */
 } BfpPlanning;
@@ -71,23 +68,17 @@ extern BfpPlanning *bfp_planning;	/* of the innermost statement, or NULL */
 
 /* gate.c */
 extern void bfp_define_setting(void);
-extern bool bfp_find_equality(PlannerInfo *root, RelOptInfo *rel,
-							  IndexOptInfo *index, Oid key_type,
-							  bool (*is_key) (PlannerInfo *, Node *),
-							  BfpEquality *equality);
+extern bool bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index,
+							  Oid key_type, BfpEquality *equality);
 extern bool bfp_has_barrier(PlannerInfo *root);
 extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 						  RangeTblEntry *rte);
 
-/* lookup.c */
-extern Oid	bfp_gate_function(void);
-
-/* leaves.c */
-extern bool bfp_read_keys(const Const *key, bool is_array, Oid collation,
-						  BfiKeys *keys);
-extern bool bfp_find_leaves(BfpTable *table);
-
 /* table.c */
+extern bool bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation,
+						  BfiKeys *keys);
+extern void bfp_find_leaves(BfpTable *table);
+extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 
 /* note.c */
@@ -97,11 +88,6 @@ extern bool bfp_is_permitted(const Query *query, const PlannedStmt *plan);
 extern void bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning);
 extern void bfp_check_plan(QueryDesc *query, int eflags);
 extern void bfp_install_explain(void);
-
-/* start.c */
-extern const CustomScanMethods bfp_scan_methods;
-extern Param *bfp_parameter(Node *key);
-extern void bfp_ask_at_start(PlannedStmt *plan);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -16,14 +16,70 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/partition.h"
+#include "miscadmin.h"
 #include "optimizer/paths.h"
 #include "partitioning/partdesc.h"
+#include "utils/array.h"
 
-static bool
-is_known(PlannerInfo *root, Node *key)
+/*
+ * Read a key, or an array of them.  Returns false if they are too many, or hash in
+ * another way.
+ */
+bool
+bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
 {
-	(void) root;
-	return IsA(key, Const) && !((Const *) key)->constisnull;
+	PgBloomKeyArray array = {.values = palloc(sizeof(Datum)), .nkeys = 1};
+
+	array.values[0] = key;
+	if (is_array)
+	{
+		pgbloom_read_key_array(DatumGetArrayTypeP(key), &array);
+		type = array.type;
+	}
+	memset(keys, 0, sizeof(*keys));
+	keys->context = CurrentMemoryContext;
+	keys->values = array.values;
+	keys->n = array.nkeys;
+	keys->info = pgbloom_make_key_info(type, collation, CurrentMemoryContext,
+									   false);
+	return keys->n <= BFP_MAX_KEYS && keys->info != NULL &&
+		!keys->info->untyped;
+}
+
+/*
+ * Find the leaves that may have a key.  They do not prune the table if they are
+ * too many, or the index does not tell.
+ */
+void
+bfp_find_leaves(BfpTable *table)
+{
+	Const	   *key = (Const *) table->key;
+	BfiIndex	index;
+	BfiKeys		keys;
+	BfiPartition *leaves = NULL;
+	int			i;
+
+	table->leaves = NIL;
+	table->prunes = false;
+	bfi_open_for_query(&index, table->index);
+	if (index.relation != NULL && index.partitioned &&
+		bfp_read_keys(key->constvalue, key->consttype, table->is_array,
+					  index.relation->rd_indcollation[0], &keys))
+	{
+		leaves = bfi_leaves(index.relation, &table->nleaves);
+		table->prunes = true;
+	}
+	bfi_close(&index);
+	for (i = 0; table->prunes && i < table->nleaves; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (bfi_leaf_may_have(&leaves[i], &keys))
+		{
+			table->leaves = lappend_oid(table->leaves, leaves[i].table);
+			table->prunes = list_length(table->leaves) <=
+				Min(BFP_MAX_LEAVES, table->nleaves - 1);
+		}
+	}
 }
 
 /*
@@ -48,12 +104,14 @@ find_parts(BfpTable *table, Oid top)
 	return true;
 }
 
-/* What an index says of a key, which is asked once for a statement. */
+/*
+ * What an index says of a key, which is asked once for a statement.  It is asked
+ * later if the planner does not know the key.
+ */
 static BfpTable *
 ask_index(Relation index, const BfpEquality *equality)
 {
 	Oid			oid = RelationGetRelid(index);
-	MemoryContext old_context;
 	BfpTable   *table;
 	ListCell   *cell;
 
@@ -64,21 +122,19 @@ ask_index(Relation index, const BfpEquality *equality)
 			table->is_array == equality->is_array)
 			return table;
 	}
-	old_context = MemoryContextSwitchTo(bfp_planning->context);
 	table = palloc0(sizeof(*table));
 	table->index = oid;
-	table->key = copyObject((Const *) equality->key);
+	table->key = copyObject(equality->key);
 	table->is_array = equality->is_array;
-	table->prunes = bfp_find_leaves(table) &&
-		find_parts(table, index->rd_index->indrelid);
+	if (IsA(table->key, Const))
+		bfp_find_leaves(table);
 	bfp_planning->tables = lappend(bfp_planning->tables, table);
-	MemoryContextSwitchTo(old_context);
 	return table;
 }
 
 /* What an index says if a condition compares its column; NULL if none does. */
 static BfpTable *
-ask_index_of(PlannerInfo *root, RelOptInfo *rel, Relation index)
+ask_index_of(RelOptInfo *rel, Relation index)
 {
 	IndexOptInfo column = {.type = T_IndexOptInfo};
 	int			number = bfi_column_of(RelationGetRelid(index));
@@ -89,17 +145,20 @@ ask_index_of(PlannerInfo *root, RelOptInfo *rel, Relation index)
 	column.indexkeys = &number;
 	column.indexcollations = index->rd_indcollation;
 	if (number <= 0 ||
-		!bfp_find_equality(root, rel, &column, bfi_key_sql_type(index),
-						   is_known, &equality))
+		!bfp_find_equality(rel, &column, bfi_key_sql_type(index),
+						   &equality) ||
+		(IsA(equality.key, Const) && ((Const *) equality.key)->constisnull))
 		return NULL;
 	table = ask_index(index, &equality);
+	if (!IsA(table->key, Const))
+		return table;
+	if (table->prunes && table->parts == NIL)
+		table->prunes = find_parts(table, index->rd_index->indrelid);
 	ereport(DEBUG1,
-			(table->prunes ?
-			 errmsg_internal("index \"%s\" leaves %d of %d partitions",
+			(errmsg_internal("index \"%s\" leaves %d of %d partitions%s",
 							 RelationGetRelationName(index),
-							 list_length(table->leaves), table->nleaves) :
-			 errmsg_internal("index \"%s\" does not prune before planning: too many partitions may have the key",
-							 RelationGetRelationName(index))));
+							 list_length(table->leaves), table->nleaves,
+							 table->prunes ? "" : " or more, and prunes none")));
 	return table;
 }
 
@@ -121,7 +180,7 @@ ask_indexes(PlannerInfo *root, RelOptInfo *rel)
 		if (table->prunes)
 			break;
 		index = relation_open(lfirst_oid(cell), AccessShareLock);
-		next = ask_index_of(root, rel, index);
+		next = ask_index_of(rel, index);
 		table = next != NULL ? next : table;
 		relation_close(index, AccessShareLock);
 	}
@@ -176,8 +235,8 @@ is_forbidden(PlannerInfo *root)
 }
 
 /* The partitioned table of a partition, or NULL. */
-static RelOptInfo *
-table_of(PlannerInfo *root, RelOptInfo *rel)
+RelOptInfo *
+bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 {
 	AppendRelInfo *info = root->append_rel_array == NULL ? NULL :
 		root->append_rel_array[rel->relid];
@@ -195,7 +254,7 @@ table_of(PlannerInfo *root, RelOptInfo *rel)
 void
 bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 {
-	RelOptInfo *parent = table_of(root, rel);
+	RelOptInfo *parent = bfp_table_of(root, rel);
 	RelOptInfo *top = parent;
 	RelOptInfo *above;
 	BfpTable   *table;
@@ -204,7 +263,7 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	if (bfp_planning == NULL || bfp_planning->query == NULL ||
 		parent == NULL || parent->all_partrels != NULL)
 		return;
-	while ((above = table_of(root, top)) != NULL)
+	while ((above = bfp_table_of(root, top)) != NULL)
 		top = above;
 	table = top->fdw_private;
 	if (table == NULL)
