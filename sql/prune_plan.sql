@@ -160,6 +160,16 @@ EXECUTE generic_sub(43);
 EXECUTE generic_sub(-1);
 EXECUTE generic_day(44, 15);
 EXECUTE generic_order(45);
+-- two keys of one table; keys that are made of parameters; one of many tables, which takes longer to plan than to execute
+PREPARE generic_two(bigint, bigint) AS SELECT a.v, b.v FROM days a, days b WHERE a.id = $1 AND b.id = $2;
+PREPARE generic_in(bigint, bigint) AS SELECT v FROM days WHERE id IN ($1, $2, 42);
+PREPARE generic_many(bigint) AS SELECT v FROM days d, (VALUES (1)) a, wanted b, wanted c, wanted e, wanted f, wanted g
+  WHERE d.id = $1 AND b.id = d.id AND c.id = d.id AND e.id = d.id AND f.id = d.id AND g.id = d.id;
+SELECT started(query), query FROM unnest(ARRAY['EXECUTE generic_two(40, 41)', 'EXECUTE generic_two(40, 40)', 'EXECUTE generic_two(40, -1)',
+  'EXECUTE generic_in(40, NULL)', 'EXECUTE generic_many(40)']) query;
+EXECUTE generic_two(40, 41);
+EXECUTE generic_in(40, -1);
+EXECUTE generic_many(40);
 -- one parameter is the key of one scan, and has the keys of another one
 CREATE TABLE spans (span int4range) PARTITION BY RANGE (span);
 CREATE TABLE spans_1 PARTITION OF spans DEFAULT;
@@ -634,6 +644,12 @@ INSERT INTO days SELECT 20, f, 'new' FROM (SELECT found() f OFFSET 0) q RETURNIN
 ROLLBACK;
 SELECT count(*) FROM (SELECT found() FROM generate_series(1, 3)) q;
 DROP FUNCTION found;
+-- One that returns a single row is not.
+CREATE FUNCTION times_found() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM days WHERE id = 8003';
+BEGIN;
+INSERT INTO days SELECT 19 + i, 8003, times_found() FROM generate_series(1, 3) i RETURNING day, v;
+ROLLBACK;
+DROP FUNCTION times_found;
 
 -- Off.
 SET bloomfilter.index_pruning = off;
