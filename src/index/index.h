@@ -293,9 +293,10 @@ extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
 
 /* remember.c */
 extern BfiExecution *bfi_execution;
+extern uint64 bfi_moment(void);
 extern bool bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result);
 extern void bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
-						 uint64 keys_inserted);
+						 uint64 moment);
 extern void bfi_forget(BfiExecution *execution);
 
 /* keys.c */

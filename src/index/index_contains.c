@@ -274,7 +274,7 @@ Datum
 bloom_index_contains(PG_FUNCTION_ARGS)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
-	uint64		keys_inserted = bfi_keys_inserted;
+	uint64		moment = bfi_moment();
 	bool		partitioned;
 	Datum		result;
 
@@ -283,7 +283,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 	result = BoolGetDatum(look_into(fcinfo, key_info, contains_key, key_info,
 									&partitioned));
 	if (partitioned)
-		bfi_remember(fcinfo, false, result, keys_inserted);
+		bfi_remember(fcinfo, false, result, moment);
 	return result;
 }
 
@@ -291,7 +291,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
-	uint64		keys_inserted = bfi_keys_inserted;
+	uint64		moment = bfi_moment();
 	bool		partitioned;
 	Search		search;
 	Datum		result;
@@ -306,7 +306,7 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	result = PointerGetDatum(pgbloom_make_result_array(&search.keys,
 													   search.results));
 	if (partitioned)
-		bfi_remember(fcinfo, true, result, keys_inserted);
+		bfi_remember(fcinfo, true, result, moment);
 	return result;
 }
 

@@ -10,14 +10,18 @@
  * memory context; those that are called otherwise, as in PL/pgSQL, may live
  * longer than a snapshot, and remember nothing.
  *
- * That a key may be there is always right.  That it is not is right for rows
- * that the snapshot sees.  But a lookup also finds keys that the query itself
- * has inserted, so when it inserts one, only what was found remains.
+ * That a key may be there is always right.  That it is not is right until a
+ * transaction ends, or this one inserts a key: a query that has waited for a row
+ * goes on with its newest version, which its snapshot does not see.
  *
  *-------------------------------------------------------------------------
  */
 #include "index/index.h"
 
+#include "access/transam.h"
+#include "compat.h"
+#include "miscadmin.h"
+#include "storage/lwlock.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -31,24 +35,39 @@ typedef struct BfiLookup
 {
 	Oid			function;
 	Oid			index;
-	Oid			type;			/* of the key */
+	Oid			user;			/* who may look it up */
+	Oid			type;			/* of the key; a literal of none is one value */
 	Oid			collation;
 	uint32		hash;			/* of the key's bytes */
 	Datum		key;
 	Datum		result;
-	uint64		keys_inserted;	/* by this session, before */
+	uint64		moment;			/* before */
 } BfiLookup;
 
 struct BfiMemory
 {
 	MemoryContext context;		/* of this, keys and results */
-	uint64		relation_changes;	/* of which the session had learned */
 	size_t		bytes;			/* of keys */
 	int			n;
 	BfiLookup	lookups[MAX_LOOKUPS];
 };
 
 BfiExecution *bfi_execution = NULL;
+
+/*
+ * How many transactions that wrote something are over, and what this one may see
+ * without that, as one number that only grows.
+ */
+uint64
+bfi_moment(void)
+{
+	uint64		count;
+
+	LWLockAcquire(ProcArrayLock, LW_SHARED);
+	count = PGBLOOM_COMPLETION_COUNT;
+	LWLockRelease(ProcArrayLock);
+	return count + bfi_keys_inserted + bfi_relation_changes;
+}
 
 void
 bfi_forget(BfiExecution *execution)
@@ -76,7 +95,6 @@ make_memory(MemoryContext parent)
 	BfiMemory  *memory = MemoryContextAlloc(context, sizeof(*memory));
 
 	memory->context = context;
-	memory->relation_changes = bfi_relation_changes;
 	memory->bytes = 0;
 	memory->n = 0;
 	return memory;
@@ -89,6 +107,7 @@ read_call(FunctionCallInfo fcinfo, BfiLookup *lookup, int16 *typlen,
 {
 	lookup->function = fcinfo->flinfo->fn_oid;
 	lookup->index = PG_GETARG_OID(0);
+	lookup->user = GetUserId();
 	lookup->type = get_fn_expr_argtype(fcinfo->flinfo, 1);
 	lookup->collation = PG_GET_COLLATION();
 	lookup->key = PG_GETARG_DATUM(1);
@@ -124,11 +143,6 @@ bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
 
 	if (memory == NULL)
 		return false;
-	if (memory->relation_changes != bfi_relation_changes)
-	{
-		bfi_forget(execution);
-		return false;
-	}
 	if (!read_call(fcinfo, &call, &typlen, &typbyval))
 		return false;
 	for (i = 0; i < memory->n; i++)
@@ -137,10 +151,9 @@ bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
 
 		if (lookup->hash != call.hash || lookup->index != call.index ||
 			lookup->function != call.function || lookup->type != call.type ||
-			lookup->collation != call.collation ||
-			(lookup->keys_inserted != bfi_keys_inserted &&
-			 !is_found(lookup, is_array)) ||
-			!datum_image_eq(lookup->key, call.key, typbyval, typlen))
+			lookup->collation != call.collation || lookup->user != call.user ||
+			!datum_image_eq(lookup->key, call.key, typbyval, typlen) ||
+			(!is_found(lookup, is_array) && lookup->moment != bfi_moment()))
 			continue;
 		*result = is_array ? datumCopy(lookup->result, false, -1) :
 			lookup->result;
@@ -150,15 +163,15 @@ bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
 }
 
 /*
- * Remember what a lookup in a partitioned index returns, at which so many keys
- * had been inserted.
+ * Remember what a lookup in a partitioned index returns, which began at this
+ * moment.
  */
 void
 bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
-			 uint64 keys_inserted)
+			 uint64 moment)
 {
 	BfiExecution *execution = execution_of(fcinfo);
-	BfiLookup	call = {.keys_inserted = keys_inserted};
+	BfiLookup	call = {.moment = moment};
 	BfiMemory  *memory;
 	MemoryContext old_context;
 	int16		typlen;

@@ -29,7 +29,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "storage/lwlock.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -78,19 +77,14 @@ find_note(List *range_table)
 }
 
 /*
- * When indexes are asked: how many transactions that wrote something are over,
- * and what this one may see without that, as one number that only grows; and the
- * oldest transaction that the snapshot does not see.
+ * When indexes are asked, and the oldest transaction that the snapshot does not
+ * see.
  */
 static List *
 current_moment(Snapshot snapshot)
 {
-	uint64		count;
+	uint64		count = bfi_moment();
 
-	LWLockAcquire(ProcArrayLock, LW_SHARED);
-	count = PGBLOOM_COMPLETION_COUNT;
-	LWLockRelease(ProcArrayLock);
-	count += bfi_keys_inserted + bfi_relation_changes;
 	return list_make3_oid((Oid) (count >> 32), (Oid) count, snapshot->xmin);
 }
 
