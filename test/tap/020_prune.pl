@@ -132,43 +132,6 @@ SKIP:
 	is(ask($session, "EXECUTE merged; $partitions"), "10\npart_10", 'a partition that was split');
 }
 
-# The same by hand, while prepared queries run.  A row that is not found is a
-# division by zero.
-foreach my $mode ('force_custom_plan', 'force_generic_plan')
-{
-	local $ENV{PGOPTIONS} = "-c plan_cache_mode=$mode";
-	$primary->pgbench(
-		'--no-vacuum --client=3 --jobs=3 --transactions=20 --protocol=prepared',
-		0, [qr{processed: 60/60}], [qr{^$}],
-		"partitions become others while queries run, $mode",
-		{
-			"020_others_$mode" => q{
-\if :client_id = 0
-BEGIN;
-CREATE TABLE merged (LIKE part);
-ALTER TABLE part DETACH PARTITION part_10;
-ALTER TABLE part DETACH PARTITION part_11;
-INSERT INTO merged SELECT * FROM part_10 UNION ALL SELECT * FROM part_11;
-DROP TABLE part_10, part_11;
-ALTER TABLE part ATTACH PARTITION merged FOR VALUES FROM (10) TO (12);
-COMMIT;
-BEGIN;
-ALTER TABLE part DETACH PARTITION merged;
-CREATE TABLE part_10 PARTITION OF part FOR VALUES FROM (10) TO (11);
-CREATE TABLE part_11 PARTITION OF part FOR VALUES FROM (11) TO (12);
-INSERT INTO part SELECT * FROM merged;
-DROP TABLE merged;
-COMMIT;
-\else
-\set id random(100, 119)
-SELECT 1 / count(*) FROM part WHERE id = :id;
-SELECT 1 / count(*) FROM part WHERE id = 105;
-SELECT 1 / (count(*) / 2) FROM part WHERE id IN (115, :id, 104);
-\endif
-}
-		});
-}
-
 # More partitions than PostgreSQL can lock here.
 SKIP:
 {
