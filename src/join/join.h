@@ -114,6 +114,9 @@ typedef struct PgBloomJoinRanges
 	MemoryContext context;		/* NULL until a scan wants the ranges */
 } PgBloomJoinRanges;
 
+/* So many rows may pass a filter whose keys are hashed slowly, or cast. */
+#define PGBLOOM_JOIN_MOST_PASSED_SLOW	0.2
+
 /* A filter that is probed. */
 typedef struct PgBloomJoinFilter
 {
@@ -307,7 +310,9 @@ extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
-extern PgBloomReason pgbloom_join_not_worthwhile(HashJoin *join, double rows);
+extern PgBloomReason pgbloom_join_not_worthwhile(HashJoin *join,
+												 const Plan *scan,
+												 double rows);
 extern double pgbloom_join_share_matching(HashJoin *join);
 extern PgBloomReason pgbloom_join_groups_not_worthwhile(const PgBloomStatement *statement,
 														HashJoin *join,

@@ -20,7 +20,7 @@ const char *const pgbloom_join_reason_texts[] = {
 	[PGBLOOM_REASON_KEYS] = "its keys are not columns of a scan, or simple casts of columns, compared by an operator of PostgreSQL's own under a deterministic collation",
 	[PGBLOOM_REASON_PATH] = "a node between the scan and the join must see all rows, or a security barrier may hide some",
 	[PGBLOOM_REASON_FEW_ROWS] = "the scan has fewer rows than bloomfilter.join_filter_min_rows",
-	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more rows than the scan, or its filter would exceed bloomfilter.join_filter_memory",
+	[PGBLOOM_REASON_LARGE_INNER] = "the inner side has more than half as many rows as the scan, or its filter would exceed bloomfilter.join_filter_memory",
 	[PGBLOOM_REASON_EARLIER_PLAN] = "the statement calls a volatile function, or the plan was made with other settings or changed afterwards"
 };
 

@@ -89,7 +89,8 @@ add_target(TargetSearch *search, Plan *scan, Keys *keys)
 {
 	double		rows = keys->share * (keys->rows > 0 ? keys->rows : scan->plan_rows);
 	PgBloomReason reason = keys->reduced && search->statement->barrier ?
-		PGBLOOM_REASON_PATH : pgbloom_join_not_worthwhile(search->join, rows);
+		PGBLOOM_REASON_PATH :
+		pgbloom_join_not_worthwhile(search->join, scan, rows);
 	PgBloomJoinTarget *target = palloc0(sizeof(PgBloomJoinTarget));
 	int			i;
 

@@ -24,6 +24,12 @@
  */
 #define MAX_MATCHING	(29 / 32.0)
 
+/*
+ * In a partition of fewer rows it takes longer to prepare the probe, except that
+ * a foreign server may not be asked.
+ */
+#define MIN_SCAN_ROWS	100
+
 /* Does a plan return a row for each group? */
 static bool
 is_grouping(Plan *plan)
@@ -70,17 +76,19 @@ pgbloom_join_never_worthwhile(HashJoin *join)
 }
 
 /*
- * Why is a filter of scans of so many rows not likely to do so?  To build it
- * costs about as much for each row as to probe it.
+ * Why is a filter of this scan, one of several of so many rows, not likely to do
+ * so?  To build it costs more for each row than to probe it.
  */
 PgBloomReason
-pgbloom_join_not_worthwhile(HashJoin *join, double rows)
+pgbloom_join_not_worthwhile(HashJoin *join, const Plan *scan, double rows)
 {
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		return PGBLOOM_NO_REASON;
-	if (rows < pgbloom_join_filter_min_rows)
+	if (rows < pgbloom_join_filter_min_rows ||
+		(scan->plan_rows < Min(MIN_SCAN_ROWS, pgbloom_join_filter_min_rows) &&
+		 !IsA(scan, ForeignScan)))
 		return PGBLOOM_REASON_FEW_ROWS;
-	return innerPlan(join)->plan_rows > rows ?
+	return innerPlan(join)->plan_rows > rows / 2 ?
 		PGBLOOM_REASON_LARGE_INNER : PGBLOOM_NO_REASON;
 }
 

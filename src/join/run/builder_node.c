@@ -73,9 +73,9 @@ init_filter(PgBloomJoinBuild *build, int which, List *properties,
 
 	/*
 	 * If more rows pass, a join with a small hash table takes longer with the
-	 * filter than without.  Most of the time of others is that of their hash.
+	 * filter than without.
 	 */
-	filter->most_passed = numbers ? 0.5 : 0.3;
+	filter->most_passed = numbers ? 0.5 : PGBLOOM_JOIN_MOST_PASSED_SLOW;
 	if (grouped || pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		filter->most_passed = 1;
 	filter->function = intVal(pgbloom_join_property(of_all, "function"));

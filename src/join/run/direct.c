@@ -201,7 +201,11 @@ pgbloom_join_evaluate_directly(PlanState *state)
 			continue;
 		}
 		for_each_from(arg, lfirst_node(FuncExpr, lc)->args, 1)
+		{
 			pgbloom_join_add_key(&probe->reader, lfirst(arg), state);
+			if (IsA(lfirst(arg), FuncExpr) && probe->filter->most_passed < 1)
+				probe->filter->most_passed = PGBLOOM_JOIN_MOST_PASSED_SLOW;
+		}
 		probe->block = InvalidBlockNumber;
 		qual->n++;
 	}

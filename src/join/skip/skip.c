@@ -32,7 +32,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* A smaller table is read faster than it is proved to have no match. */
 #define MIN_BLOCKS			8
 
 /* A filter that may close a gate. */
@@ -132,6 +131,15 @@ open_gate(Gate *gate)
 		state->ExecProcNode = gate->read_scan;
 }
 
+/* Is a table read faster than it is proved to have no match? */
+static bool
+is_small(Relation table)
+{
+	return RELKIND_HAS_STORAGE(table->rd_rel->relkind) &&
+		RelationGetNumberOfBlocks(table) <
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS);
+}
+
 /*
  * Put a gate before the scan, at the start of an execution, if there is a
  * filter that may close it.  A scan that another extension has added may be met
@@ -150,10 +158,11 @@ pgbloom_join_gate_scan(ScanState *scan)
 		scan->ss_currentRelation == NULL ||
 		pgbloom_join_recall(scan, 0) != NULL)
 		return;
-	limiting = pgbloom_join_limiting_columns(scan);
-	if (!scan->ss_currentRelation->rd_rel->relhasindex &&
-		!scan->ss_currentRelation->rd_rel->relispartition)
+	if (is_small(scan->ss_currentRelation) ||
+		(!scan->ss_currentRelation->rd_rel->relhasindex &&
+		 !scan->ss_currentRelation->rd_rel->relispartition))
 		return;
+	limiting = pgbloom_join_limiting_columns(scan);
 	foreach(lc, scan->ps.plan->qual)
 	{
 		GateFilter *filter = make_gate_filter(scan, lfirst(lc), limiting);
@@ -179,7 +188,7 @@ pgbloom_join_gate_scan(ScanState *scan)
  * table none of them by its indexes?
  */
 static bool
-is_ruled_out(Gate *gate, GateFilter *filter, BlockNumber nblocks)
+is_ruled_out(Gate *gate, GateFilter *filter)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "join filter gate",
@@ -188,14 +197,12 @@ is_ruled_out(Gate *gate, GateFilter *filter, BlockNumber nblocks)
 	PgBloomJoinRanges *ranges = &filter->filter->ranges;
 	PgBloomJoinCounts *counts = filter->filter->counts;
 	Relation	table = gate->scan->ss_currentRelation;
-	bool		is_small = RELKIND_HAS_STORAGE(table->rd_rel->relkind) &&
-		nblocks < (pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS);
-	bool		result = !is_small && ranges->ordered &&
+	bool		result = ranges->ordered &&
 		pgbloom_join_partition_refuted(table,
 									   gate->scan->ps.state->es_snapshot,
 									   ranges, filter->keys);
 
-	if (!is_small && !result && filter->indexes != NULL)
+	if (!result && filter->indexes != NULL)
 	{
 		result = pgbloom_join_indexes_refute(gate->scan, ranges,
 											 filter->indexes);
@@ -233,7 +240,7 @@ is_left(Gate *gate)
 
 		if (!filter->filter->ranges.complete)
 			continue;
-		skipped = asked && is_ruled_out(gate, filter, nblocks);
+		skipped = asked && is_ruled_out(gate, filter);
 		if (!skipped && gate->has_brin && nblocks > 0)
 		{
 			BlockNumber last = end - 1;
