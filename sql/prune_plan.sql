@@ -160,6 +160,12 @@ EXECUTE generic_sub(43);
 EXECUTE generic_sub(-1);
 EXECUTE generic_day(44, 15);
 EXECUTE generic_order(45);
+-- What is computed of other parameters may fail, so that is left to the execution. Nothing is exchanged while it is off.
+PREPARE generic_fails(bigint, int) AS SELECT v FROM days WHERE id = $1 AND length(v) < 10 / $2;
+EXECUTE generic_fails(-1, 0);
+SET bloomfilter.index_pruning = off;
+SELECT started('EXECUTE by_id(40)');
+SET bloomfilter.index_pruning = on;
 -- two keys of one table; keys that are made of parameters; one of many tables, which takes longer to plan than to execute
 PREPARE generic_two(bigint, bigint) AS SELECT a.v, b.v FROM days a, days b WHERE a.id = $1 AND b.id = $2;
 PREPARE generic_in(bigint, bigint) AS SELECT v FROM days WHERE id IN ($1, $2, 42);

@@ -76,6 +76,32 @@ find_note(List *range_table)
 	return NULL;
 }
 
+/* Nodes alone can be copied with a plan or a query. */
+static List *
+write_table(const BfpTable *table)
+{
+	return list_make5(table->key, table->value, table->leaves,
+					  list_make1_oid(table->index),
+					  list_make3_int(table->is_array, table->nleaves,
+									 table->prunes));
+}
+
+static BfpTable *
+read_table(List *list)
+{
+	BfpTable   *table = palloc0(sizeof(*table));
+	List	   *numbers = llast(list);
+
+	table->key = linitial(list);
+	table->value = lsecond(list);
+	table->leaves = lthird(list);
+	table->index = linitial_oid(lfourth(list));
+	table->is_array = linitial_int(numbers) != 0;
+	table->nleaves = lsecond_int(numbers);
+	table->prunes = lthird_int(numbers) != 0;
+	return table;
+}
+
 /*
  * When indexes are asked, and the oldest transaction that the snapshot does not
  * see.
@@ -175,9 +201,11 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 				   ParamListInfo params)
 {
 	RangeTblEntry *note = find_note(query->rtable);
+	ListCell   *cell;
 
 	memset(planning, 0, sizeof(*planning));
 	planning->options = options;
+	planning->has_params = params != NULL;
 	query->rtable = list_delete_ptr(query->rtable, note);
 	planning->asks_no_index = !bfi_asked_by_queries ||
 		(options & CURSOR_OPT_FAST_PLAN) != 0 ||
@@ -189,7 +217,9 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 	{
 		planning->query = copyObject(query);
 		planning->moment = current_moment(GetActiveSnapshot());
-		planning->tables = note == NULL ? NIL : note->values_lists;
+		foreach(cell, note == NULL ? NIL : note->values_lists)
+			planning->tables = lappend(planning->tables,
+									   read_table(lfirst(cell)));
 	}
 }
 
@@ -209,11 +239,7 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 		BfpTable   *table = lfirst(cell);
 
 		if (table->prunes || !IsA(table->key, Const))
-			tables = lappend(tables,
-							 list_make4(table->key, table->leaves,
-										list_make1_oid(table->index),
-										list_make2_int(table->is_array,
-													   table->nleaves)));
+			tables = lappend(tables, write_table(table));
 	}
 	if (tables == NIL)
 		return;
@@ -225,21 +251,9 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	plan->invalItems = lappend(plan->invalItems, dependency);
 	plan->rtable = add_to(plan->rtable,
 						  list_make5(planning->query,
-									 makeInteger(planning->options), tables,
-									 dependency, planning->moment));
-}
-
-static BfpTable *
-read_table(List *list)
-{
-	BfpTable   *table = palloc0(sizeof(*table));
-
-	table->key = linitial(list);
-	table->leaves = lsecond(list);
-	table->index = linitial_oid(lthird(list));
-	table->is_array = linitial_int(lfourth(list)) != 0;
-	table->nleaves = lsecond_int(lfourth(list));
-	return table;
+									 list_make2_int(planning->options,
+													planning->has_params),
+									 tables, dependency, planning->moment));
 }
 
 /* What a key is, for a planner that knows these parameters. */
@@ -254,17 +268,19 @@ value_of(Node *key, ParamListInfo params)
 
 /*
  * Plan a statement again, for an execution that begins.  The planner need not ask
- * again what has just been asked.
+ * again what has just been asked.  It knows the values of parameters only if it
+ * did before: what it computes of them may fail.
  */
 static PlannedStmt *
 plan_again(Query *statement, const QueryDesc *query, int options,
-		   List *tables)
+		   bool has_params, List *tables)
 {
 	const PlannedStmt *old = query->plannedstmt;
 	PlannedStmt *plan;
 
 	statement->rtable = add_to(statement->rtable, tables);
-	plan = PGBLOOM_PLAN(statement, query->sourceText, options, query->params);
+	plan = PGBLOOM_PLAN(statement, query->sourceText, options,
+						has_params ? query->params : NULL);
 	plan->queryId = old->queryId;
 	plan->canSetTag = old->canSetTag;
 	plan->stmt_location = old->stmt_location;
@@ -293,15 +309,16 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 	{
 		BfpTable   *table = read_table(lfirst(cell));
 		List	   *planned = table->leaves;
-		bool		is_generic = !IsA(table->key, Const);
+		bool		is_generic = table->value == NULL;
 
-		if (is_generic)
-			table->key = value_of(table->key, query->params);
-		if (!IsA(table->key, Const) || ((Const *) table->key)->constisnull ||
+		if (is_generic && bfi_asked_by_queries)
+			table->value = value_of(table->key, query->params);
+		if (table->value == NULL || !IsA(table->value, Const) ||
+			((Const *) table->value)->constisnull ||
 			(asked && !is_generic && !suspended))
 			continue;
 		bfp_find_leaves(table);
-		tables = lappend(tables, table);
+		tables = lappend(tables, write_table(table));
 		if (!is_generic)
 			is_wrong |= suspended || !table->prunes ||
 				list_difference_oid(table->leaves, planned) != NIL;
@@ -314,7 +331,8 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 	if (is_wrong && !suspended)
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
 	return plan_again(copyObject(statement), query,
-					  intVal(lsecond(note)) | options, tables);
+					  linitial_int(lsecond(note)) | options,
+					  lsecond_int(lsecond(note)) != 0, tables);
 }
 
 /*
@@ -382,7 +400,7 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 		BfpTable   *table = read_table(lfirst(cell));
 		char	   *name = get_rel_name(table->index);
 
-		if (IsA(table->key, Const))
+		if (table->value != NULL)
 			ExplainPropertyText("Index Pruning",
 								psprintf("%d of %d partitions left by %s",
 										 list_length(table->leaves),

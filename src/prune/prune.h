@@ -43,6 +43,7 @@ typedef struct BfpTable
 {
 	Oid			index;			/* partitioned */
 	Node	   *key;			/* a constant, not null; or with parameters */
+	Node	   *value;			/* a constant; NULL if it is not known */
 	bool		is_array;
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
@@ -55,6 +56,7 @@ typedef struct BfpPlanning
 {
 	Query	   *query;			/* as it was, if it may be pruned; else NULL */
 	int			options;		/* of cursors */
+	bool		has_params;		/* whose values are known */
 	bool		asks_no_index;	/* there are no gates either */
 	List	   *tables;			/* BfpTable */
 	List	   *moment;			/* before indexes were asked: see note.c */

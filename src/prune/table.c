@@ -53,7 +53,7 @@ bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
 void
 bfp_find_leaves(BfpTable *table)
 {
-	Const	   *key = (Const *) table->key;
+	Const	   *key = (Const *) table->value;
 	BfiIndex	index;
 	BfiKeys		keys;
 	BfiPartition *leaves = NULL;
@@ -127,7 +127,10 @@ ask_index(Relation index, const BfpEquality *equality)
 	table->key = copyObject(equality->key);
 	table->is_array = equality->is_array;
 	if (IsA(table->key, Const))
+	{
+		table->value = table->key;
 		bfp_find_leaves(table);
+	}
 	bfp_planning->tables = lappend(bfp_planning->tables, table);
 	return table;
 }
@@ -150,7 +153,7 @@ ask_index_of(RelOptInfo *rel, Relation index)
 		(IsA(equality.key, Const) && ((Const *) equality.key)->constisnull))
 		return NULL;
 	table = ask_index(index, &equality);
-	if (!IsA(table->key, Const))
+	if (table->value == NULL)
 		return table;
 	if (table->prunes && table->parts == NIL)
 		table->prunes = find_parts(table, index->rd_index->indrelid);
