@@ -185,7 +185,12 @@ void
 bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 				  BfiKeySort *keys, BfiScan *scan)
 {
-	Versions	versions = {.index = index, .info = info, .keys = keys, .scan = scan};
+	Versions	versions = {
+		.index = index,
+		.info = info,
+		.keys = keys,
+		.scan = scan
+	};
 
 	memset(scan, 0, sizeof(*scan));
 	if (!info->ii_Concurrent &&

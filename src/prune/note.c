@@ -260,8 +260,14 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 static Node *
 value_of(Node *key, ParamListInfo params)
 {
-	PlannerGlobal global = {.type = T_PlannerGlobal, .boundParams = params};
-	PlannerInfo root = {.type = T_PlannerInfo, .glob = &global};
+	PlannerGlobal global = {
+		.type = T_PlannerGlobal,
+		.boundParams = params
+	};
+	PlannerInfo root = {
+		.type = T_PlannerInfo,
+		.glob = &global
+	};
 
 	return eval_const_expressions(&root, key);
 }

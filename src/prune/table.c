@@ -28,7 +28,10 @@
 bool
 bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
 {
-	PgBloomKeyArray array = {.values = palloc(sizeof(Datum)), .nkeys = 1};
+	PgBloomKeyArray array = {
+		.values = palloc(sizeof(Datum)),
+		.nkeys = 1
+	};
 
 	array.values[0] = key;
 	if (is_array)

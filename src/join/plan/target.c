@@ -372,7 +372,10 @@ pgbloom_join_targets(const PgBloomStatement *statement,
 					 const PgBloomPlannedJoin *planned, List **targets)
 {
 	HashJoin   *join = planned->join;
-	TargetSearch search = {.statement = statement, .join = join};
+	TargetSearch search = {
+		.statement = statement,
+		.join = join
+	};
 	Keys		keys = {.share = planned->share};
 	int			i;
 
