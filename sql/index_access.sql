@@ -333,6 +333,7 @@ BEGIN
   RETURN bloom_index_contains('times_at', '2026-01-01 00:00');
 END $$;
 SELECT found_at('<east>-1'), found_at('<east>-2');
+SELECT set_config('timezone', zone, true) AS zone, bloom_index_contains('times_at', '2026-01-01 00:00') FROM unnest(ARRAY['<east>-1', '<east>-2']) AS zone;
 DROP TABLE times;
 DROP FUNCTION scans, run, found_at;
 DROP TABLE parts;

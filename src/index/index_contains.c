@@ -11,6 +11,7 @@
  */
 #include "index/index.h"
 
+#include "catalog/pg_proc_d.h"
 #include "funcapi.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
@@ -238,17 +239,20 @@ look_into_partition(FunctionCallInfo fcinfo, const BfiPartition *partition,
 	return result;
 }
 
-/* Look into an index, or into those of partitions until one returns true. */
+/*
+ * Look into an index, or into those of partitions until one returns true; says
+ * whether the result is worth remembering.
+ */
 static bool
 look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
-		  void *state, bool *partitioned)
+		  void *state, bool *may_remember)
 {
 	BfiIndex	index;
 	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given,
 											   look_up == contains_keys);
 	bool		done = false;
 
-	*partitioned = false;
+	*may_remember = false;
 	if (info == NULL)
 		return true;
 	if (!index.complete || !index.partitioned)
@@ -259,7 +263,10 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		BfiPartition *partitions = bfi_partitions(index.relation, &n);
 		int			i;
 
-		*partitioned = true;
+
+		/* What a key without a type is may depend on settings. */
+		*may_remember = !given->untyped ||
+			func_volatile(info->input.fn_oid) == PROVOLATILE_IMMUTABLE;
 		bfi_check_partitions(index.relation, partitions, n);
 		for (i = 0; i < n && !done; i++)
 			done = look_into_partition(fcinfo, &partitions[i], info, look_up,
@@ -275,14 +282,14 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
 	uint64		moment = bfi_moment();
-	bool		partitioned;
+	bool		may_remember;
 	Datum		result;
 
 	if (bfi_recall(fcinfo, false, &result))
 		return result;
 	result = BoolGetDatum(look_into(fcinfo, key_info, contains_key, key_info,
-									&partitioned));
-	if (partitioned)
+									&may_remember));
+	if (may_remember)
 		bfi_remember(fcinfo, false, result, moment);
 	return result;
 }
@@ -292,7 +299,7 @@ Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
 	uint64		moment = bfi_moment();
-	bool		partitioned;
+	bool		may_remember;
 	Search		search;
 	Datum		result;
 
@@ -301,11 +308,11 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	pgbloom_get_key_array(fcinfo, 1, &search.keys);
 	search.results = palloc0(search.keys.nkeys * sizeof(bool));
 	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
-				  &search, &partitioned))
+				  &search, &may_remember))
 		memset(search.results, true, search.keys.nkeys * sizeof(bool));
 	result = PointerGetDatum(pgbloom_make_result_array(&search.keys,
 													   search.results));
-	if (partitioned)
+	if (may_remember)
 		bfi_remember(fcinfo, true, result, moment);
 	return result;
 }

@@ -12,7 +12,8 @@
  *
  * That a key may be there is always right.  That it is not is right until a
  * transaction ends, or this one inserts a key: a query that has waited for a row
- * goes on with its newest version, which its snapshot does not see.
+ * goes on with its newest version, which its snapshot does not see.  What a key
+ * without a type is may depend on settings, so it is looked up again.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +37,7 @@ typedef struct BfiLookup
 	Oid			function;
 	Oid			index;
 	Oid			user;			/* who may look it up */
-	Oid			type;			/* of the key; a literal of none is one value */
+	Oid			type;			/* of the key */
 	Oid			collation;
 	uint32		hash;			/* of the key's bytes */
 	Datum		key;

@@ -406,7 +406,7 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 		BfpTable   *table = read_table(lfirst(cell));
 		char	   *name = get_rel_name(table->index);
 
-		if (table->value != NULL)
+		if (table->value != NULL && table->prunes)
 			ExplainPropertyText("Index Pruning",
 								psprintf("%d of %d partitions left by %s",
 										 list_length(table->leaves),
