@@ -161,7 +161,12 @@ static void
 run_executor(PGBLOOM_RUN_PARAMETERS)
 {
 	BfiExecution *outer = bfi_execution;
-	BfiExecution execution = {.context = query->estate->es_query_cxt};
+	const PlannedStmt *plan = query->plannedstmt;
+	BfiExecution execution = {
+		.context = query->estate->es_query_cxt,
+		.only_reads = plan->commandType == CMD_SELECT &&
+		plan->rowMarks == NIL && !plan->hasModifyingCTE
+	};
 
 	if (query->plannedstmt->parallelModeNeeded)
 		bfi_flush();

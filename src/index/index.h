@@ -179,6 +179,7 @@ typedef struct BfiMemory BfiMemory;
 typedef struct BfiExecution
 {
 	MemoryContext context;		/* in which its functions are prepared */
+	bool		only_reads;		/* it goes on with no newer version of a row */
 	BfiMemory  *memory;			/* or NULL */
 } BfiExecution;
 
@@ -294,6 +295,7 @@ extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
 /* remember.c */
 extern BfiExecution *bfi_execution;
 extern uint64 bfi_moment(void);
+extern uint64 bfi_moment_of_lookup(void);
 extern bool bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result);
 extern void bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
 						 uint64 moment);

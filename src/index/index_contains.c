@@ -281,7 +281,7 @@ Datum
 bloom_index_contains(PG_FUNCTION_ARGS)
 {
 	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
-	uint64		moment = bfi_moment();
+	uint64		moment = bfi_moment_of_lookup();
 	bool		may_remember;
 	Datum		result;
 
@@ -298,7 +298,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
-	uint64		moment = bfi_moment();
+	uint64		moment = bfi_moment_of_lookup();
 	bool		may_remember;
 	Search		search;
 	Datum		result;

@@ -10,9 +10,10 @@
  * memory context; those that are called otherwise, as in PL/pgSQL, may live
  * longer than a snapshot, and remember nothing.
  *
- * That a key may be there is always right.  That it is not is right until a
- * transaction ends, or this one inserts a key: a query that has waited for a row
- * goes on with its newest version, which its snapshot does not see.  What a key
+ * That a key may be there is always right.  That it is not is right for the
+ * snapshot, until this transaction inserts a key.  But a query that locks rows, or
+ * changes them, and has waited for one, goes on with its newest version, which the
+ * snapshot does not see: then it is right until a transaction ends.  What a key
  * without a type is may depend on settings, so it is looked up again.
  *
  *-------------------------------------------------------------------------
@@ -68,6 +69,14 @@ bfi_moment(void)
 	count = PGBLOOM_COMPLETION_COUNT;
 	LWLockRelease(ProcArrayLock);
 	return count + bfi_keys_inserted + bfi_relation_changes;
+}
+
+/* The same, as far as it matters to the query that is executed. */
+uint64
+bfi_moment_of_lookup(void)
+{
+	return bfi_execution != NULL && bfi_execution->only_reads ?
+		bfi_keys_inserted + bfi_relation_changes : bfi_moment();
 }
 
 void
@@ -154,7 +163,7 @@ bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
 			lookup->function != call.function || lookup->type != call.type ||
 			lookup->collation != call.collation || lookup->user != call.user ||
 			!datum_image_eq(lookup->key, call.key, typbyval, typlen) ||
-			(!is_found(lookup, is_array) && lookup->moment != bfi_moment()))
+			(!is_found(lookup, is_array) && lookup->moment != bfi_moment_of_lookup()))
 			continue;
 		*result = is_array ? datumCopy(lookup->result, false, -1) :
 			lookup->result;
