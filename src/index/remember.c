@@ -13,8 +13,8 @@
  * That a key may be there is always right.  That it is not is right for the
  * snapshot, until this transaction inserts a key.  But a query that locks rows, or
  * changes them, and has waited for one, goes on with its newest version, which the
- * snapshot does not see: then it is right until a transaction ends.  What a key
- * without a type is may depend on settings, so it is looked up again.
+ * snapshot does not see: then it is right until a transaction ends.  A key without
+ * a type is looked up again if its value depends on settings.
  *
  *-------------------------------------------------------------------------
  */

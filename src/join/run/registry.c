@@ -78,14 +78,14 @@ pgbloom_join_recall(void *owner, int number)
 
 /*
  * Find the filter of a call of the probe function by the execution that it
- * belongs to.  An execution without the filter's node gets a filter that lets
- * all rows pass: EvalPlanQual executes a part of a plan that way.  So does a
- * call that is not by the planner.
+ * belongs to.  An execution without the filter's node, as that of a part of a plan
+ * by EvalPlanQual, gets a filter without a function, which nobody probes.  So does
+ * a call that is not by the planner.
  */
 PgBloomJoinFilter *
 pgbloom_join_find(MemoryContext query, const Node *node)
 {
-	static PgBloomJoinFilter none = {.skip = PG_INT64_MAX};
+	static PgBloomJoinFilter none = {0};
 	const FuncExpr *call = (const FuncExpr *) node;
 	PgBloomJoinFilter *filter;
 
