@@ -48,9 +48,6 @@
 /* An index may have so many times the pages that it would have after it. */
 #define MAX_GROWTH		4
 
-/* Below so many pages, size is no reason. */
-#define SMALL_INDEX		8
-
 /* A next set that has so many times the pages that it needs is too large. */
 #define MAX_EXCESS		1.15
 
@@ -111,24 +108,6 @@ pages_for(const BfiMeta *meta, double keys)
 	return layer.npages;
 }
 
-static BlockNumber
-count_pages(const BfiSet *set)
-{
-	BlockNumber pages = 0;
-	int			i;
-
-	for (i = 0; i < set->nlayers; i++)
-		pages += set->layers[i].npages;
-	return pages;
-}
-
-/* Can no layer have room for so many keys, and for some more? */
-static bool
-is_too_large(const BfiMeta *meta, double keys)
-{
-	return bfi_is_too_large(meta->fpp, (uint64) (keys * ROOM));
-}
-
 /*
  * Is it time to rebuild an index, if its table has so many rows?  One that lacks
  * pages is rebuilt, whatever its parameter says of growth and deletion.
@@ -137,17 +116,16 @@ static bool
 is_due(State *state, const BfiMeta *meta, double rows)
 {
 	double		factor = bfi_rebuild_scale_factor(state->index);
-	BlockNumber used = count_pages(&meta->current);
 
 	state->live = bfi_live_keys(meta, rows, state->keys);
-	if (meta->current.nlayers == 0 || is_too_large(meta, state->live))
+	if (meta->current.nlayers == 0 ||
+		bfi_is_too_large(meta->fpp, (uint64) (state->live * ROOM)))
 		return false;
 	if (meta->partial || factor <= 0)
 		return meta->partial || factor == 0;
 	return meta->current.nlayers > MAX_LAYERS ||
 		state->keys - state->live > factor * state->keys ||
-		(used > SMALL_INDEX &&
-		 used > MAX_GROWTH * pages_for(meta, state->live));
+		bfi_end(meta) - 1 > MAX_GROWTH * pages_for(meta, state->live);
 }
 
 /*
@@ -219,48 +197,46 @@ next_set_fits(State *state)
 
 	bfi_read_meta(state->index, &meta);
 	layer = &meta.next.layers[0];
-	return is_too_large(&meta, (double) state->distinct) ||
+	return bfi_is_too_large(meta.fpp, (uint64) (state->distinct * ROOM)) ||
 		(layer->geometry.capacity >= state->distinct &&
 		 layer->npages - 1 <=
 		 MAX_EXCESS * pages_for(&meta, (double) state->distinct));
 }
 
-/* Add sorted keys to the next set. */
+/*
+ * Add sorted keys to the next set.  Those for which a page has no room are left
+ * at the front, until others have filled their pages.
+ */
 static void
 fill_next(State *state, BfiKeySort *keys)
 {
-	Relation	index = state->index;
-	uint64	   *batch = palloc(MAX_BATCH * sizeof(uint64));
-	uint64	   *left = palloc(sizeof(uint64));
-	size_t		nleft = 0;
+	uint64	   *hashes = palloc(sizeof(uint64));
+	size_t		left = 0;
 	size_t		done;
 	uint64		hash = 0;
 	bool		more = bfi_next_key(keys, &hash, true);
 
 	while (more)
 	{
+		uint64	   *batch;
 		int			n = 0;
 
+		hashes = repalloc_huge(hashes, (left + MAX_BATCH) * sizeof(uint64));
+		batch = hashes + left;
 		for (; more && n < MAX_BATCH; more = bfi_next_key(keys, &hash, false))
 			batch[n++] = hash;
 		PGBLOOM_VACUUM_DELAY_POINT();
-		n = bfi_add_to_shares(index, state->number, batch, n);
-
-		/* Others have to fill their pages before these may exceed theirs. */
-		left = repalloc_huge(left, (nleft + n + 1) * sizeof(uint64));
-		memcpy(left + nleft, batch, n * sizeof(uint64));
-		nleft += n;
+		left += bfi_add_to_shares(state->index, state->number, batch, n);
 	}
-	for (done = 0; done < nleft; done += MAX_BATCH)
+	for (done = 0; done < left; done += MAX_BATCH)
 	{
 		BfiMeta		meta;
 
-		bfi_read_meta(index, &meta);
-		bfi_add_to_set(index, &meta, state->number, left + done,
-					   (int) Min(nleft - done, MAX_BATCH));
+		bfi_read_meta(state->index, &meta);
+		bfi_add_to_set(state->index, &meta, state->number, hashes + done,
+					   (int) Min(left - done, MAX_BATCH));
 	}
-	pfree(batch);
-	pfree(left);
+	pfree(hashes);
 }
 
 /* Let the next set take the place of the current one, from the first page on. */
@@ -443,7 +419,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 		rebuild(&state, heap);
 		if (!meta.partial)
 			stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
-		stats->pages_newly_deleted = count_pages(&meta.current);
+		stats->pages_newly_deleted = bfi_end(&meta) - 1;
 	}
 	else if (meta.keys_per_row == 0)
 		learn_keys_per_row(&state, rows);
@@ -469,7 +445,7 @@ bfi_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 	bfi_read_meta(info->index, &meta);
 	stats->num_pages = RelationGetNumberOfBlocks(info->index);
 	stats->pages_free = stats->pages_deleted =
-		stats->num_pages - 1 - count_pages(&meta.current);
+		stats->num_pages - bfi_end(&meta);
 	stats->num_index_tuples = Max(info->num_heap_tuples, 0);
 	stats->estimated_count = info->estimated_count;
 	return stats;

@@ -83,40 +83,32 @@ is_stored_outside(const Versions *versions, TupleTableSlot *slot)
 }
 
 /*
- * Snapshots that may see a version that was deleted do not get a complete index.
- * They are those that do not see its deleter.
- */
-static void
-leave_out(BfiScan *scan, TupleTableSlot *slot)
-{
-	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
-	TransactionId deleter = HeapTupleHeaderGetUpdateXid(tuple->t_data);
-
-	scan->complete_from = Max(scan->complete_from,
-							  bfi_full_transaction_id(deleter) + 1);
-}
-
-/*
  * Others may remove what a deleted version has stored outside of the row while
  * this one is read: VACUUM holds back nobody, and CREATE INDEX only who is not
- * older than its snapshot.
+ * older than its snapshot.  Snapshots that may see it, as they do not see its
+ * deleter, do not get a complete index then.
  */
 static void
 take_version(Versions *versions, TupleTableSlot *slot)
 {
 	ExprContext *econtext = GetPerTupleExprContext(versions->estate);
 	HTSV_Result state = version_state(slot, versions->horizon);
+	BfiScan    *scan = versions->scan;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
 	if (state == HEAPTUPLE_DEAD)
 		return;
-	versions->scan->versions++;
+	scan->versions++;
 	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
-		versions->scan->rows++;
+		scan->rows++;
 	if (state == HEAPTUPLE_RECENTLY_DEAD && is_stored_outside(versions, slot))
 	{
-		leave_out(versions->scan, slot);
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+		TransactionId deleter = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+
+		scan->complete_from = Max(scan->complete_from,
+								  bfi_full_transaction_id(deleter) + 1);
 		return;
 	}
 	ResetExprContext(econtext);
