@@ -176,6 +176,25 @@ SELECT started(query), query FROM unnest(ARRAY['EXECUTE generic_two(40, 41)', 'E
 EXECUTE generic_two(40, 41);
 EXECUTE generic_in(40, -1);
 EXECUTE generic_many(40);
+-- nothing is planned again where PostgreSQL prunes by itself, or has pruned, or where more is left than a key rules out
+CREATE INDEX days_v ON days USING bloomfilter (v) WITH (fpp = 1e-6);
+CREATE TABLE others (id bigint) PARTITION BY HASH (id);
+DO $$
+BEGIN
+  FOR i IN 0 .. 9 LOOP
+    EXECUTE format('CREATE TABLE others_%s PARTITION OF others FOR VALUES WITH (MODULUS 10, REMAINDER %s)', i, i);
+  END LOOP;
+END $$;
+PREPARE generic_at(bigint, int) AS SELECT v FROM days WHERE id = $1 AND day = $2;
+PREPARE generic_since(bigint) AS SELECT v FROM days WHERE id = $1 AND day > current_setting('my.day')::int;
+PREPARE generic_v(bigint) AS SELECT v FROM days WHERE id = $1 AND v = 'v 40';
+PREPARE generic_others(bigint) AS SELECT v FROM days, others WHERE days.id = $1;
+PREPARE generic_columns(bigint, text) AS SELECT v FROM days WHERE id = $1 AND v = $2;
+SET my.day = 28;
+SELECT started(query), query FROM unnest(ARRAY['EXECUTE generic_at(-1, 11)', 'EXECUTE generic_since(-1)', 'EXECUTE generic_v(-1)',
+  'EXECUTE generic_others(-1)', 'EXECUTE generic_columns(40, ''x'')', 'EXECUTE generic_columns(-1, ''v 40'')']) query;
+DROP TABLE others;
+DROP INDEX days_v;
 -- one parameter is the key of one scan, and has the keys of another one
 CREATE TABLE spans (span int4range) PARTITION BY RANGE (span);
 CREATE TABLE spans_1 PARTITION OF spans DEFAULT;

@@ -44,7 +44,7 @@
 /* From 18 on, functions in SQL plan their queries with these options. */
 #define PARALLEL_OR_FORWARD	(CURSOR_OPT_PARALLEL_OK | CURSOR_OPT_NO_SCROLL)
 
-/* A table is planned in the time in which so many scans are started. */
+/* A relation is planned in the time in which so many scans are started. */
 #define SCANS_STARTED		5
 
 BfpPlanning *bfp_planning = NULL;
@@ -224,6 +224,17 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 }
 
 /*
+ * Does it take longer to start the scans of so many partitions of a plan than to
+ * plan the rest of it?
+ */
+static bool
+is_worth_planning(const PlannedStmt *plan, int npartitions)
+{
+	return npartitions >
+		SCANS_STARTED * (list_length(plan->relationOids) - npartitions);
+}
+
+/*
  * If a table was pruned, or may be when the values of parameters are known, note
  * in the plan what, for which statement and under which options it was made.
  */
@@ -238,7 +249,8 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	{
 		BfpTable   *table = lfirst(cell);
 
-		if (table->prunes || !IsA(table->key, Const))
+		if (table->prunes || (!IsA(table->key, Const) &&
+							  is_worth_planning(plan, planning->nopened)))
 			tables = lappend(tables, write_table(table));
 	}
 	if (tables == NIL)
@@ -251,8 +263,9 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	plan->invalItems = lappend(plan->invalItems, dependency);
 	plan->rtable = add_to(plan->rtable,
 						  list_make5(planning->query,
-									 list_make2_int(planning->options,
-													planning->has_params),
+									 list_make3_int(planning->options,
+													planning->has_params,
+													planning->nopened),
 									 tables, dependency, planning->moment));
 }
 
@@ -307,7 +320,7 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 	PlanInvalItem *dependency = lfourth(note);
 	bool		asked = is_asked(llast(note), query->snapshot);
 	bool		is_wrong = false;
-	bool		is_large = false;
+	int			ruled_out = 0;
 	List	   *tables = NIL;
 	ListCell   *cell;
 
@@ -321,18 +334,18 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 			table->value = value_of(table->key, query->params);
 		if (table->value == NULL || !IsA(table->value, Const) ||
 			((Const *) table->value)->constisnull ||
-			(asked && !is_generic && !suspended))
+			(is_generic ? suspended : asked && !suspended))
 			continue;
 		bfp_find_leaves(table);
 		tables = lappend(tables, write_table(table));
 		if (!is_generic)
 			is_wrong |= suspended || !table->prunes ||
 				list_difference_oid(table->leaves, planned) != NIL;
-		else
-			is_large |= table->prunes && table->nleaves >
-				SCANS_STARTED * list_length(statement->rtable);
+		else if (table->prunes)
+			ruled_out += table->nleaves - list_length(table->leaves);
 	}
-	if (!is_wrong && !is_large)
+	ruled_out = Min(ruled_out, lthird_int(lsecond(note)));
+	if (!is_wrong && !is_worth_planning(query->plannedstmt, ruled_out))
 		return NULL;
 	if (is_wrong && !suspended)
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);

@@ -59,6 +59,7 @@ typedef struct BfpPlanning
 	bool		has_params;		/* whose values are known */
 	bool		asks_no_index;	/* there are no gates either */
 	List	   *tables;			/* BfpTable */
+	int			nopened;		/* partitions of those that are not pruned */
 	List	   *moment;			/* before indexes were asked: see note.c */
 } BfpPlanning;
 

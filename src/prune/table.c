@@ -17,6 +17,8 @@
 #include "access/table.h"
 #include "catalog/partition.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "partitioning/partdesc.h"
 #include "utils/array.h"
@@ -252,6 +254,42 @@ bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 	return parent != NULL && parent->part_scheme != NULL ? parent : NULL;
 }
 
+static bool
+has_parameter_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN) ||
+		expression_tree_walker(node, has_parameter_walker, context);
+}
+
+/*
+ * Does PostgreSQL prune a table when the plan is executed, by conditions on the
+ * partition key?
+ */
+static bool
+is_pruned_later(RelOptInfo *rel)
+{
+	Bitmapset  *key = NULL;
+	ListCell   *cell;
+	int			i;
+
+	for (i = 0; i < rel->part_scheme->partnatts; i++)
+		pull_varattnos((Node *) rel->partexprs[i], rel->relid, &key);
+	foreach(cell, rel->baserestrictinfo)
+	{
+		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
+		Bitmapset  *columns = NULL;
+
+		pull_varattnos(clause, rel->relid, &columns);
+		if (bms_overlap(key, columns) &&
+			(contain_mutable_functions(clause) ||
+			 has_parameter_walker(clause, NULL)))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The planner begins with a relation, of which it knows what catalogs say.  If
  * it is the first partition of a table of which PostgreSQL leaves many, ask the
@@ -283,4 +321,7 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	}
 	if (table->prunes)
 		leave_parts(root, parent, rel, table->parts);
+	else if (table->key != NULL && !is_pruned_later(top) &&
+			 !is_pruned_later(parent))
+		bfp_planning->nopened += bms_num_members(parent->live_parts);
 }
