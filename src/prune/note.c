@@ -29,6 +29,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "tcop/pquery.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -355,6 +356,19 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 }
 
 /*
+ * Is a query that the planner has taken for one that is read at once that of a
+ * cursor of the protocol?  Only its portal, which begins, tells by its name.
+ */
+static bool
+is_of_cursor(const QueryDesc *query, int options)
+{
+	return (options & CURSOR_OPT_NO_SCROLL) == 0 && ActivePortal != NULL &&
+		ActivePortal->status == PORTAL_DEFINED && ActivePortal->visible &&
+		ActivePortal->name[0] != '\0' &&
+		linitial(ActivePortal->stmts) == query->plannedstmt;
+}
+
+/*
  * Before a plan is executed: exchange it if another one is needed.  Until 17,
  * nothing tells the planner of a function in SQL.  If this is suspended after a
  * row, its plan is made again for all calls.
@@ -365,6 +379,7 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	RangeTblEntry *note = find_note(query->plannedstmt->rtable);
 	MemoryContext caller = CurrentMemoryContext;
 	MemoryContext context;
+	bool		is_of_function;
 	bool		suspended;
 	int			options;
 	PlannedStmt *plan;
@@ -372,8 +387,10 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	if (note == NULL || query->snapshot == InvalidSnapshot ||
 		(eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	suspended = query->dest->mydest == DestSQLFunction &&
+	is_of_function = query->dest->mydest == DestSQLFunction &&
 		(eflags & EXEC_FLAG_SKIP_TRIGGERS) != 0;
+	suspended = is_of_function ||
+		is_of_cursor(query, linitial_int(lsecond(note->values_lists)));
 	options = (suspended ? CURSOR_OPT_NO_SCROLL : 0) |
 		((eflags & EXEC_FLAG_BACKWARD) != 0 ? CURSOR_OPT_SCROLL : 0);
 	(void) bfp_is_permitted(NULL, query->plannedstmt);
@@ -383,17 +400,15 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	PushActiveSnapshot(query->snapshot);
 	plan = exchange_plan(note->values_lists, query, options, suspended);
 	PopActiveSnapshot();
-	if (plan != NULL)
+	if (plan != NULL && is_of_function)
 	{
-		/* It lives as long as the query, or the plan of the function. */
-		MemoryContextSwitchTo(GetMemoryChunkContext(suspended ?
-													(void *) query->plannedstmt :
-													(void *) query));
-		plan = copyObject(plan);
-		if (suspended)
-			*query->plannedstmt = *plan;
-		else
-			query->plannedstmt = plan;
+		MemoryContextSwitchTo(GetMemoryChunkContext(query->plannedstmt));
+		*query->plannedstmt = *(PlannedStmt *) copyObject(plan);
+	}
+	else if (plan != NULL)
+	{
+		MemoryContextSwitchTo(GetMemoryChunkContext(query));
+		query->plannedstmt = copyObject(plan);
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);

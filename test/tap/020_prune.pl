@@ -64,6 +64,13 @@ is(ask($session, 'EXECUTE kept'), '', 'key of a prepared transaction');
 $primary->safe_psql('postgres', q{COMMIT PREPARED 'p'});
 is(ask($session, 'EXECUTE kept'), '7', 'key of a prepared transaction that was committed');
 
+# A cursor of the protocol.  The first call loads the library.
+my $wire = BloomTest::Wire->new($primary, 'postgres');
+my @current = ('UPDATE part SET day = day WHERE CURRENT OF p1 RETURNING id', 'SELECT day FROM part WHERE id = 5432 FOR UPDATE');
+$wire->execute_backwards(@current);
+is($wire->execute_backwards(@current), "543\n5432", 'an UPDATE by a cursor of the protocol');
+$wire->quit;
+
 # What EXPLAIN tells.
 SKIP:
 {

@@ -328,8 +328,8 @@ sub call
 	return;
 }
 
-# Start statements in their order, execute them in the opposite one, all in one
-# transaction, and return the rows of the last to be executed, or the error.
+# Start statements in their order, execute them in the opposite one, up to the
+# first row, all in one transaction, and return all rows, or the error.
 sub execute_backwards
 {
 	my ($self, @statements) = @_;
@@ -338,10 +338,10 @@ sub execute_backwards
 	foreach my $i (0 .. $#statements)
 	{
 		$self->_write(
-			_message('P', pack('Z*Z*n', "s$i", $statements[$i], 0)),
-			_message('B', pack('Z*Z*nnn', "p$i", "s$i", 0, 0, 0)));
+			_message('P', pack('Z*Z*n', '', $statements[$i], 0)),
+			_message('B', pack('Z*Z*nnn', "p$i", '', 0, 0, 0)));
 	}
-	$self->_write(_message('E', pack('Z*N', "p$_", 0)))
+	$self->_write(_message('E', pack('Z*N', "p$_", 1)))
 	  for reverse 0 .. $#statements;
 	$self->_write(_message('S', ''));
 	foreach my $message ($self->_answer)
