@@ -272,9 +272,9 @@ block_offset(const BfiPage *page, uint64 hash)
  * read.
  */
 static void
-add_to_pages(Relation index, PageHashes *pages, int n, Limit limit,
-			 BfiChange *changes)
+add_to_pages(Relation index, PageHashes *pages, int n, Limit limit)
 {
+	static BfiChange changes[BFI_MAX_CHANGES];
 	int			nchanges = 0;
 	int			i;
 
@@ -314,7 +314,6 @@ static int
 add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 			 uint64 *hashes, int n)
 {
-	BfiChange  *changes = palloc(BFI_MAX_CHANGES * sizeof(BfiChange));
 	int			left = 0;
 	int			next = 0;
 
@@ -332,7 +331,7 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 				pages[npages++].page.set != layer->set)
 				break;
 		}
-		add_to_pages(index, pages, npages, limit, changes);
+		add_to_pages(index, pages, npages, limit);
 		for (i = 0; i < npages; i++)
 		{
 			memmove(hashes + left, pages[i].hashes,
@@ -340,7 +339,6 @@ add_to_layer(Relation index, const BfiLayer *layer, Limit limit,
 			left += pages[i].n;
 		}
 	}
-	pfree(changes);
 	return left;
 }
 

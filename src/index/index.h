@@ -237,7 +237,9 @@ extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
+extern bool bfi_is_being_rebuilt(Relation index);
 extern void bfi_read_live_meta(Relation index, BfiMeta *meta);
+extern uint32 bfi_current_set(Buffer buffer);
 extern BfiSet *bfi_find_set(BfiMeta *meta, uint32 number);
 extern const BfiLayer *bfi_layer_source(const BfiMeta *meta,
 										const BfiLayer *layer);

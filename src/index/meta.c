@@ -280,8 +280,8 @@ read_meta(Page page, BfiMeta *meta)
 }
 
 /* Is a transaction filling a next set, or moving it? */
-static bool
-is_being_rebuilt(Relation index)
+bool
+bfi_is_being_rebuilt(Relation index)
 {
 	LOCKTAG		tag;
 	int			n;
@@ -306,7 +306,7 @@ bfi_read_live_meta(Relation index, BfiMeta *meta)
 	bfi_read_meta(index, meta);
 	if (meta->next.number == 0)
 		return;
-	live = is_being_rebuilt(index);
+	live = bfi_is_being_rebuilt(index);
 	bfi_read_meta(index, meta);
 	if (!live)
 		memset(&meta->next, 0, sizeof(meta->next));
@@ -330,6 +330,18 @@ bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta)
 	if (reason != NULL)
 		bfi_report_damage(index, BFI_META_BLOCK, reason);
 	UnlockReleaseBuffer(buffer);
+}
+
+/* The number of the current set by now, after the meta page has been read. */
+uint32
+bfi_current_set(Buffer buffer)
+{
+	uint32		number;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	number = PageGetMeta(BufferGetPage(buffer))->current.number;
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return number;
 }
 
 /*

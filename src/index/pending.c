@@ -132,24 +132,28 @@ static SubTransactionId first_subtransaction;
  * A set that VACUUM is filling needs them as well, and so does what it becomes if
  * that takes the place of the current one before all are added.  A set that comes
  * later does not, because VACUUM reads the table after the meta page has named it.
+ * Nor does a set that was left behind; it does no harm to add to one that is taken
+ * for that of a later VACUUM.
  */
 static void
 add_to_sets(Relation index, const uint64 *hashes, int n)
 {
+	Buffer		buffer = bfi_read_buffer(index, BFI_META_BLOCK, NULL);
 	BfiMeta		meta;
 	uint32		current;
+	uint32		next;
 
-	bfi_read_live_meta(index, &meta);
-	while (current = meta.current.number, meta.next.number > current)
+	do
 	{
-		bfi_add_to_set(index, &meta, meta.next.number, hashes, n);
+		IncrBufferRefCount(buffer);
+		bfi_read_meta_in(index, buffer, &meta);
+		current = meta.current.number;
+		next = meta.next.number;
+		if (next > current && bfi_is_being_rebuilt(index))
+			bfi_add_to_set(index, &meta, next, hashes, n);
 		bfi_add_to_set(index, &meta, current, hashes, n);
-		bfi_read_meta(index, &meta);
-		if (meta.current.number == current)
-			return;
-		bfi_read_live_meta(index, &meta);
-	}
-	bfi_add_to_set(index, &meta, current, hashes, n);
+	} while (next != 0 && bfi_current_set(buffer) != current);
+	ReleaseBuffer(buffer);
 }
 
 /*
