@@ -5,13 +5,10 @@ import time
 
 import plots
 from index import small_server
-from lib import Timing, significant
+from lib import significant
 
 TITLE = 'Indexes while keys come and go'
-SECONDS = (400, 30)
-
-WAITING = '''CREATE FUNCTION may_wait(k bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS
-    $$ BEGIN IF current_setting('test.wait', true) = 'on' THEN PERFORM pg_advisory_xact_lock_shared(1); END IF; RETURN k; END $$'''
+SECONDS = (500, 30)
 
 
 def run(bench, section):
@@ -50,50 +47,67 @@ def rebuild(bench, section):
 
 
 def meanwhile(bench, section):
-    """One-row INSERTs, each a transaction, and lookups, with and without a VACUUM that has begun a next set, and waits."""
-    rows = bench.scale(20_000, 1000)
-    last = 0
+    """One-row INSERTs, each a transaction, and lookups: in turns in an index for which VACUUM has begun a next set, and
+    waits, and in an equal one that is not rebuilt; then without VACUUM."""
+    rows, spans = bench.scale(500, 50), bench.scale(40, 4)
+    last, turn = 0, 0
     with (bench.session(statement_timeout=0, synchronous_commit='off') as session,
-          bench.session(statement_timeout=0) as vacuum):
-        session.execute(WAITING)
-        vacuum.execute("SET test.wait = 'on'")
-        session.execute('CREATE TABLE meanwhile (k bigint)')
-        session.execute('CREATE INDEX meanwhile_k ON meanwhile USING bloomfilter (may_wait(k)) '
-                        'WITH (expected = %d, rebuild_scale_factor = 0)' % (100 * rows))
-        session.execute('INSERT INTO meanwhile SELECT -i FROM generate_series(1, %d) i' % rows)
-        session.execute('PREPARE add AS INSERT INTO meanwhile VALUES ($1)')
+          bench.session(statement_timeout=0) as vacuum, bench.session(statement_timeout=0) as holder):
+        for table in ('meanwhile_0', 'meanwhile_1'):
+            session.execute('CREATE TABLE %s (k text)' % table)
+            session.execute('ALTER TABLE %s ALTER k SET STORAGE EXTERNAL' % table)
+            session.execute('CREATE INDEX %s_k ON %s USING bloomfilter (k) '
+                            'WITH (expected = %d, rebuild_scale_factor = 0)' % (table, table, 4000 * rows))
+            session.execute("INSERT INTO %s SELECT CASE i WHEN 1 THEN repeat('x', 9000) ELSE 'old ' || i END "
+                            'FROM generate_series(1, %d) i' % (table, 40 * rows))
+            session.execute('PREPARE add_to_%s AS INSERT INTO %s VALUES ($1)' % (table, table))
 
-        def measure(what, is_rebuilt):
-            if not is_rebuilt:
-                return measure_alone(what)
-            session.execute('SELECT pg_advisory_lock(1)')
-            rebuild = threading.Thread(target=vacuum.execute, args=('VACUUM meanwhile',))
-            rebuild.start()
-            while not session.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
-                time.sleep(0.01)
-            timing = measure_alone(what)
-            session.execute('SELECT pg_advisory_unlock(1)')
-            rebuild.join()
-            return timing
-
-        def measure_alone(what):
+        def measure(what, table):
             nonlocal last
-            if what == 'lookup':
-                return session.measure("SELECT count(bloom_index_contains('meanwhile_k', k)) FROM generate_series(1, %d) k" %
-                                       (10 * rows))
             cpu = session.cpu()
-            for last in range(last + 1, last + rows + 1):
-                session.execute('EXECUTE add(%d)' % last)
-            return Timing(0, session.cpu() - cpu)
+            if what == 'lookup':
+                session.execute("SELECT count(bloom_index_contains('%s_k', 'absent ' || k)) "
+                                'FROM generate_series(1, %d) k' % (table, 20 * rows))
+            else:
+                for last in range(last + 1, last + rows + 1):
+                    session.execute("EXECUTE add_to_%s('%d')" % (table, last))
+            return session.cpu() - cpu
 
-        timings = bench.in_turns({(what, is_rebuilt): lambda what=what, is_rebuilt=is_rebuilt: measure(what, is_rebuilt)
-                                  for what in ('INSERT', 'lookup') for is_rebuilt in (False, True)})
-    section.text('INSERT of one row, each a transaction, and lookups, while VACUUM rebuilds the index and before.')
-    section.table(['', 'µs before', 'meanwhile'], [
-        [what, *(significant(statistics.median(t.cpu for t in timings[what, is_rebuilt]) / count * 1e6)
-                 for is_rebuilt in (False, True))] for what, count in (('INSERT', rows), ('lookup', 10 * rows))])
+        def measure_round():
+            nonlocal turn
+            turn += 1
+            tables = {'rebuilt': 'meanwhile_%d' % (turn % 2), 'another': 'meanwhile_%d' % (1 - turn % 2)}
+            seconds = {(what, name): 0 for what in ('INSERT', 'lookup') for name in ('rebuilt', 'another', 'alone')}
+            holder.execute('BEGIN')         # VACUUM waits for the key that is stored outside of its row
+            holder.execute('REINDEX INDEX ' + session.value(
+                'SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class t ON reltoastrelid = indrelid '
+                "WHERE t.relname = '%s'" % tables['rebuilt']))
+            rebuild = threading.Thread(target=vacuum.execute,
+                                       args=('VACUUM (PROCESS_TOAST off) ' + tables['rebuilt'],))
+            rebuild.start()
+            while not session.value('SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = %d' % vacuum.pid):
+                time.sleep(0.01)
+            for span in range(spans):
+                for what, name in sorted(seconds, reverse=span % 2 == 1):
+                    if name != 'alone':
+                        seconds[what, name] += measure(what, tables[name])
+            holder.execute('COMMIT')
+            rebuild.join()
+            for span in range(spans):
+                for what in ('INSERT', 'lookup'):
+                    seconds[what, 'alone'] += measure(what, tables['rebuilt'])
+            return seconds
+
+        seconds = bench.in_turns({'all': measure_round}, bench.scale(10, 2))['all']
+    section.text('''INSERT of one row, each a transaction, and lookups, in an index while VACUUM rebuilds it, meanwhile in
+        an equal one that is not rebuilt, and without VACUUM.''')
+    section.table(['', 'µs in the rebuilt one', 'in the other', 'without VACUUM'], [
+        [what, *(significant(statistics.median(one[what, name] for one in seconds) / (count * spans) * 1e6)
+                 for name in ('rebuilt', 'another', 'alone'))]
+        for what, count in (('INSERT', rows), ('lookup', 20 * rows))])
     for what in ('INSERT', 'lookup'):
-        section.target('rebuild meanwhile ' + what, timings[what, True], timings[what, False])
+        section.target('rebuild meanwhile ' + what,
+                       *([one[what, name] for one in seconds] for name in ('rebuilt', 'another')))
 
 
 def over_time(bench, section):
