@@ -167,6 +167,21 @@ snapshot_sees_build(Relation index)
 		snapshot_sees(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data));
 }
 
+/*
+ * Has the index the keys of all rows that the snapshot sees?  It lacks those of
+ * rows that were deleted by transactions before complete_from.  Who sees the
+ * transaction that built it sees these, too, unless it is the same transaction.
+ */
+static bool
+is_complete(Relation index, const BfiMeta *meta)
+{
+	if (!snapshot_sees_build(index))
+		return false;
+	return full_snapshot_xmin(reading_snapshot()->xmin) >= meta->complete_from ||
+		(meta->rebuilt == 0 &&
+		 !TransactionIdIsCurrentTransactionId(get_cache(index)->built));
+}
+
 /* Can the pages of an index be read here?  With raise, it is an error if not. */
 static bool
 is_readable(Relation index, bool raise)
@@ -243,10 +258,8 @@ begin_reading(BfiIndex *index, bool raise)
 		bfi_read_meta_in(relation, buffer, &index->meta);
 	}
 
-	/* It lacks rows that were deleted by transactions before complete_from. */
 	index->complete = index->partitioned ||
-		(full_snapshot_xmin(reading_snapshot()->xmin) >=
-		 index->meta.complete_from && snapshot_sees_build(relation));
+		is_complete(relation, &index->meta);
 }
 
 /* Is an open relation an index of this access method?  It may be partitioned. */
