@@ -366,6 +366,7 @@ typedef struct BfBuilder
 	uint64_t   *hashes;
 	int			nlayers;
 	int			layer_room;		/* allocated in layers */
+	int			first_asked;	/* see layers.c; below 0 if not known */
 	BfLayer    *layers;
 } BfBuilder;
 

@@ -56,6 +56,7 @@ void
 bf_builder_set_params(BfBuilder *b, const BfParams *params)
 {
 	b->params = *params;
+	b->first_asked = -1;
 	set_max_hashes(b);
 }
 

@@ -112,6 +112,7 @@ bf_builder_append_layer(BfBuilder *b, const BfGeometry *geometry,
 		return BF_NO_MEMORY;
 	memset(memory, 0, allocated);
 
+	b->first_asked = -1;
 	*layer = &b->layers[b->nlayers++];
 	(*layer)->geometry = *geometry;
 	(*layer)->bits_set = 0;
@@ -295,11 +296,14 @@ bf_layers_have_room(const BfParams *params, const BfLayer *layers, int nlayers,
 BfStatus
 bf_builder_add_to_layers(BfBuilder *b, uint64_t hash, uint32_t remaining)
 {
-	int			first = first_asked(&b->params, b->layers, b->nlayers);
 	BfLayer    *layer;
 	BfStatus	status;
+	int			first;
 	int			i;
 
+	if (b->first_asked < 0)
+		b->first_asked = first_asked(&b->params, b->layers, b->nlayers);
+	first = b->first_asked;
 	if (b->nlayers > 1 &&
 		bf_layers_contain(b->layers + first, b->nlayers - first, hash))
 		return BF_OK;
@@ -387,6 +391,7 @@ bf_builder_sort_layers(BfBuilder *b)
 	int			i,
 				j;
 
+	b->first_asked = -1;
 	for (i = 1; i < b->nlayers; i++)
 	{
 		for (j = i; j > 0; j--)
