@@ -167,7 +167,7 @@ def _key_bytes(key_type, key):
         return i64(end - 1 if key > 0 else -end)
     if key_type not in KEY_TYPES:
         raise ValueError('unknown key type: %r' % (key_type,))
-    if isinstance(key, int):
+    if isinstance(key, int) and -2**63 <= key < 2**64:
         return i64(key)
     if key_type == 'date':
         return i64(key.toordinal() - datetime.date(2000, 1, 1).toordinal())
