@@ -297,7 +297,8 @@ move_layer(Relation index, const BfiLayer *from, const BfiLayer *to)
 
 /*
  * Make the next set the only one.  Without interrupts, as one that came while
- * pages are moved would leave an index that lacks the others.
+ * pages are moved would leave an index that lacks the others, until all is read
+ * again; to move them takes some 20 microseconds each.
  */
 static void
 finish_next(State *state)
