@@ -20,6 +20,7 @@ synchronous_commit = off
 max_prepared_transactions = 5
 maintenance_work_mem = 1MB
 wal_consistency_checking = 'generic'
+wal_keep_size = 2GB
 checkpoint_timeout = 30s
 restart_after_crash = on
 });
