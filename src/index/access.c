@@ -403,12 +403,21 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("index with OID %u does not exist", oid)));
 	if (!index->complete && is_usable(index->relation))
+	{
+		bool		by_vacuum = index->meta.rebuilt != 0 &&
+			snapshot_sees_build(index->relation);
+
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is too new for this transaction",
 						RelationGetRelationName(index->relation)),
+				 by_vacuum ?
+				 errdetail("VACUUM has rebuilt it without keys of deleted rows that the snapshot of the transaction may see.") :
 				 errdetail("It was built or altered after the snapshot of the transaction was taken."),
+				 by_vacuum ?
+				 errhint("Call the function in a new transaction when those that are older than the DELETE have ended, or rebuild the index by REINDEX.") :
 				 errhint("Call the function in a new transaction.")));
+	}
 	if (!index->complete)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
