@@ -19,7 +19,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
-#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/builtins.h"
@@ -132,12 +131,33 @@ get_cache(Relation index)
 		if (!HeapTupleIsValid(tuple))
 			elog(ERROR, "cache lookup failed for relation %u",
 				 RelationGetRelid(index));
-		cache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(*cache));
+		cache = MemoryContextAllocZero(index->rd_indexcxt,
+									   offsetof(BfiCache, meta));
 		cache->built = HeapTupleHeaderGetXmin(tuple->t_data);
+		cache->valid = HeapTupleHeaderGetXmin(index->rd_indextuple->t_data);
 		index->rd_amcache = cache;
 		ReleaseSysCache(tuple);
 	}
 	return index->rd_amcache;
+}
+
+/* Let the relation cache keep the meta page, which has just been read. */
+static const BfiCache *
+remember_meta(Relation index, const BfiMeta *meta)
+{
+	uint32		known = offsetof(BfiMeta, current.layers) +
+		meta->current.nlayers * sizeof(BfiLayer);
+	BfiCache   *cache;
+
+	cache = MemoryContextAlloc(index->rd_indexcxt,
+							   offsetof(BfiCache, meta) + known);
+	memcpy(cache, index->rd_amcache, offsetof(BfiCache, meta));
+	cache->table = index->rd_index->indrelid;
+	cache->known = known;
+	memcpy(&cache->meta, meta, known);
+	pfree(index->rd_amcache);
+	index->rd_amcache = cache;
+	return cache;
 }
 
 /* PL/pgSQL checks the constraints of a domain without a snapshot, too. */
@@ -150,36 +170,27 @@ reading_snapshot(void)
 static bool
 snapshot_sees(TransactionId transaction)
 {
-	return TransactionIdIsCurrentTransactionId(transaction) ||
-		!XidInMVCCSnapshot(transaction, reading_snapshot());
+	return !XidInMVCCSnapshot(transaction, reading_snapshot()) ||
+		TransactionIdIsCurrentTransactionId(transaction);
 }
 
 /*
- * Does the snapshot see the transactions that built the index and made it
- * valid?  An older one may see rows that were deleted before the index was
- * built: see README.md.  REINDEX writes a new row of pg_class, as ALTER INDEX
- * does, and what sets indisvalid one of pg_index.
+ * Has an index the keys of all rows that the snapshot sees?  A snapshot that does
+ * not see the transactions that built the index and made it valid may see rows
+ * that were deleted before: see README.md.  REINDEX writes a new row of pg_class,
+ * as ALTER INDEX does, and what sets indisvalid one of pg_index.
+ *
+ * The index also lacks rows that were deleted by transactions before complete_from.
+ * Who sees the one that built it sees these, too, unless it is the same.
  */
-static bool
-snapshot_sees_build(Relation index)
+bool
+bfi_has_all_rows(const BfiCache *cache, const BfiMeta *meta)
 {
-	return snapshot_sees(get_cache(index)->built) &&
-		snapshot_sees(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data));
-}
-
-/*
- * Has the index the keys of all rows that the snapshot sees?  It lacks those of
- * rows that were deleted by transactions before complete_from.  Who sees the
- * transaction that built it sees these, too, unless it is the same transaction.
- */
-static bool
-is_complete(Relation index, const BfiMeta *meta)
-{
-	if (!snapshot_sees_build(index))
+	if (!snapshot_sees(cache->built) || !snapshot_sees(cache->valid))
 		return false;
 	return full_snapshot_xmin(reading_snapshot()->xmin) >= meta->complete_from ||
 		(meta->rebuilt == 0 &&
-		 !TransactionIdIsCurrentTransactionId(get_cache(index)->built));
+		 !TransactionIdIsCurrentTransactionId(cache->built));
 }
 
 /* Can the pages of an index be read here?  With raise, it is an error if not. */
@@ -234,8 +245,8 @@ is_usable(Relation index)
  * used.  Serializable transactions read all of the index.  With raise, it is an
  * error if its pages cannot be read here.
  */
-static void
-begin_reading(BfiIndex *index, bool raise)
+void
+bfi_begin_reading(BfiIndex *index, bool raise)
 {
 	Relation	relation = index->relation;
 
@@ -248,18 +259,17 @@ begin_reading(BfiIndex *index, bool raise)
 		return;
 	if (!index->partitioned)
 	{
-		Buffer		buffer = index->alone ?
-			bfi_recent_buffer(relation, BFI_META_BLOCK) :
-			bfi_read_buffer(relation, BFI_META_BLOCK, NULL);
+		const BfiCache *cache = get_cache(relation);
+		bool		remembers = cache->known == 0 && !RecoveryInProgress();
 
-		if (!BufferIsValid(buffer))
-			return;
 		PredicateLockRelation(relation, reading_snapshot());
-		bfi_read_meta_in(relation, buffer, &index->meta);
+		bfi_read_meta(relation, &index->meta);
+		if (remembers)
+			cache = remember_meta(relation, &index->meta);
+		index->complete = bfi_has_all_rows(cache, &index->meta);
 	}
-
-	index->complete = index->partitioned ||
-		is_complete(relation, &index->meta);
+	else
+		index->complete = true;
 }
 
 /* Is an open relation an index of this access method?  It may be partitioned. */
@@ -307,69 +317,7 @@ bfi_open(BfiIndex *index, Oid oid)
 				 errhint("Name an index that was created USING bloomfilter, not its table.")));
 	if (index->relation != NULL)
 		bfi_check_privileges(index->relation, false);
-	begin_reading(index, true);
-}
-
-/*
- * Open the index of a table for a query, which checks privileges.  The relation
- * is NULL if there is none, or somebody else has locked one of them: then there
- * is nothing to wait for, as the table may have any key.
- *
- * It takes both locks.  REINDEX gives the index another file under one on the
- * index; what REINDEX CONCURRENTLY has replaced goes away as soon as nobody has
- * locked the table.  With the locks, the relation cache knows what is there, so no
- * other catalog cache is asked; it counts lookups once it is told to.
- *
- * The lock of the index alone is enough for pages that are in buffers, since their
- * file may then go away.  A row that the snapshot sees could be missing only if who
- * inserted it did not use this file.  He saw, or was, a transaction that had either
- * locked the index exclusively, which it does until all others have been told, so
- * that there is no lock here, or this has learned of it; or that had made the index
- * invalid in a transaction before, of which others had been told by its end.
- */
-void
-bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf, bool alone)
-{
-	index->relation = NULL;
-	index->alone = alone;
-	index->locked_table = InvalidOid;
-	if (OidIsValid(leaf->index) &&
-		(alone || ConditionalLockRelationOid(leaf->table, AccessShareLock)))
-	{
-		if (!alone)
-			index->locked_table = leaf->table;
-		if (ConditionalLockRelationOid(leaf->index, AccessShareLock))
-		{
-			index->relation = RelationIdGetRelation(leaf->index);
-			if (index->relation == NULL)
-				UnlockRelationOid(leaf->index, AccessShareLock);
-			else if (!bfi_is_open_bloomfilter(index->relation) ||
-					 index->relation->rd_index->indrelid != leaf->table)
-			{
-				relation_close(index->relation, AccessShareLock);
-				index->relation = NULL;
-			}
-			else
-				pgstat_init_relation(index->relation);
-		}
-	}
-	begin_reading(index, false);
-}
-
-/*
- * The same for an index that a plan names.  What others have done to it must be
- * known, also if the locks are held already.
- */
-void
-bfi_open_for_query(BfiIndex *index, Oid oid)
-{
-	BfiPartition leaf = {.index = oid};
-
-	AcceptInvalidationMessages();
-	leaf.table = IndexGetRelation(oid, true);
-	if (!OidIsValid(leaf.table))
-		leaf.index = InvalidOid;
-	bfi_open_leaf(index, &leaf, false);
+	bfi_begin_reading(index, true);
 }
 
 /* Open the index of a partition.  The relation is NULL if it has none. */
@@ -380,7 +328,7 @@ bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
 	index->locked_table = InvalidOid;
 	index->relation = OidIsValid(partition->index) ?
 		try_relation_open(partition->index, AccessShareLock) : NULL;
-	begin_reading(index, true);
+	bfi_begin_reading(index, true);
 }
 
 void

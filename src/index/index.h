@@ -121,8 +121,12 @@ bfi_block_on_page(const BfiPage *page, uint64 hash)
 /* What the relation cache keeps of an index. */
 typedef struct BfiCache
 {
-	TransactionId built;		/* xmin of its row of pg_class */
 	Buffer		recent[BFI_RECENT];
+	TransactionId built;		/* xmin of its row of pg_class */
+	TransactionId valid;		/* and of pg_index */
+	Oid			table;
+	uint32		known;			/* bytes of meta, up to the current set's end */
+	BfiMeta		meta;			/* nothing behind what is known is allocated */
 } BfiCache;
 
 /* A page that is being changed. */
@@ -359,10 +363,9 @@ extern BfParams bfi_params(const BfiMeta *meta, const PgBloomKeyInfo *info);
 extern uint64 bfi_full_transaction_id(TransactionId transaction);
 extern bool bfi_is_citus_table(Relation table);
 extern bool bfi_is_open_bloomfilter(Relation index);
+extern bool bfi_has_all_rows(const BfiCache *cache, const BfiMeta *meta);
+extern void bfi_begin_reading(BfiIndex *index, bool raise);
 extern void bfi_open(BfiIndex *index, Oid oid);
-extern void bfi_open_for_query(BfiIndex *index, Oid oid);
-extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf,
-						  bool alone);
 extern void bfi_open_partition(BfiIndex *index, const BfiPartition *partition);
 extern void bfi_close(BfiIndex *index);
 extern void bfi_check_complete(const BfiIndex *index, Oid oid);
@@ -373,6 +376,11 @@ extern bool bfi_asked_by_queries;
 extern AttrNumber bfi_column_of(Oid index);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);
+extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf,
+						  bool alone);
+extern void bfi_open_for_query(BfiIndex *index, Oid oid);
+extern bool bfi_read_keys(Datum key, Oid type, bool is_array, Oid collation,
+						  BfiKeys *keys);
 extern bool bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys);
 extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 

@@ -13,17 +13,27 @@
 #include "index/index.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
+
+/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
+#define MAX_KEYS		1000
 
 /* Whether queries ask indexes: the setting bloomfilter.index_pruning. */
 bool		bfi_asked_by_queries = true;
@@ -126,6 +136,135 @@ bfi_column_of(Oid index)
 	return column;
 }
 
+/* Open an index, or return NULL if there is none, or somebody else locks it. */
+static Relation
+open_unless_locked(Oid oid)
+{
+	Relation	relation;
+
+	if (!OidIsValid(oid) || !ConditionalLockRelationOid(oid, AccessShareLock))
+		return NULL;
+	relation = RelationIdGetRelation(oid);
+	if (relation == NULL)
+		UnlockRelationOid(oid, AccessShareLock);
+	else if (!bfi_is_open_bloomfilter(relation))
+	{
+		relation_close(relation, AccessShareLock);
+		relation = NULL;
+	}
+	return relation;
+}
+
+/*
+ * Open the index of a partition with its lock alone, and with the meta page that
+ * the relation cache has.  That is what it was when the caller accepted
+ * invalidation messages, which is after the snapshot was taken.
+ *
+ * The lock is enough for pages that are in buffers, since their file may then go
+ * away.  A row that the snapshot sees could be missing only if who inserted it did
+ * not use this file.  He saw, or was, a transaction that had either locked the
+ * index exclusively, which it does until all others have been told, so that there
+ * is no lock here, or this has learned of it; or that had made the index invalid
+ * in a transaction before, of which others had been told by its end.
+ */
+static void
+open_alone(BfiIndex *index, const BfiPartition *leaf)
+{
+	const BfiCache *cache;
+
+	index->relation = open_unless_locked(leaf->index);
+	index->alone = true;
+	index->locked_table = InvalidOid;
+	index->partitioned = false;
+	cache = index->relation == NULL ? NULL : index->relation->rd_amcache;
+	index->complete = cache != NULL && cache->known > 0 &&
+		cache->table == leaf->table && bfi_has_all_rows(cache, &cache->meta);
+	if (index->complete)
+		memcpy(&index->meta, &cache->meta, cache->known);
+}
+
+/*
+ * Open the index of a table for a query, which checks privileges.  The relation
+ * is NULL if there is none, or somebody else has locked one of them: then there
+ * is nothing to wait for, as the table may have any key.
+ *
+ * It takes both locks.  REINDEX gives the index another file under one on the
+ * index; what REINDEX CONCURRENTLY has replaced goes away as soon as nobody has
+ * locked the table.  With the locks, the relation cache knows what is there, so no
+ * other catalog cache is asked; it counts lookups once it is told to.
+ */
+void
+bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf, bool alone)
+{
+	if (alone)
+	{
+		open_alone(index, leaf);
+		return;
+	}
+	index->relation = NULL;
+	index->alone = false;
+	index->locked_table = InvalidOid;
+	if (OidIsValid(leaf->index) &&
+		ConditionalLockRelationOid(leaf->table, AccessShareLock))
+	{
+		index->locked_table = leaf->table;
+		index->relation = open_unless_locked(leaf->index);
+	}
+	if (index->relation != NULL &&
+		index->relation->rd_index->indrelid != leaf->table)
+	{
+		relation_close(index->relation, AccessShareLock);
+		index->relation = NULL;
+	}
+	if (index->relation != NULL)
+		pgstat_init_relation(index->relation);
+	bfi_begin_reading(index, false);
+}
+
+/*
+ * The same for an index that a plan names.  What others have done to it must be
+ * known, also if the locks are held already.
+ */
+void
+bfi_open_for_query(BfiIndex *index, Oid oid)
+{
+	BfiPartition leaf = {.index = oid};
+
+	AcceptInvalidationMessages();
+	leaf.table = IndexGetRelation(oid, true);
+	if (!OidIsValid(leaf.table))
+		leaf.index = InvalidOid;
+	bfi_open_leaf(index, &leaf, false);
+}
+
+/*
+ * Read a key, or an array of them.  Returns false if they are too many, or hash in
+ * another way.
+ */
+bool
+bfi_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
+{
+	PgBloomKeyArray array = {
+		.values = palloc(sizeof(Datum)),
+		.nkeys = 1
+	};
+
+	array.values[0] = key;
+	if (is_array)
+	{
+		pgbloom_read_key_array(DatumGetArrayTypeP(key), &array);
+		type = array.type;
+	}
+	memset(keys, 0, sizeof(*keys));
+	keys->context = CurrentMemoryContext;
+	keys->values = array.values;
+	keys->n = array.nkeys;
+	keys->info = pgbloom_make_key_info(type, collation, CurrentMemoryContext,
+									   false);
+	return keys->n <= MAX_KEYS && keys->info != NULL &&
+		!keys->info->untyped;
+}
+
 /* Hash keys for an index.  Those of partitions often have the same seed. */
 static void
 hash_keys(BfiKeys *keys, uint64 seed)
@@ -194,7 +333,8 @@ bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
 
 	if (!leaf->is_heap)
 		return true;
-	if (keys->n == 1 && keys->hashes != NULL && !IsolationIsSerializable())
+	if (keys->n == 1 && keys->hashes != NULL &&
+		!IsolationIsSerializable() && !RecoveryInProgress())
 	{
 		bfi_open_leaf(&index, leaf, true);
 		result = bfi_may_have(&index, keys);

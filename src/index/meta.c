@@ -4,9 +4,10 @@
  *	  The meta page: the parameters of an index and the directory of its
  *	  layers.
  *
- * It is read at each use of an index, because a directory that is out of date
- * would miss the keys of a new layer.  With a wrong seed or geometry, all keys
- * would be missed, so it has a checksum, which is verified each time.
+ * A directory that is out of date would miss the keys of a new layer, so the page
+ * is read at each use of an index, or remembered until somebody changes it.  With
+ * a wrong seed or geometry, all keys would be missed, so it has a checksum, which
+ * is verified each time.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,7 @@
 #include "miscadmin.h"
 #include "port/pg_crc32c.h"
 #include "storage/lock.h"
+#include "storage/sinval.h"
 
 #define META_MAGIC		0xB100F117
 #define META_VERSION	1
@@ -348,18 +350,29 @@ bfi_current_set(Buffer buffer)
  * Change the meta page.  The pages of new layers have been logged before, so
  * after a crash there is either no such layer or a complete one.  The pages of
  * layers that are gone may get another content at once, so this is flushed.
+ *
+ * Sessions that remember the meta page are told before anybody can read the change,
+ * so they forget it before they see rows whose keys are in a new place.
  */
 void
 bfi_change_meta(Relation index, const BfiMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
 	GenericXLogState *state;
+	SharedInvalidationMessage message;
 	XLogRecPtr	lsn;
 
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = MyDatabaseId;
+	message.rc.relId = RelationGetRelid(index);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
 	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
+	START_CRIT_SECTION();
+	SendSharedInvalidMessages(&message, 1);
 	lsn = GenericXLogFinish(state);
+	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);
 	if (RelationNeedsWAL(index))
 		XLogFlush(lsn);

@@ -70,7 +70,7 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 				 errmsg("function bloom_index_gate cannot be called in a query"),
 				 errdetail("The planner adds it to queries of indexed tables."),
 				 errhint("Use bloom_index_contains.")));
-	if (!bfp_read_keys(PG_GETARG_DATUM(1),
+	if (!bfi_read_keys(PG_GETARG_DATUM(1),
 					   get_fn_expr_argtype(fcinfo->flinfo, 1),
 					   call->funcvariadic, PG_GET_COLLATION(), &keys))
 		PG_RETURN_BOOL(true);
@@ -112,23 +112,16 @@ is_computed_walker(Node *node, void *context)
 static bool
 read_equality(Node *clause, BfpEquality *equality)
 {
+	const OpExpr *op = (OpExpr *) clause;
+	const ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
 	List	   *sides;
 
 	equality->is_array = IsA(clause, ScalarArrayOpExpr);
-	if (IsA(clause, OpExpr))
-	{
-		sides = ((OpExpr *) clause)->args;
-		equality->operator = ((OpExpr *) clause)->opno;
-		equality->collation = ((OpExpr *) clause)->inputcollid;
-	}
-	else if (equality->is_array && ((ScalarArrayOpExpr *) clause)->useOr)
-	{
-		sides = ((ScalarArrayOpExpr *) clause)->args;
-		equality->operator = ((ScalarArrayOpExpr *) clause)->opno;
-		equality->collation = ((ScalarArrayOpExpr *) clause)->inputcollid;
-	}
-	else
+	if (equality->is_array ? !any->useOr : !IsA(clause, OpExpr))
 		return false;
+	sides = equality->is_array ? any->args : op->args;
+	equality->operator = equality->is_array ? any->opno : op->opno;
+	equality->collation = equality->is_array ? any->inputcollid : op->inputcollid;
 	if (list_length(sides) != 2)
 		return false;
 	equality->column = linitial(sides);
@@ -142,24 +135,8 @@ read_equality(Node *clause, BfpEquality *equality)
 }
 
 /*
- * Does an index of this key type and collation tell for certain that no row
- * fulfils the condition?
- */
-static bool
-can_look_up(const BfpEquality *equality, Oid key_type, Oid collation)
-{
-	Oid			type = exprType(equality->key);
-
-	if (equality->is_array)
-		type = get_element_type(getBaseType(type));
-	return OidIsValid(type) &&
-		bfi_can_look_up(equality->operator, equality->collation, type,
-						key_type, collation);
-}
-
-/*
- * Find the first condition of a table whose key can be looked up in an index with
- * keys of this type.
+ * Find the first condition of a table of which an index with keys of this type
+ * tells for certain that no row fulfils it.
  */
 bool
 bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index, Oid key_type,
@@ -170,10 +147,17 @@ bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index, Oid key_type,
 	foreach(cell, rel->baserestrictinfo)
 	{
 		RestrictInfo *info = lfirst_node(RestrictInfo, cell);
+		Oid			type;
 
-		if (read_equality((Node *) info->clause, equality) &&
-			match_index_to_operand(equality->column, 0, index) &&
-			can_look_up(equality, key_type, index->indexcollations[0]))
+		if (!read_equality((Node *) info->clause, equality) ||
+			!match_index_to_operand(equality->column, 0, index))
+			continue;
+		type = exprType(equality->key);
+		if (equality->is_array)
+			type = get_element_type(getBaseType(type));
+		if (OidIsValid(type) &&
+			bfi_can_look_up(equality->operator, equality->collation, type,
+							key_type, index->indexcollations[0]))
 			return true;
 	}
 	return false;

@@ -3,14 +3,8 @@
  * note.c
  *	  What a pruned plan must know when it is executed, and what happens then.
  *
- * A plan outlives its probe: a key may have been committed since, and a kept
- * plan is executed again.  So the indexes are asked again under the snapshot of
- * each execution.  If a partition that is not in the plan may have a key now, the
- * statement is planned again, under this snapshot.  Once the indexes have been
- * asked, no row that the snapshot sees can get there any more.
- *
- * A generic plan, which has all partitions, is exchanged in the same way for one
- * that has those which may have the key of the execution.
+ * A plan outlives its probe, so the indexes are asked again under the snapshot of
+ * each execution: README.md in this folder says when the plan is exchanged.
  *
  * The statement and its keys travel with the plan, through the plan cache, as
  * an entry of its range table that nothing refers to: one of no rows, whose data
@@ -116,11 +110,9 @@ current_moment(Snapshot snapshot)
 }
 
 /*
- * Does a snapshot see no more rows than were there at a moment?  No transaction
- * has committed any since, and this one has inserted none, nor changed a table.
- * A serializable one has to ask by itself, since a probe locks what it has read.
- * For a snapshot that is older than the one at that moment, the indexes may not
- * be complete.
+ * Does a snapshot see no more rows than were there at a moment?  A serializable
+ * transaction asks by itself, since a probe locks what it has read.  For an older
+ * snapshot, the indexes may not be complete.
  */
 static bool
 is_asked(List *moment, Snapshot snapshot)
@@ -156,11 +148,13 @@ has_partitions_walker(Node *node, void *context)
 }
 
 /*
- * Has the user the privileges for a query; or else for a plan, or an error?  The
- * hook is called for the execution alone, as before that pgaudit's crashes.
+ * Has who executes it the privileges for a query and for those around it, or the
+ * owner of a view; or else for a plan, or an error?  PostgreSQL checks this later
+ * than the index is asked.  The hook is called for the execution alone, as before
+ * that pgaudit's crashes.
  */
 bool
-bfp_is_permitted(const Query *query, const PlannedStmt *plan)
+bfp_is_permitted(const PlannerInfo *root, const PlannedStmt *plan)
 {
 	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
 	bool		result;
@@ -168,8 +162,11 @@ bfp_is_permitted(const Query *query, const PlannedStmt *plan)
 	ExecutorCheckPerms_hook = NULL;
 	PG_TRY();
 	{
-		result = query != NULL ? PGBLOOM_IS_PERMITTED(query) :
-			PGBLOOM_CHECK_PERMISSIONS(plan);
+		const PlannerInfo *level = root;
+
+		result = plan == NULL || PGBLOOM_CHECK_PERMISSIONS(plan);
+		for (; level != NULL && result; level = level->parent_root)
+			result = PGBLOOM_IS_PERMITTED(level->parse);
 	}
 	PG_FINALLY();
 	{
@@ -235,10 +232,7 @@ is_worth_planning(const PlannedStmt *plan, int npartitions)
 		SCANS_STARTED * (list_length(plan->relationOids) - npartitions);
 }
 
-/*
- * If a table was pruned, or may be when the values of parameters are known, note
- * in the plan what, for which statement and under which options it was made.
- */
+/* Note in the plan which tables were pruned, or may be when keys are known. */
 void
 bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 {
@@ -400,16 +394,14 @@ bfp_check_plan(QueryDesc *query, int eflags)
 	PushActiveSnapshot(query->snapshot);
 	plan = exchange_plan(note->values_lists, query, options, suspended);
 	PopActiveSnapshot();
+	MemoryContextSwitchTo(GetMemoryChunkContext(is_of_function ?
+												(void *) query->plannedstmt :
+												(void *) query));
+	plan = copyObject(plan);
 	if (plan != NULL && is_of_function)
-	{
-		MemoryContextSwitchTo(GetMemoryChunkContext(query->plannedstmt));
-		*query->plannedstmt = *(PlannedStmt *) copyObject(plan);
-	}
+		*query->plannedstmt = *plan;
 	else if (plan != NULL)
-	{
-		MemoryContextSwitchTo(GetMemoryChunkContext(query));
-		query->plannedstmt = copyObject(plan);
-	}
+		query->plannedstmt = plan;
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(context);
 }
@@ -434,12 +426,11 @@ explain_plan(PlannedStmt *plan, IntoClause *into, ExplainState *es,
 		BfpTable   *table = read_table(lfirst(cell));
 		char	   *name = get_rel_name(table->index);
 
-		if (table->value != NULL && table->prunes)
+		if (table->value != NULL && table->prunes && name != NULL)
 			ExplainPropertyText("Index Pruning",
 								psprintf("%d of %d partitions left by %s",
 										 list_length(table->leaves),
-										 table->nleaves, name == NULL ?
-										 "a dropped index" : name),
+										 table->nleaves, name),
 								es);
 	}
 }

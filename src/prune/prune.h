@@ -22,9 +22,6 @@
  */
 #define BFP_GATE_FORM		COERCE_SQL_SYNTAX
 
-/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
-#define BFP_MAX_KEYS		1000
-
 /* Partitions that are left of a table, at most. */
 #define BFP_MAX_LEAVES		40
 
@@ -78,8 +75,6 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 						  RangeTblEntry *rte);
 
 /* table.c */
-extern bool bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation,
-						  BfiKeys *keys);
 extern void bfp_find_leaves(BfpTable *table);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
@@ -87,7 +82,8 @@ extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 /* note.c */
 extern void bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 							   ParamListInfo params);
-extern bool bfp_is_permitted(const Query *query, const PlannedStmt *plan);
+extern bool bfp_is_permitted(const PlannerInfo *root,
+							 const PlannedStmt *plan);
 extern void bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning);
 extern void bfp_check_plan(QueryDesc *query, int eflags);
 extern void bfp_install_explain(void);

@@ -4,10 +4,7 @@
  *	  Pruning of a partitioned table that is looked up by keys which the planner
  *	  knows, before it opens the partitions.
  *
- * When the planner begins with the first partition of a table, it knows all
- * conditions of the table, with the values of parameters, and has pruned it by
- * them.  It goes on to open those that are left in live_parts, so partitions that
- * the index rules out are taken away from these.
+ * The planner goes on to open those in live_parts, which its own pruning has left.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,39 +14,10 @@
 #include "access/table.h"
 #include "catalog/partition.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
 #include "partitioning/partdesc.h"
-#include "utils/array.h"
-
-/*
- * Read a key, or an array of them.  Returns false if they are too many, or hash in
- * another way.
- */
-bool
-bfp_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
-{
-	PgBloomKeyArray array = {
-		.values = palloc(sizeof(Datum)),
-		.nkeys = 1
-	};
-
-	array.values[0] = key;
-	if (is_array)
-	{
-		pgbloom_read_key_array(DatumGetArrayTypeP(key), &array);
-		type = array.type;
-	}
-	memset(keys, 0, sizeof(*keys));
-	keys->context = CurrentMemoryContext;
-	keys->values = array.values;
-	keys->n = array.nkeys;
-	keys->info = pgbloom_make_key_info(type, collation, CurrentMemoryContext,
-									   false);
-	return keys->n <= BFP_MAX_KEYS && keys->info != NULL &&
-		!keys->info->untyped;
-}
 
 /*
  * Find the leaves that may have a key.  They do not prune the table if they are
@@ -68,7 +36,7 @@ bfp_find_leaves(BfpTable *table)
 	table->prunes = false;
 	bfi_open_for_query(&index, table->index);
 	if (index.relation != NULL && index.partitioned &&
-		bfp_read_keys(key->constvalue, key->consttype, table->is_array,
+		bfi_read_keys(key->constvalue, key->consttype, table->is_array,
 					  index.relation->rd_indcollation[0], &keys))
 	{
 		leaves = bfi_leaves(index.relation, &table->nleaves);
@@ -229,19 +197,6 @@ leave_parts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *first,
 	rel->live_parts = bms_int_members(rel->live_parts, left);
 }
 
-/*
- * Does whoever executes the query lack a privilege for it, or for the view whose
- * owner may read the table?  PostgreSQL checks this when the query is executed,
- * which is later than the index is asked.
- */
-static bool
-is_forbidden(PlannerInfo *root)
-{
-	while (root != NULL && bfp_is_permitted(root->parse, NULL))
-		root = root->parent_root;
-	return root != NULL;
-}
-
 /* The partitioned table of a partition, or NULL. */
 RelOptInfo *
 bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
@@ -254,40 +209,19 @@ bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 	return parent != NULL && parent->part_scheme != NULL ? parent : NULL;
 }
 
+/* Are there conditions on the partition key, by which PostgreSQL may prune? */
 static bool
-has_parameter_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	return (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN) ||
-		expression_tree_walker(node, has_parameter_walker, context);
-}
-
-/*
- * Does PostgreSQL prune a table when the plan is executed, by conditions on the
- * partition key?
- */
-static bool
-is_pruned_later(RelOptInfo *rel)
+has_key_conditions(RelOptInfo *rel)
 {
 	Bitmapset  *key = NULL;
-	ListCell   *cell;
+	Bitmapset  *columns = NULL;
 	int			i;
 
 	for (i = 0; i < rel->part_scheme->partnatts; i++)
 		pull_varattnos((Node *) rel->partexprs[i], rel->relid, &key);
-	foreach(cell, rel->baserestrictinfo)
-	{
-		Node	   *clause = (Node *) lfirst_node(RestrictInfo, cell)->clause;
-		Bitmapset  *columns = NULL;
-
-		pull_varattnos(clause, rel->relid, &columns);
-		if (bms_overlap(key, columns) &&
-			(contain_mutable_functions(clause) ||
-			 has_parameter_walker(clause, NULL)))
-			return true;
-	}
-	return false;
+	pull_varattnos((Node *) extract_actual_clauses(rel->baserestrictinfo, false),
+				   rel->relid, &columns);
+	return bms_overlap(key, columns);
 }
 
 /*
@@ -314,14 +248,14 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	{
 		n = bms_num_members(parent->live_parts);
 		if ((n <= BFP_MAX_LEAVES && (parent != top || n < parent->nparts)) ||
-			bfp_has_barrier(root) || is_forbidden(root))
+			bfp_has_barrier(root) || !bfp_is_permitted(root, NULL))
 			return;
 		table = ask_indexes(root, top);
 		top->fdw_private = table;
 	}
 	if (table->prunes)
 		leave_parts(root, parent, rel, table->parts);
-	else if (table->key != NULL && !is_pruned_later(top) &&
-			 !is_pruned_later(parent))
+	else if (table->key != NULL && !has_key_conditions(top) &&
+			 !has_key_conditions(parent))
 		bfp_planning->nopened += bms_num_members(parent->live_parts);
 }
