@@ -175,18 +175,26 @@ snapshot_sees(TransactionId transaction)
 }
 
 /*
- * Has an index the keys of all rows that the snapshot sees?  A snapshot that does
- * not see the transactions that built the index and made it valid may see rows
- * that were deleted before: see README.md.  REINDEX writes a new row of pg_class,
- * as ALTER INDEX does, and what sets indisvalid one of pg_index.
- *
- * The index also lacks rows that were deleted by transactions before complete_from.
- * Who sees the one that built it sees these, too, unless it is the same.
+ * Does the snapshot see the transactions that built the index and made it
+ * valid?  An older one may see rows that were deleted before the index was
+ * built: see README.md.  REINDEX writes a new row of pg_class, as ALTER INDEX
+ * does, and what sets indisvalid one of pg_index.
+ */
+static bool
+snapshot_sees_build(const BfiCache *cache)
+{
+	return snapshot_sees(cache->built) && snapshot_sees(cache->valid);
+}
+
+/*
+ * Has the index the keys of all rows that the snapshot sees?  It lacks those of
+ * rows that were deleted by transactions before complete_from.  Who sees the
+ * transaction that built it sees these, too, unless it is the same transaction.
  */
 bool
 bfi_has_all_rows(const BfiCache *cache, const BfiMeta *meta)
 {
-	if (!snapshot_sees(cache->built) || !snapshot_sees(cache->valid))
+	if (!snapshot_sees_build(cache))
 		return false;
 	return full_snapshot_xmin(reading_snapshot()->xmin) >= meta->complete_from ||
 		(meta->rebuilt == 0 &&
@@ -353,7 +361,7 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 	if (!index->complete && is_usable(index->relation))
 	{
 		bool		by_vacuum = index->meta.rebuilt != 0 &&
-			snapshot_sees_build(index->relation);
+			snapshot_sees_build(get_cache(index->relation));
 
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
