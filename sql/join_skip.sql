@@ -235,6 +235,16 @@ INSERT INTO log SELECT -i, date '2025-12-01', 'late' FROM generate_series(1, 50)
 UPDATE log SET day = '2025-12-02' WHERE at = 5;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n = 335 OR n = 336');
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
+-- days that are far apart, in pieces; a cursor that may go back reads what is between them
+SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n IN (10, 150, 330)');
+BEGIN;
+DECLARE piece SCROLL CURSOR FOR SELECT at FROM log JOIN days USING (day) WHERE n IN (10, 150, 330);
+MOVE 59 IN piece;
+FETCH 2 FROM piece;
+FETCH ABSOLUTE 1 FROM piece;
+MOVE FORWARD ALL IN piece;
+FETCH BACKWARD 1 FROM piece;
+ROLLBACK;
 SELECT brin_desummarize_range('log_day', 0);
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
 SELECT brin_summarize_new_values('log_day') > 0 AS summarized;

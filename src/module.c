@@ -38,17 +38,9 @@ static ExecutorRun_hook_type previous_executor_run;
 static PlannedStmt *
 plan_once_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 {
-	PlannedStmt *stmt = previous_planner(PGBLOOM_PLANNER_ARGUMENTS);
-
-	pgbloom_join_add_filters(stmt, pgbloom_join_plans_volatile());
-	return stmt;
-}
-
-/* The same without hooks of others. */
-static PlannedStmt *
-plan_alone_with_filters(PGBLOOM_PLANNER_PARAMETERS)
-{
-	PlannedStmt *stmt = standard_planner(PGBLOOM_PLANNER_ARGUMENTS);
+	PlannedStmt *stmt = previous_planner != NULL ?
+		previous_planner(PGBLOOM_PLANNER_ARGUMENTS) :
+		standard_planner(PGBLOOM_PLANNER_ARGUMENTS);
 
 	pgbloom_join_add_filters(stmt, pgbloom_join_plans_volatile());
 	return stmt;
@@ -59,10 +51,7 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 {
 	bool		is_volatile = pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
 		pgbloom_join_is_volatile(parse);
-	PlannedStmt *stmt = pgbloom_join_plan_assuming(previous_planner != NULL ?
-												   plan_once_with_filters :
-												   plan_alone_with_filters,
-												   plan_alone_with_filters,
+	PlannedStmt *stmt = pgbloom_join_plan_assuming(plan_once_with_filters,
 												   is_volatile,
 												   PGBLOOM_PLANNER_ARGUMENTS);
 

@@ -73,6 +73,13 @@ typedef struct PgBloomJoinReader
 	AttrNumber	last;			/* of the columns */
 } PgBloomJoinReader;
 
+/* Blocks of a table that are left to read. */
+typedef struct PgBloomJoinPiece
+{
+	BlockNumber first;
+	BlockNumber end;			/* the first one after them */
+} PgBloomJoinPiece;
+
 /* What EXPLAIN ANALYZE tells, the last as the best of all processes. */
 typedef enum PgBloomJoinState
 {
@@ -278,7 +285,6 @@ extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
 									   PlannerInfo *root, int levels,
 									   List *relations);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
-											   planner_hook_type try,
 											   bool is_volatile,
 											   PGBLOOM_PLANNER_PARAMETERS);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
@@ -305,6 +311,7 @@ extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  List **targets);
 
 /* verify.c */
+extern bool pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel);
 extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
 									  HashJoin *join, List *targets);
 
@@ -373,7 +380,8 @@ extern bool pgbloom_join_range_agrees(const PgBloomJoinRange *range,
 struct BfiIndex;
 extern bool pgbloom_join_range_may_be_in(PgBloomJoinRange *range,
 										 const struct BfiIndex *index);
-extern bool pgbloom_join_range_scan_keys(PgBloomJoinRange *range,
+extern int	pgbloom_join_range_sort(PgBloomJoinRange *range);
+extern void pgbloom_join_range_scan_keys(PgBloomJoinRange *range, int number,
 										 AttrNumber column,
 										 struct ScanKeyData *keys);
 
@@ -382,6 +390,7 @@ extern Relation pgbloom_join_try_open(Oid oid);
 extern bool pgbloom_join_is_partition_by(Relation relation, List *keys);
 extern bool pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
 										  const OpExpr *op);
+extern double pgbloom_join_largest_part(const RelOptInfo *rel);
 extern bool pgbloom_join_partition_refuted(Relation relation,
 										   Snapshot snapshot,
 										   const PgBloomJoinRanges *filter,
@@ -403,8 +412,8 @@ extern bool pgbloom_join_has_brin(const RelOptInfo *rel, AttrNumber column,
 extern Bitmapset *pgbloom_join_limiting_columns(ScanState *scan);
 extern bool pgbloom_join_brin_blocks(ScanState *scan,
 									 const PgBloomJoinRanges *filter,
-									 List *keys, BlockNumber *first,
-									 BlockNumber *last);
+									 List *keys, BlockNumber nblocks,
+									 List **pieces);
 
 /* direct.c */
 extern void pgbloom_join_evaluate_directly(PlanState *state);

@@ -94,9 +94,14 @@ compare_saved(const ListCell *a, const ListCell *b)
 	return (x < y) - (x > y);
 }
 
-/* All that can be assumed of two relations, what saves most first. */
+/*
+ * All that can be assumed of two relations, what saves most first.  Statistics do
+ * not tell how many ranges of a BRIN index have a key, as a few rows that came
+ * late change them.  So nothing is assumed of them where PostgreSQL's own plan
+ * reads less than the table.
+ */
 static List *
-find_assumptions(PlannerInfo *root, List *relations)
+find_assumptions(PlannerInfo *root, List *relations, Path *without)
 {
 	List	   *result = NIL;
 	ListCell   *x,
@@ -107,7 +112,9 @@ find_assumptions(PlannerInfo *root, List *relations)
 		RelOptInfo *filtered = lfirst(x);
 		Path	   *scan = filtered->cheapest_total_path;
 
-		if (!is_worth_filtering(filtered))
+		if (!is_worth_filtering(filtered) ||
+			(filtered->part_scheme == NULL &&
+			 pgbloom_join_reads_by_index(without, filtered)))
 			continue;
 		foreach(y, relations)
 		{
@@ -224,13 +231,13 @@ join_as_assumed(PlannerInfo *root, AssumedJoin *join)
  * Returns these joins.
  */
 static List *
-join_all_as_assumed(PlannerInfo *root, List **relations)
+join_all_as_assumed(PlannerInfo *root, List **relations, Path *without)
 {
 	List	   *result = NIL;
 	Relids		used = NULL;
 	ListCell   *lc;
 
-	foreach(lc, find_assumptions(root, *relations))
+	foreach(lc, find_assumptions(root, *relations, without))
 	{
 		AssumedJoin *join = lfirst(lc);
 		Relids		both = bms_union(join->filtered->relids,
@@ -342,7 +349,7 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 		return rel;
 	root->join_rel_list = list_truncate(list_copy(joined), njoined);
 	root->join_rel_hash = NULL;
-	joins = join_all_as_assumed(root, &relations);
+	joins = join_all_as_assumed(root, &relations, rel->cheapest_total_path);
 	if (joins != NIL)
 	{
 		root->initial_rels = relations;
@@ -453,37 +460,33 @@ all_fulfilled(const Planning *planning)
 }
 
 /*
- * Plan a statement, without assumptions if one of them is not fulfilled.  That
- * is tried with PostgreSQL's planner alone, so that others who have hooks of the
- * planner see one planning.  If there are none, the plan that was tried is the
- * one.  The planner changes the Query, so it is tried with a copy.
+ * Plan a statement, and again without assumptions if one of them is not
+ * fulfilled.  Others who have hooks of the planner see both, but only one has the
+ * number by which pg_stat_statements counts.  The planner changes the Query, so
+ * the first one has a copy.
  */
 PlannedStmt *
-pgbloom_join_plan_assuming(planner_hook_type plan, planner_hook_type try,
-						   bool is_volatile, PGBLOOM_PLANNER_PARAMETERS)
+pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
+						   PGBLOOM_PLANNER_PARAMETERS)
 {
 	Planning	planning = {
 		.is_volatile = is_volatile,
 		.may_change = pgbloom_join_planning && !is_volatile &&
 		pgbloom_join_filters != PGBLOOM_JOIN_OFF && may_have_filters(parse)
 	};
-	Planning	trial = planning;
+	Planning	assuming = planning;
+	Query	   *original = parse;
+	PlannedStmt *stmt;
 
-	if (planning.may_change && may_assume(parse, cursor_options))
-	{
-		Query	   *original = parse;
-		PlannedStmt *stmt;
-
-		parse = trial.parse = copyObject(original);
-		stmt = plan_as(&trial, try, PGBLOOM_PLANNER_ARGUMENTS);
-		parse = original;
-		if (all_fulfilled(&trial))
-		{
-			if (plan == try)
-				return stmt;
-			if (trial.assumptions != NIL)
-				planning.parse = parse;
-		}
-	}
-	return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	if (!planning.may_change || !may_assume(parse, cursor_options))
+		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	parse = assuming.parse = copyObject(original);
+	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	if (all_fulfilled(&assuming))
+		return stmt;
+	parse = original;
+	parse->queryId = 0;
+	stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
+	stmt->queryId = parse->queryId = assuming.parse->queryId;
+	return stmt;
 }

@@ -338,7 +338,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 /*
  * How much of a relation is read with a filter by this clause, and which column
  * rules out the rest?  Of blocks, what lies between the first and the last of
- * some keys; of partitions, each key is in one.
+ * some keys; of partitions, each key is in one, perhaps in the largest.
  */
 static double
 share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
@@ -347,8 +347,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	OpExpr	   *op = (OpExpr *) clause->clause;
 	int			at = bms_is_member(filtered->relid, clause->right_relids);
 	Node	   *key = list_nth(op->args, at);
-	double		live = Max(bms_num_members(filtered->live_parts), 1);
-	double		parts = live;
+	double		parts = Max(bms_num_members(filtered->live_parts), 1);
 	double		range = 1;
 	Side		sides[2];
 
@@ -367,8 +366,9 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	if (!pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;
 	if (filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE)
-		parts = Min(live, 1 + filtered->nparts * range);
-	return Max(parts * (1 - pow(1 - 1 / parts, by->rows)), 1) / live;
+		parts = Min(parts, 1 + filtered->nparts * range);
+	return pgbloom_join_largest_part(filtered) *
+		Max(parts * (1 - pow(1 - 1 / parts, by->rows)), 1);
 }
 
 /*

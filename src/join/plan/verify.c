@@ -1,11 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * verify.c
- *	  Whether a finished plan has the filters that its planning has assumed.
+ *	  What a path reads, and whether a finished plan has the filters that its
+ *	  planning has assumed.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
+
+/* Does a path read a relation by an index? */
+bool
+pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel)
+{
+	switch (nodeTag(path))
+	{
+		case T_NestPath:
+		case T_MergePath:
+		case T_HashPath:
+			return pgbloom_join_reads_by_index(((JoinPath *) path)->outerjoinpath, rel) ||
+				pgbloom_join_reads_by_index(((JoinPath *) path)->innerjoinpath, rel);
+		case T_MaterialPath:
+			return pgbloom_join_reads_by_index(((MaterialPath *) path)->subpath, rel);
+		case T_MemoizePath:
+			return pgbloom_join_reads_by_index(((MemoizePath *) path)->subpath, rel);
+		case T_GatherPath:
+			return pgbloom_join_reads_by_index(((GatherPath *) path)->subpath, rel);
+		case T_GatherMergePath:
+			return pgbloom_join_reads_by_index(((GatherMergePath *) path)->subpath, rel);
+		default:
+			return path->parent == rel && path->pathtype != T_SeqScan;
+	}
+}
 
 /* Does this part of the plan scan the relation, or a part of it? */
 static bool

@@ -27,10 +27,12 @@ typedef struct Entry
 } Entry;
 
 static HTAB *entries = NULL;
+static Entry *latest = NULL;	/* found, or NULL */
 
 static void
 forget(void *key)
 {
+	latest = NULL;
 	hash_search(entries, key, HASH_REMOVE, NULL);
 }
 
@@ -70,10 +72,12 @@ void *
 pgbloom_join_recall(void *owner, int number)
 {
 	Key			key = {owner, number};
-	Entry	   *entry = entries == NULL ? NULL :
-		hash_search(entries, &key, HASH_FIND, NULL);
 
-	return entry == NULL ? NULL : entry->thing;
+	if (latest == NULL || latest->key.owner != owner ||
+		latest->key.number != number)
+		latest = entries == NULL ? NULL :
+			hash_search(entries, &key, HASH_FIND, NULL);
+	return latest == NULL ? NULL : latest->thing;
 }
 
 /*

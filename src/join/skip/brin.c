@@ -34,6 +34,15 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+/* Fewer blocks are read rather than left out between others. */
+#define LEAST_GAP		128
+
+/* A key is looked for in the ranges of so many blocks while 0.1 are read. */
+#define BLOCKS_A_KEY	300
+
+/* A BRIN index tells the number of blocks as if each had so many rows. */
+#define ROWS_A_BLOCK	10
+
 static Bitmapset *
 add_index_columns(Bitmapset *columns, Oid index)
 {
@@ -146,72 +155,73 @@ find_index_column(Relation index, AttrNumber column,
 	return 0;
 }
 
-/* The first and the last block that the index leaves; none if first > last. */
-static void
-scan_index(Relation index, ScanKey keys, Snapshot snapshot,
-		   BlockNumber *first, BlockNumber *last)
+/*
+ * The blocks that the index leaves.  Of keys that are far apart, each is looked
+ * for by itself, if that takes much less time than to read what is between them.
+ */
+static TIDBitmap *
+scan_index(Relation index, AttrNumber column, PgBloomJoinRange *range,
+		   Snapshot snapshot, BlockNumber nblocks)
 {
 	IndexScanDesc scan = PGBLOOM_BEGINSCAN_BITMAP(index, snapshot, 2);
+	int			nlisted = pgbloom_join_range_sort(range);
 	TIDBitmap  *bitmap = tbm_create(work_mem * (Size) 1024, NULL);
-	PgBloomBitmapIterator *iterator;
-	TBMIterateResult space;
-	TBMIterateResult *page;
+	ScanKeyData keys[2];
+	int64		left;
+	int			i;
 
+	pgbloom_join_range_scan_keys(range, -1, column, keys);
 	index_rescan(scan, keys, 2, NULL, 0);
-	index_getbitmap(scan, bitmap);
-	index_endscan(scan);
-	*first = MaxBlockNumber;
-	*last = 0;
-	iterator = PGBLOOM_BITMAP_BEGIN(bitmap);
-	while ((page = PGBLOOM_BITMAP_NEXT(iterator, &space)) != NULL)
+	left = index_getbitmap(scan, bitmap) / ROWS_A_BLOCK;
+	if (nlisted > 1 && nlisted * (double) nblocks < BLOCKS_A_KEY * (double) left)
 	{
-		CHECK_FOR_INTERRUPTS();
-		*first = Min(*first, page->blockno);
-		*last = Max(*last, page->blockno);
+		tbm_free(bitmap);
+		bitmap = tbm_create(work_mem * (Size) 1024, NULL);
+		for (i = 0; i < nlisted; i++)
+		{
+			pgbloom_join_range_scan_keys(range, i, column, keys);
+			index_rescan(scan, keys, 2, NULL, 0);
+			index_getbitmap(scan, bitmap);
+		}
 	}
-	PGBLOOM_BITMAP_END(iterator);
-	tbm_free(bitmap);
+	index_endscan(scan);
+	return bitmap;
 }
 
 /*
- * Reduce the blocks from *first to *last to those that may have rows whose
- * value of a column is within the range.  Returns false if there is no index
- * that tells.  The scan alone locks no index, and so does not wait for one that
- * is locked, as by REINDEX.  On a replica the index may be gone.
+ * The blocks that may have rows whose value of a column is one of the range, of
+ * those that are left; NULL for all.  The scan alone locks no index, and so does
+ * not wait for one that is locked, as by REINDEX.  On a replica the index may be
+ * gone.
  */
-static bool
-column_blocks(Relation table, AttrNumber column,
-			  PgBloomJoinRange *range, Snapshot snapshot,
-			  BlockNumber *first, BlockNumber *last)
+static TIDBitmap *
+column_blocks(Relation table, AttrNumber column, PgBloomJoinRange *range,
+			  Snapshot snapshot, BlockNumber nblocks, TIDBitmap *left)
 {
 	List	   *indexes = RelationGetIndexList(table);
-	bool		found = false;
 	ListCell   *lc;
 
 	foreach(lc, indexes)
 	{
 		Relation	index = pgbloom_join_try_open(lfirst_oid(lc));
 		AttrNumber	index_column;
-		ScanKeyData keys[2];
-		BlockNumber first_here,
-					last_here;
 
 		if (index == NULL)
 			continue;
 		index_column = !is_usable_index(index) ? 0 :
 			find_index_column(index, column, range);
-		if (index_column > 0 &&
-			pgbloom_join_range_scan_keys(range, index_column, keys))
+		if (index_column > 0)
 		{
-			scan_index(index, keys, snapshot, &first_here, &last_here);
-			*first = Max(*first, first_here);
-			*last = Min(*last, last_here);
-			found = true;
+			TIDBitmap  *here = scan_index(index, index_column, range, snapshot,
+										  nblocks);
+
+			if (left != NULL)
+				tbm_intersect(here, left);
+			left = here;
 		}
 		relation_close(index, AccessShareLock);
 	}
-	list_free(indexes);
-	return found;
+	return left;
 }
 
 /*
@@ -230,16 +240,25 @@ is_latest(Snapshot snapshot)
 		snapshot->curcid == latest->curcid;
 }
 
-static bool
-is_all_visible(Relation table, BlockNumber block, Buffer *map)
+/* Add a block to the last piece, unless that ends long before it. */
+static List *
+add_block(List *pieces, BlockNumber block)
 {
-	CHECK_FOR_INTERRUPTS();
-	return VM_ALL_VISIBLE(table, block, map);
+	PgBloomJoinPiece *piece = pieces == NIL ? NULL : llast(pieces);
+
+	if (piece == NULL || block - piece->end >= LEAST_GAP)
+	{
+		piece = palloc(sizeof(PgBloomJoinPiece));
+		piece->first = block;
+		pieces = lappend(pieces, piece);
+	}
+	piece->end = block + 1;
+	return pieces;
 }
 
 /*
- * Put blocks back that may have rows which the indexes have not, of those that
- * were between low and high.
+ * The blocks of some pieces that are in the bitmap, or may have rows which the
+ * indexes have not.
  *
  * What summarizes a range, or builds an index, leaves out versions of rows that
  * only older snapshots see: on a primary those that a HOT update has replaced,
@@ -247,29 +266,46 @@ is_all_visible(Relation table, BlockNumber block, Buffer *map)
  * longer needs.  A block that is still all-visible after the indexes have been
  * read had no such row until then.
  */
-static void
-put_back_blocks(Relation table, BlockNumber low, BlockNumber high,
-				BlockNumber *first, BlockNumber *last)
+static List *
+reduce_pieces(List *pieces, TIDBitmap *bitmap, Relation table,
+			  bool all_visible_only)
 {
+	PgBloomBitmapIterator *iterator = PGBLOOM_BITMAP_BEGIN(bitmap);
+	TBMIterateResult space;
+	TBMIterateResult *page = PGBLOOM_BITMAP_NEXT(iterator, &space);
+	List	   *left = NIL;
 	Buffer		map = InvalidBuffer;
+	ListCell   *lc;
 
-	while (low <= high && low < *first && is_all_visible(table, low, &map))
-		low++;
-	while (high >= low && high > *last && is_all_visible(table, high, &map))
-		high--;
-	*first = low;
-	*last = high;
+	foreach(lc, pieces)
+	{
+		PgBloomJoinPiece *piece = lfirst(lc);
+		BlockNumber block;
+
+		for (block = piece->first; block < piece->end; block++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			while (page != NULL && page->blockno < block)
+				page = PGBLOOM_BITMAP_NEXT(iterator, &space);
+			if ((page != NULL && page->blockno == block) ||
+				(all_visible_only && !VM_ALL_VISIBLE(table, block, &map)))
+				left = add_block(left, block);
+		}
+	}
+	PGBLOOM_BITMAP_END(iterator);
 	if (BufferIsValid(map))
 		ReleaseBuffer(map);
+	return left;
 }
 
 /*
- * The same for the keys of a filter, in terms of the table.  A scan of an index
- * leaves some memory.
+ * The same for the keys of a filter, in terms of the table: returns whether
+ * indexes tell something of the pieces, and what they leave of them.  Scans of
+ * indexes leave some memory.
  */
 bool
 pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinRanges *filter,
-						 List *keys, BlockNumber *first, BlockNumber *last)
+						 List *keys, BlockNumber nblocks, List **pieces)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "join filter blocks",
@@ -277,9 +313,7 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinRanges *filter,
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Relation	table = scan->ss_currentRelation;
 	Snapshot	snapshot = scan->ps.state->es_snapshot;
-	BlockNumber low = *first;
-	BlockNumber high = *last;
-	bool		found = false;
+	TIDBitmap  *left = NULL;
 	int			i;
 
 	for (i = 0; i < filter->nkeys; i++)
@@ -287,13 +321,15 @@ pgbloom_join_brin_blocks(ScanState *scan, const PgBloomJoinRanges *filter,
 		AttrNumber	column = pgbloom_join_column(list_nth(keys, i));
 
 		if (column > 0)
-			found |= column_blocks(table, column, filter->ranges[i], snapshot,
-								   first, last);
+			left = column_blocks(table, column, filter->ranges[i], snapshot,
+								 nblocks, left);
 	}
-	if (found && (PGBLOOM_HOT_CHANGES_BRIN || snapshot->takenDuringRecovery) &&
-		!is_latest(snapshot))
-		put_back_blocks(table, low, high, first, last);
 	MemoryContextSwitchTo(caller);
+	if (left != NULL)
+		*pieces = reduce_pieces(*pieces, left, table,
+								(PGBLOOM_HOT_CHANGES_BRIN ||
+								 snapshot->takenDuringRecovery) &&
+								!is_latest(snapshot));
 	MemoryContextDelete(context);
-	return found;
+	return left != NULL;
 }

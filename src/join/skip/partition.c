@@ -223,6 +223,24 @@ pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
 		lookup_type_cache(exprType(key), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
+/* Of what reading all partitions costs, that of the largest one. */
+double
+pgbloom_join_largest_part(const RelOptInfo *rel)
+{
+	Cost		largest = 0,
+				all = 1e-9;
+	int			i = -1;
+
+	while ((i = bms_next_member(rel->live_parts, i)) >= 0)
+	{
+		Cost		cost = rel->part_rels[i]->cheapest_total_path->total_cost;
+
+		largest = Max(largest, cost);
+		all += cost;
+	}
+	return largest / all;
+}
+
 /*
  * Can no row of the relation have a key of the filter?  keys are those of the
  * relation.

@@ -325,43 +325,48 @@ pgbloom_join_range_meets(Range *range, FmgrInfo *compare,
 	return order > 0 || (with_high && order == 0);
 }
 
-static Datum
-last_key(const Range *range)
-{
-	return range->keys[range->nlisted == ONLY_ENDS ? 1 : range->nlisted - 1];
-}
-
-/* Do operators of this family and collation have the order of the range? */
+/* Are there keys, and have operators of this family and collation their order? */
 bool
 pgbloom_join_range_agrees(const Range *range, Oid family, Oid collation)
 {
 	Oid			bounds[2];
 
-	return !range->unknown && OidIsValid(range->less) &&
-		family < FirstNormalObjectId &&
+	return !range->unknown && range->nlisted != 0 &&
+		OidIsValid(range->less) && family < FirstNormalObjectId &&
 		collation == range->order.ssup_collation &&
 		find_bounds(range, family, bounds) &&
 		bounds[0] == range->bounds[0] && bounds[1] == range->bounds[1];
 }
 
-/*
- * Conditions on a column of an index, whose strategies are those of btree:
- * the column is not below the smallest key, nor above the largest.  Returns
- * false if there are no keys.
- */
-bool
-pgbloom_join_range_scan_keys(Range *range, AttrNumber column, ScanKey keys)
+/* Put the keys in their order; returns how many are listed, 0 if not all are. */
+int
+pgbloom_join_range_sort(Range *range)
 {
-	if (range->unknown || range->nlisted == 0)
-		return false;
+	if (range->nlisted == ONLY_ENDS)
+		return 0;
 	sort_list(range);
+	return range->nlisted;
+}
+
+/*
+ * Conditions on a column of an index, whose strategies are those of btree: the
+ * column is a listed key, or with number -1, neither below the smallest nor above
+ * the largest.
+ */
+void
+pgbloom_join_range_scan_keys(Range *range, int number, AttrNumber column,
+							 ScanKey keys)
+{
+	int			first = Max(number, 0);
+	int			last = number >= 0 ? number :
+		range->nlisted == ONLY_ENDS ? 1 : range->nlisted - 1;
+
 	ScanKeyEntryInitialize(&keys[0], 0, column, BTGreaterEqualStrategyNumber,
 						   range->right, range->order.ssup_collation,
-						   get_opcode(range->bounds[0]), range->keys[0]);
+						   get_opcode(range->bounds[0]), range->keys[first]);
 	ScanKeyEntryInitialize(&keys[1], 0, column, BTLessEqualStrategyNumber,
 						   range->right, range->order.ssup_collation,
-						   get_opcode(range->bounds[1]), last_key(range));
-	return true;
+						   get_opcode(range->bounds[1]), range->keys[last]);
 }
 
 /* May an index that is complete have one of the keys? */

@@ -50,6 +50,7 @@ typedef struct Gate
 	ForeignAsyncRequest_function request;	/* that of an asynchronous scan */
 	List	   *filters;		/* of GateFilter */
 	bool		has_brin;		/* the relation has a BRIN index */
+	List	   *pieces;			/* of blocks that are still to be read */
 	PgBloomJoinFilter *closed_by;	/* NULL if the scan has to be read */
 } Gate;
 
@@ -215,64 +216,97 @@ is_ruled_out(Gate *gate, GateFilter *filter)
 	return result;
 }
 
+static uint64
+count_blocks(List *pieces)
+{
+	uint64		n = 0;
+	ListCell   *lc;
+
+	foreach(lc, pieces)
+	{
+		PgBloomJoinPiece *piece = lfirst(lc);
+
+		n += piece->end - piece->first;
+	}
+	return n;
+}
+
 /*
- * Ask the filters whether there is anything to read, and let the scan read only
- * the blocks that may have a match.
+ * Ask the filters whether there is anything to read, and for the blocks that may
+ * have a match.
  */
 static bool
 is_left(Gate *gate)
 {
 	Relation	table = gate->scan->ss_currentRelation;
-	BlockNumber nblocks = RELKIND_HAS_STORAGE(table->rd_rel->relkind) ?
-		RelationGetNumberOfBlocks(table) : 0;
-	BlockNumber first = 0;
-	BlockNumber end = nblocks;
+	PgBloomJoinPiece all = {0, RELKIND_HAS_STORAGE(table->rd_rel->relkind) ?
+	RelationGetNumberOfBlocks(table) : 0};
+	List	   *pieces = list_make1(&all);
 	ListCell   *lc;
 
 	foreach(lc, gate->filters)
 	{
 		GateFilter *filter = lfirst(lc);
 		PgBloomJoinCounts *counts = filter->filter->counts;
-		BlockNumber before = end - first;
+		uint64		before = count_blocks(pieces);
 		bool		asked = table->rd_rel->relispartition ||
 			filter->indexes != NULL;
-		bool		skipped;
 
 		if (!filter->filter->ranges.complete)
 			continue;
-		skipped = asked && is_ruled_out(gate, filter);
-		if (!skipped && gate->has_brin && nblocks > 0)
-		{
-			BlockNumber last = end - 1;
-
+		if (asked && is_ruled_out(gate, filter))
+			pieces = NIL;
+		else if (gate->has_brin && all.end > 0)
 			asked |= pgbloom_join_brin_blocks(gate->scan,
 											  &filter->filter->ranges,
-											  filter->keys, &first, &last);
-			skipped = first > last;
-			end = last + 1;
-		}
+											  filter->keys, all.end, &pieces);
 		if (asked)
+		{
 			counts->blocks += before;
-		if (skipped)
+			counts->blocks_read += count_blocks(pieces);
+		}
+		if (pieces == NIL)
 		{
 			gate->closed_by = filter->filter;
 			return false;
 		}
-		if (asked)
-			counts->blocks_read += end - first;
 	}
-	if (first > 0 || end < nblocks)
+	if (count_blocks(pieces) == all.end)
+		return true;
+	gate->pieces = pieces;
+	if ((gate->scan->ps.state->es_top_eflags & EXEC_FLAG_BACKWARD) != 0)
 	{
-		EState	   *estate = gate->scan->ps.state;
-
-		if (gate->scan->ss_currentScanDesc != NULL)
-			table_endscan(gate->scan->ss_currentScanDesc);
-		gate->scan->ss_currentScanDesc =
-			table_beginscan_strat(table, estate->es_snapshot, 0, NULL, true,
-								  false);
-		heap_setscanlimits(gate->scan->ss_currentScanDesc, first, end - first);
+		/* A cursor that may go back reads one piece. */
+		((PgBloomJoinPiece *) linitial(pieces))->end =
+			((PgBloomJoinPiece *) llast(pieces))->end;
+		gate->pieces = list_truncate(pieces, 1);
 	}
 	return true;
+}
+
+/* Let the scan read the next piece of its blocks. */
+static void
+read_next_piece(Gate *gate)
+{
+	ScanState  *scan = gate->scan;
+	PgBloomJoinPiece *piece = linitial(gate->pieces);
+
+	gate->pieces = list_delete_first(gate->pieces);
+	if (scan->ss_currentScanDesc != NULL)
+		table_endscan(scan->ss_currentScanDesc);
+	scan->ss_currentScanDesc =
+		table_beginscan_strat(scan->ss_currentRelation,
+							  scan->ps.state->es_snapshot, 0, NULL, true, false);
+	heap_setscanlimits(scan->ss_currentScanDesc, piece->first,
+					   piece->end - piece->first);
+}
+
+/* Does the scan read a piece?  One that is repeated has no limits. */
+static bool
+reads_piece(const Gate *gate)
+{
+	return ((HeapScanDesc) gate->scan->ss_currentScanDesc)->rs_numblocks !=
+		InvalidBlockNumber;
 }
 
 /*
@@ -283,11 +317,16 @@ is_left(Gate *gate)
 static bool
 pass_gate(Gate *gate)
 {
+	if (gate->pieces != NIL)
+		return true;
 	if (gate->closed_by != NULL && gate->closed_by->ranges.complete)
 		return false;
 	if (gate->closed_by == NULL && !is_left(gate))
 		return false;
-	open_gate(gate);
+	if (gate->pieces != NIL)
+		read_next_piece(gate);
+	if (gate->pieces == NIL)
+		open_gate(gate);
 	return true;
 }
 
@@ -303,11 +342,22 @@ request_gate(AsyncRequest *request)
 		ExecAsyncRequestDone(request, NULL);
 }
 
-/* The scan's ExecProcNode until it is read. */
+/* The scan's ExecProcNode until its last piece is read. */
 static TupleTableSlot *
 exec_gate(PlanState *state)
 {
 	Gate	   *gate = pgbloom_join_recall(state, 0);
+	TupleTableSlot *slot;
 
-	return pass_gate(gate) ? gate->read_scan(state) : NULL;
+	if (!pass_gate(gate))
+		return NULL;
+	slot = gate->read_scan(state);
+	while (TupIsNull(slot) && gate->pieces != NIL && reads_piece(gate))
+	{
+		read_next_piece(gate);
+		if (gate->pieces == NIL)
+			open_gate(gate);
+		slot = gate->read_scan(state);
+	}
+	return slot;
 }
