@@ -28,7 +28,8 @@ pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel)
 		case T_GatherMergePath:
 			return pgbloom_join_reads_by_index(((GatherMergePath *) path)->subpath, rel);
 		default:
-			return path->parent == rel && path->pathtype != T_SeqScan;
+			return path->parent == rel &&
+				(IsA(path, IndexPath) || IsA(path, BitmapHeapPath));
 	}
 }
 
