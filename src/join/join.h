@@ -113,6 +113,7 @@ typedef struct PgBloomJoinRanges
 	bool		hides_rows;		/* the statement, from the user */
 	bool		ordered;		/* their order is of use to a scan */
 	bool		complete;		/* the inner side has been read */
+	List	   *ancestors;		/* of the last partition with a probe */
 	int			nkeys;
 	Oid			operators[PGBLOOM_MAX_JOIN_KEYS];
 	Oid			collations[PGBLOOM_MAX_JOIN_KEYS];
@@ -387,12 +388,13 @@ extern void pgbloom_join_range_scan_keys(PgBloomJoinRange *range, int number,
 
 /* partition.c */
 extern Relation pgbloom_join_try_open(Oid oid);
-extern bool pgbloom_join_is_partition_by(Relation relation, List *keys);
+extern bool pgbloom_join_is_partition_by(Relation relation, List *keys,
+										 List **ancestors);
 extern bool pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
 										  const OpExpr *op);
 extern double pgbloom_join_largest_part(const RelOptInfo *rel);
 extern bool pgbloom_join_partition_refuted(Relation relation,
-										   Snapshot snapshot,
+										   List *ancestors, Snapshot snapshot,
 										   const PgBloomJoinRanges *filter,
 										   List *keys);
 

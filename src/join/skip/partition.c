@@ -48,20 +48,6 @@ snapshot_sees_table(Snapshot snapshot, Oid table)
 	return sees;
 }
 
-/* The number of a partition in the bounds of its parent, or -1. */
-static int
-find_partition(PartitionDesc parent, Oid partition)
-{
-	int			i;
-
-	for (i = 0; i < parent->nparts; i++)
-	{
-		if (parent->oids[i] == partition)
-			return i;
-	}
-	return -1;
-}
-
 /* The keys of the filter that are in this column, or NULL. */
 static PgBloomJoinRange *
 find_range(const PgBloomJoinRanges *filter, List *keys, AttrNumber column)
@@ -121,8 +107,8 @@ partitioning_column(Relation parent, Relation relation)
 	if (by->strategy == PARTITION_STRATEGY_HASH || by->partattrs[0] == 0)
 		return 0;
 	return get_attnum(RelationGetRelid(relation),
-					  get_attname(RelationGetRelid(parent),
-								  by->partattrs[0], false));
+					  NameStr(TupleDescAttr(RelationGetDescr(parent),
+											by->partattrs[0] - 1)->attname));
 }
 
 /*
@@ -170,39 +156,66 @@ pgbloom_join_try_open(Oid oid)
 }
 
 /*
- * Open the table above a partition, or return NULL.  A query of a partition does
- * not lock the tables above it, whose definition is read here.  So this does not
- * wait for their locks, and keeps none.
+ * Open the table above a partition, and find the partition's number in its
+ * bounds.  NULL if it is no longer there.  A query of a partition does not lock the
+ * tables above it.  So this does not wait for their locks, and keeps none.
  */
 static Relation
-open_parent(Oid partition)
+open_parent(Oid oid, Oid partition, int *number)
 {
-	List	   *ancestors = get_rel_relispartition(partition) ?
-		get_partition_ancestors(partition) : NIL;
+	Relation	parent = pgbloom_join_try_open(oid);
+	PartitionDesc partitions;
 
-	return ancestors != NIL ?
-		pgbloom_join_try_open(linitial_oid(ancestors)) : NULL;
+	if (parent == NULL)
+		return NULL;
+	partitions = RelationGetPartitionDesc(parent, true);
+	for (*number = 0; *number < partitions->nparts; (*number)++)
+	{
+		if (partitions->oids[*number] == partition)
+			return parent;
+	}
+	relation_close(parent, AccessShareLock);
+	return NULL;
 }
 
-/* Is a relation a partition by the column of one of these keys? */
+/*
+ * Is a relation a partition by the column of one of these keys?  *ancestors are
+ * the tables above the relation that was asked before, from its parent on, and
+ * become those of this one.  Mostly they are the same, which takes no catalog scan.
+ */
 bool
-pgbloom_join_is_partition_by(Relation relation, List *keys)
+pgbloom_join_is_partition_by(Relation relation, List *keys, List **ancestors)
 {
 	Oid			partition = RelationGetRelid(relation);
-	bool		found = false;
-	Relation	parent;
-	ListCell   *lc;
+	Relation	parent = NULL;
+	int			number;
+	ListCell   *x,
+			   *y;
 
-	while (!found && (parent = open_parent(partition)) != NULL)
-	{
-		AttrNumber	column = partitioning_column(parent, relation);
-
-		foreach(lc, keys)
-			found |= column > 0 && pgbloom_join_column(lfirst(lc)) == column;
-		partition = RelationGetRelid(parent);
+	if (!relation->rd_rel->relispartition)
+		return false;
+	if (*ancestors != NIL)
+		parent = open_parent(linitial_oid(*ancestors), partition, &number);
+	if (parent != NULL)
 		relation_close(parent, AccessShareLock);
+	else
+		*ancestors = get_partition_ancestors(partition);
+	foreach(x, *ancestors)
+	{
+		AttrNumber	column;
+
+		parent = pgbloom_join_try_open(lfirst_oid(x));
+		if (parent == NULL)
+			break;
+		column = partitioning_column(parent, relation);
+		relation_close(parent, AccessShareLock);
+		foreach(y, keys)
+		{
+			if (column > 0 && pgbloom_join_column(lfirst(y)) == column)
+				return true;
+		}
 	}
-	return found;
+	return false;
 }
 
 /*
@@ -246,28 +259,30 @@ pgbloom_join_largest_part(const RelOptInfo *rel)
  * relation.
  */
 bool
-pgbloom_join_partition_refuted(Relation relation, Snapshot snapshot,
+pgbloom_join_partition_refuted(Relation relation, List *ancestors,
+							   Snapshot snapshot,
 							   const PgBloomJoinRanges *filter, List *keys)
 {
 	Oid			partition = RelationGetRelid(relation);
 	bool		refuted = false;
-	Relation	parent;
+	ListCell   *lc;
 	int			i;
 
 	for (i = 0; i < filter->nkeys; i++)
 		refuted |= pgbloom_join_range_is_empty(filter->ranges[i]);
-	while (!refuted && (parent = open_parent(partition)) != NULL)
+	foreach(lc, refuted ? NIL : ancestors)
 	{
-		int			number = -1;
+		int			number;
+		Relation	parent = open_parent(lfirst_oid(lc), partition, &number);
+		bool		sees = parent != NULL &&
+			snapshot_sees_table(snapshot, partition);
 
-		/* It may have been detached before the lock. */
-		if (snapshot_sees_table(snapshot, partition))
-			number = find_partition(RelationGetPartitionDesc(parent, true),
-									partition);
-		if (number >= 0)
-			refuted = is_refuted(parent, number, relation, filter, keys);
-		partition = number >= 0 ? RelationGetRelid(parent) : InvalidOid;
-		relation_close(parent, AccessShareLock);
+		refuted = sees && is_refuted(parent, number, relation, filter, keys);
+		if (parent != NULL)
+			relation_close(parent, AccessShareLock);
+		if (!sees || refuted)
+			break;
+		partition = lfirst_oid(lc);
 	}
 	return refuted;
 }

@@ -21,15 +21,13 @@
 #include "join/join.h"
 
 #include "access/heapam.h"
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "executor/execAsync.h"
 #include "executor/executor.h"
 #include "foreign/fdwapi.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
-#include "rewrite/rewriteManip.h"
 #include "storage/bufmgr.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #define MIN_BLOCKS			8
@@ -39,7 +37,8 @@ typedef struct GateFilter
 {
 	PgBloomJoinFilter *filter;
 	List	   *keys;			/* of the relation */
-	Oid		   *indexes;		/* of them, to be asked; NULL if none */
+	List	   *ancestors;		/* if the relation is a partition */
+	Oid		   *indexes;		/* to be asked for the keys; NULL if none */
 } GateFilter;
 
 /* A scan that may not have to be read, or not as a whole. */
@@ -64,26 +63,24 @@ static void request_gate(AsyncRequest *request);
 static GateFilter *
 make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 {
-	FuncExpr   *call = (FuncExpr *) qual;
 	PgBloomJoinFilter *filter = pgbloom_join_find(scan->ps.state->es_query_cxt,
 												  qual);
 	PgBloomJoinRanges *ranges = &filter->ranges;
 	GateFilter *result;
 	List	   *keys;
-	Bitmapset  *columns = NULL;
 	Oid		   *indexes = NULL;
 	bool		ordered;
+	ListCell   *lc;
 
 	if (!ranges->usable)
 		return NULL;
-
-	/* in terms of the relation, as constraints are */
-	keys = copyObject(list_copy_tail(call->args, 1));
-	ChangeVarNodes((Node *) keys, ((Scan *) scan->ps.plan)->scanrelid, 1, 0);
-	pull_varattnos((Node *) keys, 1, &columns);
-	ordered = (!ranges->hides_rows && bms_overlap(columns, limiting)) ||
-		(scan->ss_currentRelation->rd_rel->relispartition &&
-		 pgbloom_join_is_partition_by(scan->ss_currentRelation, keys));
+	keys = list_copy_tail(((FuncExpr *) qual)->args, 1);
+	ordered = pgbloom_join_is_partition_by(scan->ss_currentRelation, keys,
+										   &ranges->ancestors);
+	foreach(lc, keys)
+		ordered |= !ranges->hides_rows &&
+		bms_is_member(pgbloom_join_column(lfirst(lc)) -
+					  FirstLowInvalidHeapAttributeNumber, limiting);
 	if (!ranges->hides_rows)
 		indexes = pgbloom_join_find_indexes(scan, keys);
 	if (!ordered && indexes == NULL)
@@ -91,6 +88,7 @@ make_gate_filter(ScanState *scan, Node *qual, const Bitmapset *limiting)
 	result = palloc0(sizeof(GateFilter));
 	result->filter = filter;
 	result->keys = keys;
+	result->ancestors = ranges->ancestors;
 	result->indexes = indexes;
 	pgbloom_join_want_ranges(ranges, ordered);
 	return result;
@@ -132,13 +130,18 @@ open_gate(Gate *gate)
 		state->ExecProcNode = gate->read_scan;
 }
 
-/* Is a table read faster than it is proved to have no match? */
+/*
+ * Is a table read faster than it is proved to have no match?  If it was large
+ * when it was analyzed, its file is not opened before it is read.
+ */
 static bool
 is_small(Relation table)
 {
+	int			least = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS;
+
 	return RELKIND_HAS_STORAGE(table->rd_rel->relkind) &&
-		RelationGetNumberOfBlocks(table) <
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? 1 : MIN_BLOCKS);
+		table->rd_rel->relpages < least &&
+		RelationGetNumberOfBlocks(table) < (BlockNumber) least;
 }
 
 /*
@@ -191,15 +194,13 @@ pgbloom_join_gate_scan(ScanState *scan)
 static bool
 is_ruled_out(Gate *gate, GateFilter *filter)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "join filter gate",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
+	MemoryContext row = gate->scan->ps.ps_ExprContext->ecxt_per_tuple_memory;
+	MemoryContext caller = MemoryContextSwitchTo(row);
 	PgBloomJoinRanges *ranges = &filter->filter->ranges;
 	PgBloomJoinCounts *counts = filter->filter->counts;
 	Relation	table = gate->scan->ss_currentRelation;
 	bool		result = ranges->ordered &&
-		pgbloom_join_partition_refuted(table,
+		pgbloom_join_partition_refuted(table, filter->ancestors,
 									   gate->scan->ps.state->es_snapshot,
 									   ranges, filter->keys);
 
@@ -212,7 +213,7 @@ is_ruled_out(Gate *gate, GateFilter *filter)
 	counts->scans++;
 	counts->skipped += result;
 	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
+	MemoryContextReset(row);
 	return result;
 }
 
