@@ -111,6 +111,9 @@ compare_pending(const PendingKey *a, const PendingKey *b)
  */
 #define MAX_BATCH		(1 << 17)
 
+/* So many times, a set is taken for one that VACUUM is still filling. */
+#define MAX_USES		64
+
 /*
  * Of all indexes, in any order and with repetitions, in the memory of the
  * transaction; or NULL.
@@ -127,13 +130,36 @@ static size_t nsearched = 0;
 static SubTransactionId first_subtransaction;
 
 /*
+ * Is VACUUM filling a next set that the meta page has named?  To add keys to one
+ * that was left behind does no harm, but takes time, and more pages.  So after it
+ * was there, the lock of VACUUM is looked for only now and then.
+ */
+static bool
+is_being_filled(Relation index, uint32 set)
+{
+	static Oid	last_index = InvalidOid;
+	static uint32 last_set;
+	static int	uses;
+
+	if (last_index != RelationGetRelid(index) || last_set != set ||
+		uses == MAX_USES)
+	{
+		last_index = bfi_is_being_rebuilt(index) ? RelationGetRelid(index) :
+			InvalidOid;
+		last_set = set;
+		uses = 0;
+	}
+	uses++;
+	return last_index == RelationGetRelid(index);
+}
+
+/*
  * Add ascending hashes of rows that are in the table.
  *
  * A set that VACUUM is filling needs them as well, and so does what it becomes if
  * that takes the place of the current one before all are added.  A set that comes
  * later does not, because VACUUM reads the table after the meta page has named it.
- * Nor does a set that was left behind; it does no harm to add to one that is taken
- * for that of a later VACUUM.
+ * Nor does a set that was left behind.
  */
 static void
 add_to_sets(Relation index, const uint64 *hashes, int n)
@@ -149,7 +175,7 @@ add_to_sets(Relation index, const uint64 *hashes, int n)
 		bfi_read_meta_in(index, buffer, &meta);
 		current = meta.current.number;
 		next = meta.next.number;
-		if (next > current && bfi_is_being_rebuilt(index))
+		if (next > current && is_being_filled(index, next))
 			bfi_add_to_set(index, &meta, next, hashes, n);
 		bfi_add_to_set(index, &meta, current, hashes, n);
 	} while (next != 0 && bfi_current_set(buffer) != current);
