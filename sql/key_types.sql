@@ -376,6 +376,17 @@ CALL try($$SELECT bloom_agg('x'::text) @> 'X' COLLATE ignoring_case$$,
 SELECT outcome($$bloom_agg('x'::text) @> 'x' COLLATE "C"$$) AS deterministic,
   outcome($$bloom_contains_any(bloom_agg('x'::text), '{x}' COLLATE "C")$$) AS "any",
   outcome($$bloom_agg(5) @> '5' COLLATE ignoring_case$$) AS number;
+CREATE TABLE cased AS SELECT 'X' COLLATE "POSIX" AS text, 'X'::citext, '{X}'::text[] AS texts, 5 AS number;
+SELECT format('CREATE INDEX cased_%I ON cased USING bloomfilter (%1$I)', attname) FROM pg_attribute WHERE attrelid = 'cased'::regclass AND attnum > 0 \gexec
+CALL try($$SELECT bloom_index_contains('cased_text', 'x' COLLATE ignoring_case)$$,
+  $$SELECT bloom_index_contains_each('cased_text', '{x}' COLLATE ignoring_case)$$,
+  $$SELECT bloom_index_partitions('cased_text', ('x' COLLATE ignoring_case)::bloom_key)$$,
+  $$SELECT bloom_index_contains('cased_texts', '{x}' COLLATE ignoring_case)$$,
+  $$SELECT bloom_index_contains('cased_citext', 'y' COLLATE "und-x-icu")$$,
+  $$SELECT bloom_index_contains('cased_citext', 'y'::citext COLLATE "und-x-icu")$$);
+SELECT bloom_index_contains('cased_text', 'X'), bloom_index_contains('cased_text', 'X' COLLATE "C"), bloom_index_contains('cased_citext', 'x'),
+  bloom_index_contains('cased_texts', '{X}' COLLATE "C"), bloom_index_contains('cased_number', '5' COLLATE ignoring_case);
+DROP TABLE cased;
 DROP COLLATION ignoring_case;
 
 --

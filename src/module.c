@@ -55,8 +55,7 @@ plan_with_filters(PGBLOOM_PLANNER_PARAMETERS)
 												   is_volatile,
 												   PGBLOOM_PLANNER_ARGUMENTS);
 
-	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF &&
-		message_level_is_interesting(DEBUG1))
+	if (pgbloom_join_filters != PGBLOOM_JOIN_OFF && PGBLOOM_TELLS_OF_PLANS())
 		pgbloom_join_report(stmt, pgbloom_join_reasons(stmt, is_volatile));
 	return stmt;
 }

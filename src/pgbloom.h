@@ -15,6 +15,7 @@
 
 #include "catalog/pg_class.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/pg_list.h"
 
 #include "compat.h"
@@ -42,6 +43,14 @@ typedef struct PgBloomSymbol
 	PGFunction	function;
 	Oid			found;			/* the last SQL function found to call it */
 } PgBloomSymbol;
+
+/*
+ * Is somebody told of plans?  Not in functions of other users, whose tables he
+ * may not read.
+ */
+#define PGBLOOM_TELLS_OF_PLANS() \
+	(message_level_is_interesting(DEBUG1) && !InLocalUserIdChange() && \
+	 !InSecurityRestrictedOperation())
 
 /* Only what SQL calls is visible outside the library. */
 #pragma GCC visibility push(hidden)

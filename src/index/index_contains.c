@@ -11,6 +11,7 @@
  */
 #include "index/index.h"
 
+#include "catalog/pg_collation_d.h"
 #include "catalog/pg_proc_d.h"
 #include "funcapi.h"
 #include "pgstat.h"
@@ -48,7 +49,8 @@ input_type(Relation index)
 
 /*
  * How to hash the keys of an index, looked up once for all calls from this
- * place.  Keys without a type are read as the type of the indexed column.
+ * place.  Keys without a type are read as the type of the indexed column, and
+ * have its collation unless they are given one.
  */
 static const PgBloomKeyInfo *
 key_info_of(FunctionCallInfo fcinfo, const BfiIndex *index,
@@ -75,8 +77,16 @@ key_info_of(FunctionCallInfo fcinfo, const BfiIndex *index,
 		cache->key_info = bfi_key_info(index->relation, cache->context);
 		if (given->untyped)
 		{
-			pgbloom_set_input(cache->key_info, input_type(index->relation));
+			Oid			type = input_type(index->relation);
+
+			pgbloom_set_input(cache->key_info, type);
 			cache->key_info->exact = true;
+			given->key_type = cache->key_info->key_type;
+			if (given->collation != DEFAULT_COLLATION_OID &&
+				type_is_collatable(type))
+				given->key_type = pgbloom_make_key_info(type, given->collation,
+														cache->context,
+														true)->key_type;
 		}
 		cache->oid = oid;
 	}
@@ -95,10 +105,19 @@ check_given_type(FunctionCallInfo fcinfo, Relation index,
 	Oid			element;
 	char	   *index_type;
 
-	if (given->untyped || bf_key_type_equal(&given->key_type, &info->key_type))
+	if (bf_key_type_equal(&given->key_type, &info->key_type))
 		return;
 	type = get_fn_expr_argtype(fcinfo->flinfo, 1);
 	element = get_base_element_type(type);
+	if (given->untyped ||
+		(is_array ? element : type) == bfi_key_sql_type(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("index \"%s\" holds keys of another collation than \"%s\"",
+						RelationGetRelationName(index),
+						get_collation_name(given->collation)),
+				 errhint("Apply that of the index to the key, as in $1 COLLATE \"%s\".",
+						 get_collation_name(index->rd_indcollation[0]))));
 	index_type = format_type_be(bfi_key_sql_type(index));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -262,7 +281,6 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		int			n;
 		BfiPartition *partitions = bfi_partitions(index.relation, &n);
 		int			i;
-
 
 		/* What a key without a type is may depend on settings. */
 		*may_remember = !given->untyped ||

@@ -378,7 +378,8 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	}
 
 	/* Partitions and children may be many. */
-	if (gates == NIL && rel->reloptkind == RELOPT_BASEREL)
+	if (gates == NIL && rel->reloptkind == RELOPT_BASEREL &&
+		PGBLOOM_TELLS_OF_PLANS())
 		ereport(DEBUG1,
 				(errmsg_internal("no index rules out scans of table \"%s\": %s",
 								 get_rel_name(rte->relid), reason != NULL ? reason :

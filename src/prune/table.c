@@ -130,11 +130,12 @@ ask_index_of(RelOptInfo *rel, Relation index)
 		return table;
 	if (table->prunes && table->parts == NIL)
 		table->prunes = find_parts(table, index->rd_index->indrelid);
-	ereport(DEBUG1,
-			(errmsg_internal("index \"%s\" leaves %d of %d partitions%s",
-							 RelationGetRelationName(index),
-							 list_length(table->leaves), table->nleaves,
-							 table->prunes ? "" : " or more, and prunes none")));
+	if (PGBLOOM_TELLS_OF_PLANS())
+		ereport(DEBUG1,
+				(errmsg_internal("index \"%s\" leaves %d of %d partitions%s",
+								 RelationGetRelationName(index),
+								 list_length(table->leaves), table->nleaves,
+								 table->prunes ? "" : " or more, and prunes none")));
 	return table;
 }
 
