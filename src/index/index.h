@@ -178,6 +178,23 @@ typedef struct BfiPartition
 	bool		is_heap;		/* PostgreSQL's own access method */
 } BfiPartition;
 
+/* A call of a lookup function: its arguments, and the result. */
+typedef struct BfiLookup
+{
+	Oid			function;
+	Oid			index;
+	Oid			user;			/* who may look it up */
+	Oid			type;			/* of the key, or invalid: not read */
+	Oid			collation;
+	int16		typlen;
+	bool		typbyval;
+	bool		is_array;		/* the result */
+	uint64		hash;			/* of the key's bytes */
+	Datum		key;			/* not compressed, if the type is known */
+	Datum		result;
+	uint64		moment;			/* before */
+} BfiLookup;
+
 /* The execution of a plan, which remembers lookups: see remember.c. */
 typedef struct BfiMemory BfiMemory;
 typedef struct BfiExecution
@@ -301,10 +318,9 @@ extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
 /* remember.c */
 extern BfiExecution *bfi_execution;
 extern uint64 bfi_moment(void);
-extern uint64 bfi_moment_of_lookup(void);
-extern bool bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result);
-extern void bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
-						 uint64 moment);
+extern bool bfi_recall(FunctionCallInfo fcinfo, bool is_array,
+					   BfiLookup *lookup);
+extern void bfi_remember(FunctionCallInfo fcinfo, BfiLookup *lookup);
 extern void bfi_forget(BfiExecution *execution);
 
 /* keys.c */

@@ -157,37 +157,37 @@ bfi_lacks_hash(const BfiIndex *index, uint64 hash)
 	return !pends;
 }
 
+/* A key; or those of an array, and which of them were found. */
+typedef struct Search
+{
+	PgBloomKeyInfo *key_info;
+	Datum		key;
+	PgBloomKeyArray keys;
+	bool	   *results;
+} Search;
+
 /* Looks into an index that is open, complete and not partitioned. */
-typedef bool (*LookUp) (FunctionCallInfo fcinfo, const BfiIndex *index,
-						const BfParams *params, void *state);
+typedef bool (*LookUp) (const BfiIndex *index, const BfParams *params,
+						Search *search);
 
 static bool
-contains_key(FunctionCallInfo fcinfo, const BfiIndex *index,
-			 const BfParams *params, void *state)
+contains_key(const BfiIndex *index, const BfParams *params, Search *search)
 {
-	uint64		hash = pgbloom_key_hash(state, PG_GETARG_DATUM(1), params, NULL);
+	uint64		hash = pgbloom_key_hash(search->key_info, search->key, params,
+										NULL);
 	bool		found;
 
 	bfi_find_hashes(index, &hash, 1, &found);
 	return found;
 }
 
-/* Keys of an array, and which of them were found. */
-typedef struct Search
-{
-	PgBloomKeyArray keys;
-	bool	   *results;
-} Search;
-
 /* Sets results to true for the keys that the index contains. */
 static bool
-contains_keys(FunctionCallInfo fcinfo, const BfiIndex *index,
-			  const BfParams *params, void *state)
+contains_keys(const BfiIndex *index, const BfParams *params, Search *search)
 {
-	Search	   *search = state;
 	int			n = search->keys.nkeys;
-	PgBloomHashedKey *hashed = pgbloom_hash_key_array(fcinfo, 1, &search->keys,
-													  params);
+	PgBloomHashedKey *hashed = pgbloom_hash_key_array(search->key_info,
+													  &search->keys, params);
 	uint64	   *hashes = MemoryContextAllocHuge(CurrentMemoryContext,
 												n * sizeof(uint64));
 	bool	   *found = palloc(n * sizeof(bool));
@@ -229,8 +229,8 @@ open_for_keys(FunctionCallInfo fcinfo, BfiIndex *index, PgBloomKeyInfo *given,
  * rows.
  */
 static bool
-look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
-			  const PgBloomKeyInfo *info, LookUp look_up, void *state)
+look_into_one(const BfiIndex *index, const PgBloomKeyInfo *info,
+			  LookUp look_up, Search *search)
 {
 	BfParams	params;
 
@@ -238,7 +238,7 @@ look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
 		return true;
 	bfi_check_key_type(index->relation, &index->meta, info);
 	params = bfi_params(&index->meta, info);
-	return look_up(fcinfo, index, &params, state);
+	return look_up(index, &params, search);
 }
 
 /*
@@ -246,14 +246,14 @@ look_into_one(FunctionCallInfo fcinfo, const BfiIndex *index,
  * or is not there.
  */
 static bool
-look_into_partition(FunctionCallInfo fcinfo, const BfiPartition *partition,
-					const PgBloomKeyInfo *info, LookUp look_up, void *state)
+look_into_partition(const BfiPartition *partition, const PgBloomKeyInfo *info,
+					LookUp look_up, Search *search)
 {
 	BfiIndex	index;
 	bool		result;
 
 	bfi_open_partition(&index, partition);
-	result = look_into_one(fcinfo, &index, info, look_up, state);
+	result = look_into_one(&index, info, look_up, search);
 	bfi_close(&index);
 	return result;
 }
@@ -263,11 +263,12 @@ look_into_partition(FunctionCallInfo fcinfo, const BfiPartition *partition,
  * whether the result is worth remembering.
  */
 static bool
-look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
-		  void *state, bool *may_remember)
+look_into(FunctionCallInfo fcinfo, LookUp look_up, Search *search,
+		  bool *may_remember)
 {
 	BfiIndex	index;
-	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given,
+	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index,
+											   search->key_info,
 											   look_up == contains_keys);
 	bool		done = false;
 
@@ -275,7 +276,7 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 	if (info == NULL)
 		return true;
 	if (!index.complete || !index.partitioned)
-		done = look_into_one(fcinfo, &index, info, look_up, state);
+		done = look_into_one(&index, info, look_up, search);
 	else
 	{
 		int			n;
@@ -283,12 +284,11 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 		int			i;
 
 		/* What a key without a type is may depend on settings. */
-		*may_remember = !given->untyped ||
+		*may_remember = !search->key_info->untyped ||
 			func_volatile(info->input.fn_oid) == PROVOLATILE_IMMUTABLE;
 		bfi_check_partitions(index.relation, partitions, n);
 		for (i = 0; i < n && !done; i++)
-			done = look_into_partition(fcinfo, &partitions[i], info, look_up,
-									   state);
+			done = look_into_partition(&partitions[i], info, look_up, search);
 		pfree(partitions);
 	}
 	bfi_close(&index);
@@ -298,41 +298,39 @@ look_into(FunctionCallInfo fcinfo, PgBloomKeyInfo *given, LookUp look_up,
 Datum
 bloom_index_contains(PG_FUNCTION_ARGS)
 {
-	PgBloomKeyInfo *key_info = pgbloom_key_info(fcinfo, 1);
-	uint64		moment = bfi_moment_of_lookup();
+	BfiLookup	lookup;
+	Search		search = {.key_info = pgbloom_key_info(fcinfo, 1)};
 	bool		may_remember;
-	Datum		result;
 
-	if (bfi_recall(fcinfo, false, &result))
-		return result;
-	result = BoolGetDatum(look_into(fcinfo, key_info, contains_key, key_info,
-									&may_remember));
+	if (bfi_recall(fcinfo, false, &lookup))
+		return lookup.result;
+	search.key = lookup.key;
+	lookup.result = BoolGetDatum(look_into(fcinfo, contains_key, &search,
+										   &may_remember));
 	if (may_remember)
-		bfi_remember(fcinfo, false, result, moment);
-	return result;
+		bfi_remember(fcinfo, &lookup);
+	return lookup.result;
 }
 
 /* bloom_index_contains for each element of an array */
 Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
-	uint64		moment = bfi_moment_of_lookup();
+	BfiLookup	lookup;
+	Search		search = {.key_info = pgbloom_element_info(fcinfo, 1)};
 	bool		may_remember;
-	Search		search;
-	Datum		result;
 
-	if (bfi_recall(fcinfo, true, &result))
-		return result;
+	if (bfi_recall(fcinfo, true, &lookup))
+		return lookup.result;
 	pgbloom_get_key_array(fcinfo, 1, &search.keys);
 	search.results = palloc0(search.keys.nkeys * sizeof(bool));
-	if (look_into(fcinfo, pgbloom_element_info(fcinfo, 1), contains_keys,
-				  &search, &may_remember))
+	if (look_into(fcinfo, contains_keys, &search, &may_remember))
 		memset(search.results, true, search.keys.nkeys * sizeof(bool));
-	result = PointerGetDatum(pgbloom_make_result_array(&search.keys,
-													   search.results));
+	lookup.result = PointerGetDatum(pgbloom_make_result_array(&search.keys,
+															  search.results));
 	if (may_remember)
-		bfi_remember(fcinfo, true, result, moment);
-	return result;
+		bfi_remember(fcinfo, &lookup);
+	return lookup.result;
 }
 
 /*
@@ -344,9 +342,12 @@ Datum
 bloom_index_partitions(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	PgBloomKeyInfo *given = pgbloom_key_info(fcinfo, 1);
+	Search		search = {.key_info = pgbloom_key_info(fcinfo, 1),
+		.key = PG_GETARG_DATUM(1)
+	};
 	BfiIndex	index;
-	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index, given, false);
+	const PgBloomKeyInfo *info = open_for_keys(fcinfo, &index,
+											   search.key_info, false);
 	BfiPartition *partitions;
 	int			n;
 	int			i;
@@ -363,8 +364,7 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 		Datum		table = ObjectIdGetDatum(partitions[i].table);
 		bool		isnull = false;
 
-		if (look_into_partition(fcinfo, &partitions[i], info, contains_key,
-								given))
+		if (look_into_partition(&partitions[i], info, contains_key, &search))
 			tuplestore_putvalues(result->setResult, result->setDesc, &table,
 								 &isnull);
 	}

@@ -30,21 +30,7 @@
 
 /* If lookups are more, or their keys are larger, they are forgotten. */
 #define MAX_LOOKUPS		100
-#define MAX_BYTES		(1024 * 1024)
-
-/* A lookup: the function, its arguments, and the result. */
-typedef struct BfiLookup
-{
-	Oid			function;
-	Oid			index;
-	Oid			user;			/* who may look it up */
-	Oid			type;			/* of the key */
-	Oid			collation;
-	uint32		hash;			/* of the key's bytes */
-	Datum		key;
-	Datum		result;
-	uint64		moment;			/* before */
-} BfiLookup;
+#define MAX_BYTES		(64 * 1024)
 
 struct BfiMemory
 {
@@ -69,14 +55,6 @@ bfi_moment(void)
 	count = PGBLOOM_COMPLETION_COUNT;
 	LWLockRelease(ProcArrayLock);
 	return count + bfi_keys_inserted + bfi_relation_changes;
-}
-
-/* The same, as far as it matters to the query that is executed. */
-uint64
-bfi_moment_of_lookup(void)
-{
-	return bfi_execution != NULL && bfi_execution->only_reads ?
-		bfi_keys_inserted + bfi_relation_changes : bfi_moment();
 }
 
 void
@@ -110,87 +88,78 @@ make_memory(MemoryContext parent)
 	return memory;
 }
 
-/* Fill in a lookup, all but its result.  Returns false if the type is unknown. */
-static bool
-read_call(FunctionCallInfo fcinfo, BfiLookup *lookup, int16 *typlen,
-		  bool *typbyval)
+/* Fill in what a lookup is compared by.  Its type may be unknown. */
+static void
+read_key(FunctionCallInfo fcinfo, BfiLookup *lookup)
 {
+	lookup->type = get_fn_expr_argtype(fcinfo->flinfo, 1);
+	if (!OidIsValid(lookup->type))
+		return;
 	lookup->function = fcinfo->flinfo->fn_oid;
 	lookup->index = PG_GETARG_OID(0);
 	lookup->user = GetUserId();
-	lookup->type = get_fn_expr_argtype(fcinfo->flinfo, 1);
 	lookup->collation = PG_GET_COLLATION();
-	lookup->key = PG_GETARG_DATUM(1);
-	if (!OidIsValid(lookup->type))
-		return false;
-	get_typlenbyval(lookup->type, typlen, typbyval);
-	if (*typlen == -1)
+	get_typlenbyval(lookup->type, &lookup->typlen, &lookup->typbyval);
+	if (lookup->typlen == -1)
 		lookup->key = PointerGetDatum(PG_DETOAST_DATUM_PACKED(lookup->key));
-	lookup->hash = datum_image_hash(lookup->key, *typbyval, *typlen);
-	return true;
-}
-
-/* Was a key found?  Arrays of results may have both. */
-static bool
-is_found(const BfiLookup *lookup, bool is_array)
-{
-	return !is_array && DatumGetBool(lookup->result);
+	lookup->hash = lookup->typlen == -1 ? pgbloom_hash_bytes(lookup->key, 0) :
+		datum_image_hash(lookup->key, lookup->typbyval, lookup->typlen);
 }
 
 /*
- * Set *result, an array or a boolean, to what a call of a lookup function has
- * returned before in this query.  Returns false if it must look.
+ * A lookup function is called.  Returns true if the result is that of a call
+ * before in this query, false if it must look.
  */
 bool
-bfi_recall(FunctionCallInfo fcinfo, bool is_array, Datum *result)
+bfi_recall(FunctionCallInfo fcinfo, bool is_array, BfiLookup *lookup)
 {
 	BfiExecution *execution = execution_of(fcinfo);
 	BfiMemory  *memory = execution == NULL ? NULL : execution->memory;
-	BfiLookup	call;
-	int16		typlen;
-	bool		typbyval;
 	int			i;
 
+	lookup->key = PG_GETARG_DATUM(1);
+	lookup->type = InvalidOid;
+	lookup->is_array = is_array;
+	if (execution != NULL)
+		lookup->moment = execution->only_reads ?
+			bfi_keys_inserted + bfi_relation_changes : bfi_moment();
 	if (memory == NULL)
 		return false;
-	if (!read_call(fcinfo, &call, &typlen, &typbyval))
-		return false;
+	read_key(fcinfo, lookup);
 	for (i = 0; i < memory->n; i++)
 	{
-		const BfiLookup *lookup = &memory->lookups[i];
+		const BfiLookup *old = &memory->lookups[i];
 
-		if (lookup->hash != call.hash || lookup->index != call.index ||
-			lookup->function != call.function || lookup->type != call.type ||
-			lookup->collation != call.collation || lookup->user != call.user ||
-			!datum_image_eq(lookup->key, call.key, typbyval, typlen) ||
-			(!is_found(lookup, is_array) && lookup->moment != bfi_moment_of_lookup()))
+		if (old->hash != lookup->hash || old->index != lookup->index ||
+			old->function != lookup->function || old->type != lookup->type ||
+			old->collation != lookup->collation || old->user != lookup->user ||
+			!datum_image_eq(old->key, lookup->key, old->typbyval, old->typlen) ||
+			((is_array || !DatumGetBool(old->result)) &&
+			 old->moment != lookup->moment))
 			continue;
-		*result = is_array ? datumCopy(lookup->result, false, -1) :
-			lookup->result;
+		lookup->result = is_array ? datumCopy(old->result, false, -1) :
+			old->result;
 		return true;
 	}
 	return false;
 }
 
-/*
- * Remember what a lookup in a partitioned index returns, which began at this
- * moment.
- */
+/* Remember what a lookup in a partitioned index returns. */
 void
-bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
-			 uint64 moment)
+bfi_remember(FunctionCallInfo fcinfo, BfiLookup *lookup)
 {
 	BfiExecution *execution = execution_of(fcinfo);
-	BfiLookup	call = {.moment = moment};
 	BfiMemory  *memory;
 	MemoryContext old_context;
-	int16		typlen;
-	bool		typbyval;
 	size_t		bytes;
 
-	if (execution == NULL || !read_call(fcinfo, &call, &typlen, &typbyval))
+	if (execution == NULL)
 		return;
-	bytes = datumGetSize(call.key, typbyval, typlen);
+	if (!OidIsValid(lookup->type))
+		read_key(fcinfo, lookup);
+	if (!OidIsValid(lookup->type))
+		return;
+	bytes = datumGetSize(lookup->key, lookup->typbyval, lookup->typlen);
 	memory = execution->memory;
 	if (memory != NULL && (memory->n == MAX_LOOKUPS ||
 						   memory->bytes + bytes > MAX_BYTES))
@@ -199,9 +168,13 @@ bfi_remember(FunctionCallInfo fcinfo, bool is_array, Datum result,
 		execution->memory = make_memory(execution->context);
 	memory = execution->memory;
 	old_context = MemoryContextSwitchTo(memory->context);
-	call.key = datumCopy(call.key, typbyval, typlen);
-	call.result = is_array ? datumCopy(result, false, -1) : result;
-	MemoryContextSwitchTo(old_context);
+	memory->lookups[memory->n] = *lookup;
+	memory->lookups[memory->n].key = datumCopy(lookup->key, lookup->typbyval,
+											   lookup->typlen);
+	if (lookup->is_array)
+		memory->lookups[memory->n].result = datumCopy(lookup->result, false,
+													  -1);
+	memory->n++;
 	memory->bytes += bytes;
-	memory->lookups[memory->n++] = call;
+	MemoryContextSwitchTo(old_context);
 }

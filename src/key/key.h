@@ -176,8 +176,7 @@ pg_noreturn extern void pgbloom_key_type_mismatch(const BfKeyType *a,
 extern void pgbloom_read_key_array(ArrayType *array, PgBloomKeyArray *keys);
 extern void pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
 								  PgBloomKeyArray *keys);
-extern PgBloomHashedKey *pgbloom_hash_key_array(FunctionCallInfo fcinfo,
-												int argno,
+extern PgBloomHashedKey *pgbloom_hash_key_array(PgBloomKeyInfo *key_info,
 												const PgBloomKeyArray *keys,
 												const BfParams *params);
 extern void pgbloom_sort_hashed_keys(PgBloomHashedKey *hashed, size_t n);

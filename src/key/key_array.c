@@ -73,12 +73,11 @@ pgbloom_get_key_array(FunctionCallInfo fcinfo, int argno,
 	pgbloom_read_key_array(get_array(fcinfo, argno), keys);
 }
 
-/* Hash all keys of an argument for a filter with these parameters. */
+/* Hash all keys of an array for a filter with these parameters. */
 PgBloomHashedKey *
-pgbloom_hash_key_array(FunctionCallInfo fcinfo, int argno,
-					   const PgBloomKeyArray *keys, const BfParams *params)
+pgbloom_hash_key_array(PgBloomKeyInfo *key_info, const PgBloomKeyArray *keys,
+					   const BfParams *params)
 {
-	PgBloomKeyInfo *key_info = pgbloom_element_info(fcinfo, argno);
 	PgBloomHashedKey *hashed;
 	int			i;
 

@@ -76,7 +76,8 @@ open_lookup(FunctionCallInfo fcinfo, PgBloomProbe *probe, PgBloomKeyArray *keys,
 
 	pgbloom_probe_open(fcinfo, 0, probe);
 	pgbloom_get_key_array(fcinfo, 1, keys);
-	hashed = pgbloom_hash_key_array(fcinfo, 1, keys, probe->params);
+	hashed = pgbloom_hash_key_array(pgbloom_element_info(fcinfo, 1), keys,
+									probe->params);
 	if (pgbloom_probe_batch(probe, keys->nkeys) || sorted)
 		pgbloom_sort_hashed_keys(hashed, keys->nkeys);
 	return hashed;
