@@ -48,7 +48,6 @@
 
 PG_FUNCTION_INFO_V1(bloom_index_gate);
 
-
 /*
  * bloom_index_gate(index regclass, key "any") returns boolean
  *
