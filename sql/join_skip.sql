@@ -235,7 +235,7 @@ INSERT INTO log SELECT -i, date '2025-12-01', 'late' FROM generate_series(1, 50)
 UPDATE log SET day = '2025-12-02' WHERE at = 5;
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n = 335 OR n = 336');
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE month = 3');
--- days that are far apart, in pieces; a cursor that may go back reads what is between them
+-- days that are far apart, in pieces, also by a cursor that goes back
 SELECT * FROM report('SELECT * FROM log JOIN days USING (day) WHERE n IN (10, 150, 330)');
 BEGIN;
 DECLARE piece SCROLL CURSOR FOR SELECT at FROM log JOIN days USING (day) WHERE n IN (10, 150, 330);

@@ -13,6 +13,7 @@
  */
 #include "join/join.h"
 
+#include "access/brin.h"
 #include "access/brin_internal.h"
 #include "access/genam.h"
 #include "access/parallel.h"
@@ -37,8 +38,11 @@
 /* Fewer blocks are read rather than left out between others. */
 #define LEAST_GAP		128
 
-/* A key is looked for in the ranges of so many blocks while 0.1 are read. */
-#define BLOCKS_A_KEY	300
+/* Of more keys, none is looked for by itself. */
+#define MOST_SINGLE		8
+
+/* To read so many ranges takes less than a tenth of the time of a block. */
+#define RANGES_A_BLOCK	2
 
 /* A BRIN index tells the number of blocks as if each had so many rows. */
 #define ROWS_A_BLOCK	10
@@ -156,7 +160,7 @@ find_index_column(Relation index, AttrNumber column,
 }
 
 /*
- * The blocks that the index leaves.  Of keys that are far apart, each is looked
+ * The blocks that the index leaves.  Of few keys that are far apart, each is looked
  * for by itself, if that takes much less time than to read what is between them.
  */
 static TIDBitmap *
@@ -173,7 +177,8 @@ scan_index(Relation index, AttrNumber column, PgBloomJoinRange *range,
 	pgbloom_join_range_scan_keys(range, -1, column, keys);
 	index_rescan(scan, keys, 2, NULL, 0);
 	left = index_getbitmap(scan, bitmap) / ROWS_A_BLOCK;
-	if (nlisted > 1 && nlisted * (double) nblocks < BLOCKS_A_KEY * (double) left)
+	if (nlisted > 1 && nlisted <= MOST_SINGLE && nlisted * (double) nblocks <
+		RANGES_A_BLOCK * (double) left * BrinGetPagesPerRange(index))
 	{
 		tbm_free(bitmap);
 		bitmap = tbm_create(work_mem * (Size) 1024, NULL);

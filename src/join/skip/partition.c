@@ -117,11 +117,10 @@ partitioning_column(Relation parent, Relation relation)
  * it.
  */
 static bool
-is_refuted(Relation parent, int partition, Relation relation,
-		   const PgBloomJoinRanges *filter, List *keys)
+is_refuted(Relation parent, PartitionBoundInfo bounds, int partition,
+		   Relation relation, const PgBloomJoinRanges *filter, List *keys)
 {
 	PartitionKey by = RelationGetPartitionKey(parent);
-	PartitionBoundInfo bounds = RelationGetPartitionDesc(parent, true)->boundinfo;
 	PgBloomJoinRange *range;
 	Oid			function;
 	FmgrInfo	compare;
@@ -158,10 +157,11 @@ pgbloom_join_try_open(Oid oid)
 /*
  * Open the table above a partition, and find the partition's number in its
  * bounds.  NULL if it is no longer there.  A query of a partition does not lock the
- * tables above it.  So this does not wait for their locks, and keeps none.
+ * tables above it.  So this does not wait for their locks, and keeps none.  The
+ * table may get other bounds meanwhile; these last until it is closed.
  */
 static Relation
-open_parent(Oid oid, Oid partition, int *number)
+open_parent(Oid oid, Oid partition, PartitionBoundInfo *bounds, int *number)
 {
 	Relation	parent = pgbloom_join_try_open(oid);
 	PartitionDesc partitions;
@@ -169,6 +169,7 @@ open_parent(Oid oid, Oid partition, int *number)
 	if (parent == NULL)
 		return NULL;
 	partitions = RelationGetPartitionDesc(parent, true);
+	*bounds = partitions->boundinfo;
 	for (*number = 0; *number < partitions->nparts; (*number)++)
 	{
 		if (partitions->oids[*number] == partition)
@@ -188,6 +189,7 @@ pgbloom_join_is_partition_by(Relation relation, List *keys, List **ancestors)
 {
 	Oid			partition = RelationGetRelid(relation);
 	Relation	parent = NULL;
+	PartitionBoundInfo bounds;
 	int			number;
 	ListCell   *x,
 			   *y;
@@ -195,7 +197,8 @@ pgbloom_join_is_partition_by(Relation relation, List *keys, List **ancestors)
 	if (!relation->rd_rel->relispartition)
 		return false;
 	if (*ancestors != NIL)
-		parent = open_parent(linitial_oid(*ancestors), partition, &number);
+		parent = open_parent(linitial_oid(*ancestors), partition, &bounds,
+							 &number);
 	if (parent != NULL)
 		relation_close(parent, AccessShareLock);
 	else
@@ -272,12 +275,15 @@ pgbloom_join_partition_refuted(Relation relation, List *ancestors,
 		refuted |= pgbloom_join_range_is_empty(filter->ranges[i]);
 	foreach(lc, refuted ? NIL : ancestors)
 	{
+		PartitionBoundInfo bounds;
 		int			number;
-		Relation	parent = open_parent(lfirst_oid(lc), partition, &number);
+		Relation	parent = open_parent(lfirst_oid(lc), partition, &bounds,
+										 &number);
 		bool		sees = parent != NULL &&
 			snapshot_sees_table(snapshot, partition);
 
-		refuted = sees && is_refuted(parent, number, relation, filter, keys);
+		refuted = sees && is_refuted(parent, bounds, number, relation, filter,
+									 keys);
 		if (parent != NULL)
 			relation_close(parent, AccessShareLock);
 		if (!sees || refuted)

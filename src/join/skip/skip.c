@@ -272,16 +272,8 @@ is_left(Gate *gate)
 			return false;
 		}
 	}
-	if (count_blocks(pieces) == all.end)
-		return true;
-	gate->pieces = pieces;
-	if ((gate->scan->ps.state->es_top_eflags & EXEC_FLAG_BACKWARD) != 0)
-	{
-		/* A cursor that may go back reads one piece. */
-		((PgBloomJoinPiece *) linitial(pieces))->end =
-			((PgBloomJoinPiece *) llast(pieces))->end;
-		gate->pieces = list_truncate(pieces, 1);
-	}
+	if (count_blocks(pieces) < all.end)
+		gate->pieces = pieces;
 	return true;
 }
 
@@ -343,7 +335,10 @@ request_gate(AsyncRequest *request)
 		ExecAsyncRequestDone(request, NULL);
 }
 
-/* The scan's ExecProcNode until its last piece is read. */
+/*
+ * The scan's ExecProcNode until its last piece is read.  Hash joins are not
+ * executed backward, nor what is below them.
+ */
 static TupleTableSlot *
 exec_gate(PlanState *state)
 {
