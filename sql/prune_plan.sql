@@ -193,6 +193,11 @@ PREPARE generic_columns(bigint, text) AS SELECT v FROM days WHERE id = $1 AND v 
 SET my.day = 28;
 SELECT started(query), query FROM unnest(ARRAY['EXECUTE generic_at(-1, 11)', 'EXECUTE generic_since(-1)', 'EXECUTE generic_v(-1)',
   'EXECUTE generic_others(-1)', 'EXECUTE generic_columns(40, ''x'')', 'EXECUTE generic_columns(-1, ''v 40'')']) query;
+-- Gates of partitions that are expensive to read are no other relations.
+SET cpu_tuple_cost = 1;
+PREPARE generic_gates(bigint) AS SELECT v FROM days WHERE id = $1;
+SELECT started('EXECUTE generic_gates(40)');
+RESET cpu_tuple_cost;
 DROP TABLE others;
 DROP INDEX days_v;
 -- one parameter is the key of one scan, and has the keys of another one

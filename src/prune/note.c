@@ -228,8 +228,17 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 static bool
 is_worth_planning(const PlannedStmt *plan, int npartitions)
 {
-	return npartitions >
-		SCANS_STARTED * (list_length(plan->relationOids) - npartitions);
+	int			rest = -npartitions;
+	ListCell   *cell;
+
+	foreach(cell, plan->rtable)
+	{
+		RangeTblEntry *entry = lfirst(cell);
+
+		rest += entry->rtekind == RTE_RELATION &&
+			entry->relkind != RELKIND_VIEW;
+	}
+	return npartitions > SCANS_STARTED * rest;
 }
 
 /* Note in the plan which tables were pruned, or may be when keys are known. */
