@@ -6,8 +6,8 @@
  *
  * A table in the order of a column has rows of some keys in few blocks.  A
  * BRIN index of type minmax knows the smallest and the largest value in each
- * range of blocks, so it says between which blocks the keys can be.  Ranges
- * that are not summarized are among them.
+ * range of blocks, so it says in which blocks the keys can be.  Ranges that are
+ * not summarized are among them.
  *
  *-------------------------------------------------------------------------
  */

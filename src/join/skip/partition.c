@@ -239,7 +239,7 @@ pgbloom_join_is_partition_key(const RelOptInfo *rel, Node *key,
 		lookup_type_cache(exprType(key), TYPECACHE_BTREE_OPFAMILY)->btree_opf;
 }
 
-/* Of what reading all partitions costs, that of the largest one. */
+/* The share of the largest partition in what reading all of them costs. */
 double
 pgbloom_join_largest_part(const RelOptInfo *rel)
 {
