@@ -141,25 +141,6 @@ get_cache(Relation index)
 	return index->rd_amcache;
 }
 
-/* Let the relation cache keep the meta page, which has just been read. */
-static const BfiCache *
-remember_meta(Relation index, const BfiMeta *meta)
-{
-	uint32		known = offsetof(BfiMeta, current.layers) +
-		meta->current.nlayers * sizeof(BfiLayer);
-	BfiCache   *cache;
-
-	cache = MemoryContextAlloc(index->rd_indexcxt,
-							   offsetof(BfiCache, meta) + known);
-	memcpy(cache, index->rd_amcache, offsetof(BfiCache, meta));
-	cache->table = index->rd_index->indrelid;
-	cache->known = known;
-	memcpy(&cache->meta, meta, known);
-	pfree(index->rd_amcache);
-	index->rd_amcache = cache;
-	return cache;
-}
-
 /* PL/pgSQL checks the constraints of a domain without a snapshot, too. */
 static Snapshot
 reading_snapshot(void)
@@ -268,12 +249,9 @@ bfi_begin_reading(BfiIndex *index, bool raise)
 	if (!index->partitioned)
 	{
 		const BfiCache *cache = get_cache(relation);
-		bool		remembers = cache->known == 0 && !RecoveryInProgress();
 
 		PredicateLockRelation(relation, reading_snapshot());
 		bfi_read_meta(relation, &index->meta);
-		if (remembers)
-			cache = remember_meta(relation, &index->meta);
 		index->complete = bfi_has_all_rows(cache, &index->meta);
 	}
 	else
@@ -308,7 +286,6 @@ bfi_open(BfiIndex *index, Oid oid)
 
 	AcceptInvalidationMessages();
 	index->relation = NULL;
-	index->alone = false;
 	index->locked_table = InvalidOid;
 	table = IndexGetRelation(oid, true);
 	if (OidIsValid(table))
@@ -332,7 +309,6 @@ bfi_open(BfiIndex *index, Oid oid)
 void
 bfi_open_partition(BfiIndex *index, const BfiPartition *partition)
 {
-	index->alone = false;
 	index->locked_table = InvalidOid;
 	index->relation = OidIsValid(partition->index) ?
 		try_relation_open(partition->index, AccessShareLock) : NULL;

@@ -88,12 +88,12 @@ bfi_probe(Relation index, const BfiSet *set, int nlayers,
 
 /* Does a page lack a hash for certain?  It does not read the file. */
 static bool
-recent_page_lacks(Relation index, const BfiLayer *layer, uint64 hash)
+recent_page_lacks(BfiCache *cache, const BfiLayer *layer, uint64 hash)
 {
 	BfiPage		page;
 	bool		result;
 
-	if (!bfi_read_recent_page(index, layer, page_of_hash(layer, hash), &page))
+	if (!bfi_read_recent_page(cache, layer, page_of_hash(layer, hash), &page))
 		return false;
 	result = !bf_block_contains(&layer->geometry,
 								bfi_block_on_page(&page, hash), hash);
@@ -101,15 +101,16 @@ recent_page_lacks(Relation index, const BfiLayer *layer, uint64 hash)
 	return result;
 }
 
-/* Do all layers of a set lack a hash for certain? */
+/* Do all layers of an index in a list lack a hash for certain? */
 bool
-bfi_recent_pages_lack(Relation index, const BfiSet *set, uint64 hash)
+bfi_recent_pages_lack(BfiCache *cache, uint64 hash)
 {
+	const BfiSet *set = &cache->meta.current;
 	int			i;
 
 	for (i = set->nlayers - 1; i >= 0; i--)
 	{
-		if (!recent_page_lacks(index, &set->layers[i], hash))
+		if (!recent_page_lacks(cache, &set->layers[i], hash))
 			return false;
 	}
 	return true;

@@ -118,15 +118,14 @@ bfi_block_on_page(const BfiPage *page, uint64 hash)
 /* So many buffers that had pages of an index are remembered, by block. */
 #define BFI_RECENT			32
 
-/* What the relation cache keeps of an index. */
+/* What the relation cache keeps of an index, or a list of partitions. */
 typedef struct BfiCache
 {
+	RelFileLocator locator;		/* of the pages */
 	Buffer		recent[BFI_RECENT];
 	TransactionId built;		/* xmin of its row of pg_class */
 	TransactionId valid;		/* and of pg_index */
-	Oid			table;
-	uint32		known;			/* bytes of meta, up to the current set's end */
-	BfiMeta		meta;			/* nothing behind what is known is allocated */
+	BfiMeta		meta;			/* up to the current set's end, in lists only */
 } BfiCache;
 
 /* A page that is being changed. */
@@ -164,7 +163,6 @@ typedef struct BfiIndex
 {
 	Relation	relation;
 	Oid			locked_table;	/* until it is closed, or invalid */
-	bool		alone;			/* the table is not locked: see access.c */
 	bool		partitioned;
 	bool		complete;		/* else it may lack rows */
 	BfiMeta		meta;			/* if it is complete and not partitioned */
@@ -176,6 +174,8 @@ typedef struct BfiPartition
 	Oid			table;
 	Oid			index;			/* invalid if there is none */
 	bool		is_heap;		/* PostgreSQL's own access method */
+	BfiCache  **known;			/* what is known of the index, while */
+	uint64		changes;		/* bfi_relation_changes is this; or NULL */
 } BfiPartition;
 
 /* A call of a lookup function: its arguments, and the result. */
@@ -225,7 +225,6 @@ extern void bfi_get_options(Relation index, BfiMeta *meta);
 extern double bfi_rebuild_scale_factor(Relation index);
 
 /* page.c */
-extern Buffer bfi_recent_buffer(Relation index, BlockNumber block);
 extern Buffer bfi_read_buffer(Relation index, BlockNumber block,
 							  BufferAccessStrategy strategy);
 extern void bfi_set_page(BfiPage *page, const BfiLayer *layer,
@@ -243,7 +242,7 @@ extern bool bfi_is_page_of(const BfiPage *page);
 extern bool bfi_read_page(Relation index, const BfiLayer *layer,
 						  BlockNumber number, int lock_mode,
 						  BufferAccessStrategy strategy, BfiPage *page);
-extern bool bfi_read_recent_page(Relation index, const BfiLayer *layer,
+extern bool bfi_read_recent_page(BfiCache *cache, const BfiLayer *layer,
 								 BlockNumber number, BfiPage *page);
 extern void bfi_read_layer_page(Relation index, const BfiLayer *layer,
 								BlockNumber number,
@@ -257,6 +256,7 @@ extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
 extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta);
+extern void bfi_tell_sessions(Relation index);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
 extern bool bfi_is_being_rebuilt(Relation index);
 extern void bfi_read_live_meta(Relation index, BfiMeta *meta);
@@ -269,8 +269,7 @@ extern BlockNumber bfi_end(const BfiMeta *meta);
 /* hashes.c */
 extern void bfi_probe(Relation index, const BfiSet *set, int nlayers,
 					  const uint64 *hashes, int n, bool *found);
-extern bool bfi_recent_pages_lack(Relation index, const BfiSet *set,
-								  uint64 hash);
+extern bool bfi_recent_pages_lack(BfiCache *cache, uint64 hash);
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
 extern void bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,
@@ -298,7 +297,7 @@ extern void bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set,
 struct IndexInfo;
 extern void bfi_write(Relation index, const uint64 *hashes, int n);
 extern void bfi_pend(Relation index, uint64 hash);
-extern void bfi_find_pending(Relation index, const uint64 *hashes, int n,
+extern void bfi_find_pending(Oid index, const uint64 *hashes, int n,
 							 bool *found);
 extern void bfi_flush(void);
 extern void bfi_insert_cleanup(Relation index, struct IndexInfo *info);
@@ -313,7 +312,6 @@ extern bool bfi_is_access_method(Oid method);
 /* index_contains.c */
 extern void bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 							bool *found);
-extern bool bfi_lacks_hash(const BfiIndex *index, uint64 hash);
 
 /* remember.c */
 extern BfiExecution *bfi_execution;
@@ -392,8 +390,7 @@ extern bool bfi_asked_by_queries;
 extern AttrNumber bfi_column_of(Oid index);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);
-extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf,
-						  bool alone);
+extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
 extern bool bfi_read_keys(Datum key, Oid type, bool is_array, Oid collation,
 						  BfiKeys *keys);
@@ -404,6 +401,7 @@ extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 extern uint64 bfi_relation_changes;
 extern void bfi_count_relation_changes(void);
 extern BfiPartition *bfi_leaves(Relation index, int *n);
+extern void bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index);
 extern BfiPartition *bfi_partitions(Relation index, int *n);
 extern void bfi_check_partitions(Relation index,
 								 const BfiPartition *partitions, int n);

@@ -141,20 +141,7 @@ bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 	pgstat_count_index_scan(index->relation);
 	bfi_probe(index->relation, &index->meta.current,
 			  index->meta.current.nlayers, hashes, n, found);
-	bfi_find_pending(index->relation, hashes, n, found);
-}
-
-/* Does an index that is locked alone lack a hash for certain? */
-bool
-bfi_lacks_hash(const BfiIndex *index, uint64 hash)
-{
-	bool		pends = false;
-
-	if (!bfi_recent_pages_lack(index->relation, &index->meta.current, hash))
-		return false;
-	pgstat_count_index_scan(index->relation);
-	bfi_find_pending(index->relation, &hash, 1, &pends);
-	return !pends;
+	bfi_find_pending(RelationGetRelid(index->relation), hashes, n, found);
 }
 
 /* A key; or those of an array, and which of them were found. */

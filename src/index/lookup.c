@@ -156,34 +156,6 @@ open_unless_locked(Oid oid)
 }
 
 /*
- * Open the index of a partition with its lock alone, and with the meta page that
- * the relation cache has.  That is what it was when the caller accepted
- * invalidation messages, which is after the snapshot was taken.
- *
- * The lock is enough for pages that are in buffers, since their file may then go
- * away.  A row that the snapshot sees could be missing only if who inserted it did
- * not use this file.  He saw, or was, a transaction that had either locked the
- * index exclusively, which it does until all others have been told, so that there
- * is no lock here, or this has learned of it; or that had made the index invalid
- * in a transaction before, of which others had been told by its end.
- */
-static void
-open_alone(BfiIndex *index, const BfiPartition *leaf)
-{
-	const BfiCache *cache;
-
-	index->relation = open_unless_locked(leaf->index);
-	index->alone = true;
-	index->locked_table = InvalidOid;
-	index->partitioned = false;
-	cache = index->relation == NULL ? NULL : index->relation->rd_amcache;
-	index->complete = cache != NULL && cache->known > 0 &&
-		cache->table == leaf->table && bfi_has_all_rows(cache, &cache->meta);
-	if (index->complete)
-		memcpy(&index->meta, &cache->meta, cache->known);
-}
-
-/*
  * Open the index of a table for a query, which checks privileges.  The relation
  * is NULL if there is none, or somebody else has locked one of them: then there
  * is nothing to wait for, as the table may have any key.
@@ -194,15 +166,9 @@ open_alone(BfiIndex *index, const BfiPartition *leaf)
  * other catalog cache is asked; it counts lookups once it is told to.
  */
 void
-bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf, bool alone)
+bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf)
 {
-	if (alone)
-	{
-		open_alone(index, leaf);
-		return;
-	}
 	index->relation = NULL;
-	index->alone = false;
 	index->locked_table = InvalidOid;
 	if (OidIsValid(leaf->index) &&
 		ConditionalLockRelationOid(leaf->table, AccessShareLock))
@@ -234,7 +200,7 @@ bfi_open_for_query(BfiIndex *index, Oid oid)
 	leaf.table = IndexGetRelation(oid, true);
 	if (!OidIsValid(leaf.table))
 		leaf.index = InvalidOid;
-	bfi_open_leaf(index, &leaf, false);
+	bfi_open_leaf(index, &leaf);
 }
 
 /*
@@ -309,8 +275,6 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 	if (keys->n == 0)
 		return false;
 	hash_keys(keys, index->meta.seed);
-	if (index->alone)
-		return !bfi_lacks_hash(index, keys->hashes[0]);
 	found = MemoryContextAllocHuge(CurrentMemoryContext,
 								   keys->n * sizeof(bool));
 	bfi_find_hashes(index, keys->hashes, keys->n, found);
@@ -321,30 +285,55 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 }
 
 /*
- * The same for the index of a partition.  Most lack a key, and have their pages in
- * the buffers that they were in.  Hashing a first key may read catalogs, and a
- * predicate lock is for what the table's lock keeps, so these take both locks.
+ * Does the index of a partition lack all keys for certain, by what is remembered
+ * of it?  It was right when the caller accepted invalidation messages, which is
+ * after the snapshot was taken.
+ *
+ * Nothing is locked, but only pages that are in buffers are read, since their
+ * file may go away meanwhile.  A row that the snapshot sees could be missing only
+ * if who inserted it did not use this file, or this directory of layers.  Who
+ * changes the directory tells others before they can read it.  Who gives the
+ * index another file tells them before he inserts rows himself; others insert
+ * only after him, when his messages have been sent.  Or they saw the transaction
+ * that had made the index invalid, of which others had been told by its end.
  */
+static bool
+is_known_to_lack(const BfiPartition *leaf, const BfiKeys *keys)
+{
+	BfiCache   *cache = leaf->known != NULL &&
+		leaf->changes == bfi_relation_changes ? *leaf->known : NULL;
+	bool		pends = false;
+	int			i;
+
+	if (cache == NULL || IsolationIsSerializable() || keys->hashes == NULL ||
+		cache->meta.seed != keys->seed ||
+		cache->meta.key_type != keys->info->key_type.code ||
+		!bfi_has_all_rows(cache, &cache->meta))
+		return false;
+	for (i = 0; i < keys->n && !pends; i++)
+	{
+		if (!bfi_recent_pages_lack(cache, keys->hashes[i]))
+			return false;
+		bfi_find_pending(leaf->index, &keys->hashes[i], 1, &pends);
+	}
+	return !pends;
+}
+
+/* The same for the index of a partition.  Most lack a key. */
 bool
 bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
 {
 	BfiIndex	index;
-	bool		result = true;
+	bool		result;
 
 	if (!leaf->is_heap)
 		return true;
-	if (keys->n == 1 && keys->hashes != NULL &&
-		!IsolationIsSerializable() && !RecoveryInProgress())
-	{
-		bfi_open_leaf(&index, leaf, true);
-		result = bfi_may_have(&index, keys);
-		bfi_close(&index);
-	}
-	if (result)
-	{
-		bfi_open_leaf(&index, leaf, false);
-		result = bfi_may_have(&index, keys);
-		bfi_close(&index);
-	}
+	if (is_known_to_lack(leaf, keys))
+		return false;
+	bfi_open_leaf(&index, leaf);
+	result = bfi_may_have(&index, keys);
+	if (index.complete)
+		bfi_remember_leaf(leaf, &index);
+	bfi_close(&index);
 	return result;
 }

@@ -347,30 +347,39 @@ bfi_current_set(Buffer buffer)
 }
 
 /*
+ * Tell other sessions that what they remember of an index is going to be wrong,
+ * before they see rows for which it is.  A commit tells them after that.
+ */
+void
+bfi_tell_sessions(Relation index)
+{
+	SharedInvalidationMessage message;
+
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = MyDatabaseId;
+	message.rc.relId = RelationGetRelid(index);
+	SendSharedInvalidMessages(&message, 1);
+}
+
+/*
  * Change the meta page.  The pages of new layers have been logged before, so
  * after a crash there is either no such layer or a complete one.  The pages of
  * layers that are gone may get another content at once, so this is flushed.
- *
- * Sessions that remember the meta page are told before anybody can read the change,
- * so they forget it before they see rows whose keys are in a new place.
+ * Others are told before anybody can read the change.
  */
 void
 bfi_change_meta(Relation index, const BfiMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
 	GenericXLogState *state;
-	SharedInvalidationMessage message;
 	XLogRecPtr	lsn;
 
-	memset(&message, 0, sizeof(message));
-	message.rc.id = SHAREDINVALRELCACHE_ID;
-	message.rc.dbId = MyDatabaseId;
-	message.rc.relId = RelationGetRelid(index);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
 	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
 	START_CRIT_SECTION();
-	SendSharedInvalidMessages(&message, 1);
+	bfi_tell_sessions(index);
 	lsn = GenericXLogFinish(state);
 	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);

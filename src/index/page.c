@@ -17,7 +17,7 @@
 #include "pgstat.h"
 
 /* One of so many pages is not looked for in the buffer that had it. */
-#define USUAL_READS		32
+#define USUAL_READS		128
 
 /* Compute which blocks are on a page of a layer. */
 void
@@ -157,23 +157,17 @@ bfi_finish_new_page(Relation index, ForkNumber fork, Buffer buffer)
  * was in.  That does not tell the buffer manager that the page is in use, so the
  * buffer is forgotten now and then, and the page is read the usual way.
  */
-Buffer
-bfi_recent_buffer(Relation index, BlockNumber block)
+static Buffer
+recent_buffer(BfiCache *cache, BlockNumber block)
 {
-	int			slot = block % BFI_RECENT;
-	BfiCache   *cache = index->rd_amcache;
+	Buffer	   *recent = &cache->recent[block % BFI_RECENT];
 
-	if (cache == NULL || !BufferIsValid(cache->recent[slot]))
+	if (!BufferIsValid(*recent))
 		return InvalidBuffer;
 	if (pg_prng_uint32(&pg_global_prng_state) % USUAL_READS == 0)
-		cache->recent[slot] = InvalidBuffer;
-	else if (ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
-							  cache->recent[slot]))
-	{
-		pgstat_count_buffer_read(index);
-		pgstat_count_buffer_hit(index);
-		return cache->recent[slot];
-	}
+		*recent = InvalidBuffer;
+	else if (ReadRecentBuffer(cache->locator, MAIN_FORKNUM, block, *recent))
+		return *recent;
 	return InvalidBuffer;
 }
 
@@ -185,17 +179,25 @@ Buffer
 bfi_read_buffer(Relation index, BlockNumber block,
 				BufferAccessStrategy strategy)
 {
-	int			slot = block % BFI_RECENT;
-	BfiCache   *cache;
-	Buffer		buffer = bfi_recent_buffer(index, block);
+	BfiCache   *cache = index->rd_amcache;
+	Buffer		buffer = InvalidBuffer;
 
+	if (cache != NULL)
+	{
+		cache->locator = index->rd_locator;
+		buffer = recent_buffer(cache, block);
+	}
 	if (BufferIsValid(buffer))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
 		return buffer;
+	}
 	buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
 								strategy);
 	cache = index->rd_amcache;
 	if (cache != NULL)
-		cache->recent[slot] = buffer;
+		cache->recent[block % BFI_RECENT] = buffer;
 	return buffer;
 }
 
@@ -262,10 +264,10 @@ bfi_read_page(Relation index, const BfiLayer *layer, BlockNumber number,
  * was in.
  */
 bool
-bfi_read_recent_page(Relation index, const BfiLayer *layer, BlockNumber number,
+bfi_read_recent_page(BfiCache *cache, const BfiLayer *layer, BlockNumber number,
 					 BfiPage *page)
 {
-	Buffer		buffer = bfi_recent_buffer(index, layer->first + number);
+	Buffer		buffer = recent_buffer(cache, layer->first + number);
 
 	if (!BufferIsValid(buffer))
 		return false;

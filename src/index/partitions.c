@@ -19,6 +19,7 @@
 #include "index/index.h"
 
 #include "access/table.h"
+#include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -113,11 +114,14 @@ make_list(Relation index)
 {
 	List	   *tables = append_partitions(NIL, index->rd_index->indrelid);
 	PartitionList *list;
+	BfiCache  **known;
 	ListCell   *cell;
 
 	list = MemoryContextAlloc(lists_context,
 							  offsetof(PartitionList, partitions) +
 							  list_length(tables) * sizeof(BfiPartition));
+	known = MemoryContextAllocZero(lists_context,
+								   list_length(tables) * sizeof(BfiCache *));
 	list->index = RelationGetRelid(index);
 	list->n = 0;
 	foreach(cell, tables)
@@ -127,6 +131,8 @@ make_list(Relation index)
 		partition->table = lfirst_oid(cell);
 		partition->index = InvalidOid;
 		partition->is_heap = is_heap(partition->table);
+		partition->known = known++;
+		partition->changes = lists_changes;
 	}
 	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
 	foreach(cell, find_all_inheritors(list->index, NoLock, NULL))
@@ -177,7 +183,7 @@ bfi_leaves(Relation index, int *n)
 
 	if (index->rd_rel->relkind != RELKIND_PARTITIONED_INDEX)
 	{
-		partitions = palloc(sizeof(BfiPartition));
+		partitions = palloc0(sizeof(BfiPartition));
 		partitions->table = index->rd_index->indrelid;
 		partitions->index = RelationGetRelid(index);
 		partitions->is_heap = is_heap(partitions->table);
@@ -197,6 +203,41 @@ bfi_leaves(Relation index, int *n)
 	partitions = palloc(list->n * sizeof(BfiPartition));
 	memcpy(partitions, list->partitions, list->n * sizeof(BfiPartition));
 	return partitions;
+}
+
+/*
+ * Remember the index of a partition of a list, which has been read since.  On a
+ * standby, nobody would tell of changes.  The buffers of its pages are moved from
+ * the relation cache, so that the next read of those that are forgotten here is a
+ * usual one.
+ */
+void
+bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index)
+{
+	BfiCache   *cache = index->relation->rd_amcache;
+	Size		size = offsetof(BfiMeta, current.layers) +
+		index->meta.current.nlayers * sizeof(BfiLayer);
+	BfiCache   *known;
+	int			i;
+
+	if (leaf->known == NULL || leaf->changes != bfi_relation_changes ||
+		RecoveryInProgress() || RelationUsesLocalBuffers(index->relation))
+		return;
+	known = *leaf->known;
+	if (known == NULL)
+	{
+		known = MemoryContextAlloc(lists_context,
+								   offsetof(BfiCache, meta) + size);
+		memcpy(known, cache, offsetof(BfiCache, meta));
+		memcpy(&known->meta, &index->meta, size);
+		*leaf->known = known;
+	}
+	for (i = 0; i < BFI_RECENT; i++)
+	{
+		if (BufferIsValid(cache->recent[i]))
+			known->recent[i] = cache->recent[i];
+		cache->recent[i] = InvalidBuffer;
+	}
 }
 
 /* The same with locked tables, so that the indexes stay. */

@@ -47,10 +47,9 @@ hash_of(PendingKey key)
 }
 
 static inline PendingKey
-pending_key(Relation index, uint64 hash)
+pending_key(Oid index, uint64 hash)
 {
-	PendingKey	key = {RelationGetRelid(index), (uint32) (hash >> 32),
-	(uint32) hash};
+	PendingKey	key = {index, (uint32) (hash >> 32), (uint32) hash};
 
 	return key;
 }
@@ -375,7 +374,7 @@ bfi_pend(Relation index, uint64 hash)
 		make_room_for_pending();
 	if (npending == 0)
 		first_subtransaction = GetCurrentSubTransactionId();
-	pending[npending++] = pending_key(index, hash);
+	pending[npending++] = pending_key(RelationGetRelid(index), hash);
 }
 
 /*
@@ -409,7 +408,7 @@ search_all(void)
 
 /* Which of these hashes are pending for an index?  Sets found for them. */
 void
-bfi_find_pending(Relation index, const uint64 *hashes, int n, bool *found)
+bfi_find_pending(Oid index, const uint64 *hashes, int n, bool *found)
 {
 	int			i;
 

@@ -197,7 +197,7 @@ INSERT INTO used SELECT i / 10, i FROM generate_series(0, 99) i;
 CREATE INDEX ON used USING bloomfilter (id) WITH (fpp = 1e-6);
 DO $$
 BEGIN
-	FOR i IN 1 .. 500 LOOP
+	FOR i IN 1 .. 3000 LOOP
 		EXECUTE 'SELECT day FROM used WHERE id = ' || -i;
 	END LOOP;
 END $$;

@@ -59,11 +59,11 @@ pgbloom_join_find_indexes(ScanState *scan, List *keys)
 static bool
 rules_out(Relation table, Oid oid, PgBloomJoinRange *range)
 {
-	BfiPartition leaf = {RelationGetRelid(table), oid, true};
+	BfiPartition leaf = {.table = RelationGetRelid(table), .index = oid};
 	BfiIndex	index;
 	bool		result;
 
-	bfi_open_leaf(&index, &leaf, false);
+	bfi_open_leaf(&index, &leaf);
 	result = index.complete && !pgbloom_join_range_may_be_in(range, &index);
 	bfi_close(&index);
 	return result;
