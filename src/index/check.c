@@ -121,7 +121,7 @@ check_row(Relation index, ItemPointer row, Datum *values, bool *isnull,
 	{
 		hash = pgbloom_hash_value(check->key_info, values[0], meta->seed);
 		bfi_read_meta(index, meta);
-		bfi_probe(index, &meta->current, meta->current.nlayers, &hash, 1,
+		bfi_probe(index, NULL, &meta->current, meta->current.nlayers, &hash, 1,
 				  &found);
 	}
 	if (!found)

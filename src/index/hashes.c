@@ -30,14 +30,19 @@ page_of_hash(const BfiLayer *layer, uint64 hash)
 	return bf_block_number(&layer->geometry, hash) / layer->page_blocks;
 }
 
-/* Read the page of a hash.  Returns false if it is gone. */
+/*
+ * Read the page of a hash: of an index, or as far as it is remembered.  Returns
+ * false if it is gone.
+ */
 static bool
-read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
-				  BfiPage *page)
+read_page_of_hash(Relation index, BfiCache *known, const BfiLayer *layer,
+				  uint64 hash, BfiPage *page)
 {
+	BlockNumber number = page_of_hash(layer, hash);
+
 	CHECK_FOR_INTERRUPTS();
-	return bfi_read_page(index, layer, page_of_hash(layer, hash),
-						 BUFFER_LOCK_SHARE, NULL, page);
+	return known != NULL ? bfi_read_recent_page(known, layer, number, page) :
+		bfi_read_page(index, layer, number, BUFFER_LOCK_SHARE, NULL, page);
 }
 
 /*
@@ -45,8 +50,8 @@ read_page_of_hash(Relation index, const BfiLayer *layer, uint64 hash,
  * A page that is gone contains every key.
  */
 static void
-probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
-			int n, bool *found)
+probe_layer(Relation index, BfiCache *known, const BfiLayer *layer,
+			const uint64 *hashes, int n, bool *found)
 {
 	BfiPage		page = {.layer = layer};
 	int			i;
@@ -62,7 +67,7 @@ probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
 		{
 			if (page.buffer != InvalidBuffer)
 				UnlockReleaseBuffer(page.buffer);
-			if (read_page_of_hash(index, layer, hashes[i], &page))
+			if (read_page_of_hash(index, known, layer, hashes[i], &page))
 				block = bfi_block_on_page(&page, hashes[i]);
 		}
 		found[i] = block == NULL ||
@@ -78,42 +83,12 @@ probe_layer(Relation index, const BfiLayer *layer, const uint64 *hashes,
  * probed first.
  */
 void
-bfi_probe(Relation index, const BfiSet *set, int nlayers,
+bfi_probe(Relation index, BfiCache *known, const BfiSet *set, int nlayers,
 		  const uint64 *hashes, int n, bool *found)
 {
 	memset(found, false, n * sizeof(bool));
 	while (nlayers-- > 0)
-		probe_layer(index, &set->layers[nlayers], hashes, n, found);
-}
-
-/* Does a page lack a hash for certain?  It does not read the file. */
-static bool
-recent_page_lacks(BfiCache *cache, const BfiLayer *layer, uint64 hash)
-{
-	BfiPage		page;
-	bool		result;
-
-	if (!bfi_read_recent_page(cache, layer, page_of_hash(layer, hash), &page))
-		return false;
-	result = !bf_block_contains(&layer->geometry,
-								bfi_block_on_page(&page, hash), hash);
-	UnlockReleaseBuffer(page.buffer);
-	return result;
-}
-
-/* Do all layers of an index in a list lack a hash for certain? */
-bool
-bfi_recent_pages_lack(BfiCache *cache, uint64 hash)
-{
-	const BfiSet *set = &cache->meta.current;
-	int			i;
-
-	for (i = set->nlayers - 1; i >= 0; i--)
-	{
-		if (!recent_page_lacks(cache, &set->layers[i], hash))
-			return false;
-	}
-	return true;
+		probe_layer(index, known, &set->layers[nlayers], hashes, n, found);
 }
 
 /* Hashes that a page lacks, and the page, which is pinned. */
@@ -140,7 +115,7 @@ take_hashes_of_page(Relation index, const BfiLayer *layer, uint64 *hashes,
 
 	lacking->hashes = hashes;
 	lacking->n = 0;
-	if (!read_page_of_hash(index, layer, hashes[0], &lacking->page))
+	if (!read_page_of_hash(index, NULL, layer, hashes[0], &lacking->page))
 	{
 		for (i = 1; i < n && page_of_hash(layer, hashes[i]) == number; i++)
 			;
@@ -351,7 +326,7 @@ remove_contained(Relation index, const BfiSet *set, uint64 *hashes, int n)
 	int			left = 0;
 	int			i;
 
-	bfi_probe(index, set, set->nlayers - 1, hashes, n, found);
+	bfi_probe(index, NULL, set, set->nlayers - 1, hashes, n, found);
 	for (i = 0; i < n; i++)
 	{
 		if (!found[i])

@@ -267,9 +267,8 @@ extern const BfiLayer *bfi_layer_source(const BfiMeta *meta,
 extern BlockNumber bfi_end(const BfiMeta *meta);
 
 /* hashes.c */
-extern void bfi_probe(Relation index, const BfiSet *set, int nlayers,
+extern void bfi_probe(Relation index, BfiCache *known, const BfiSet *set, int nlayers,
 					  const uint64 *hashes, int n, bool *found);
-extern bool bfi_recent_pages_lack(BfiCache *cache, uint64 hash);
 extern int	bfi_add_to_shares(Relation index, uint32 number, uint64 *hashes,
 							  int n);
 extern void bfi_add_to_set(Relation index, BfiMeta *meta, uint32 number,

@@ -139,7 +139,7 @@ bfi_find_hashes(const BfiIndex *index, const uint64 *hashes, int n,
 				bool *found)
 {
 	pgstat_count_index_scan(index->relation);
-	bfi_probe(index->relation, &index->meta.current,
+	bfi_probe(index->relation, NULL, &index->meta.current,
 			  index->meta.current.nlayers, hashes, n, found);
 	bfi_find_pending(RelationGetRelid(index->relation), hashes, n, found);
 }

@@ -265,23 +265,16 @@ hash_keys(BfiKeys *keys, uint64 seed)
 bool
 bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 {
-	bool	   *found;
-	bool		result = false;
-	int			i;
+	bool		found[MAX_KEYS];
 
-	if (!index->complete || index->partitioned ||
+	if (!index->complete || index->partitioned || keys->n > MAX_KEYS ||
 		index->meta.key_type != keys->info->key_type.code)
 		return true;
 	if (keys->n == 0)
 		return false;
 	hash_keys(keys, index->meta.seed);
-	found = MemoryContextAllocHuge(CurrentMemoryContext,
-								   keys->n * sizeof(bool));
 	bfi_find_hashes(index, keys->hashes, keys->n, found);
-	for (i = 0; i < keys->n && !result; i++)
-		result = found[i];
-	pfree(found);
-	return result;
+	return memchr(found, true, keys->n) != NULL;
 }
 
 /*
@@ -300,23 +293,19 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 static bool
 is_known_to_lack(const BfiPartition *leaf, const BfiKeys *keys)
 {
-	BfiCache   *cache = leaf->known != NULL &&
+	BfiCache   *known = leaf->known != NULL &&
 		leaf->changes == bfi_relation_changes ? *leaf->known : NULL;
-	bool		pends = false;
-	int			i;
+	bool		found[MAX_KEYS];
 
-	if (cache == NULL || IsolationIsSerializable() || keys->hashes == NULL ||
-		cache->meta.seed != keys->seed ||
-		cache->meta.key_type != keys->info->key_type.code ||
-		!bfi_has_all_rows(cache, &cache->meta))
+	if (known == NULL || IsolationIsSerializable() || keys->hashes == NULL ||
+		known->meta.seed != keys->seed ||
+		known->meta.key_type != keys->info->key_type.code ||
+		!bfi_has_all_rows(known, &known->meta))
 		return false;
-	for (i = 0; i < keys->n && !pends; i++)
-	{
-		if (!bfi_recent_pages_lack(cache, keys->hashes[i]))
-			return false;
-		bfi_find_pending(leaf->index, &keys->hashes[i], 1, &pends);
-	}
-	return !pends;
+	bfi_probe(NULL, known, &known->meta.current, known->meta.current.nlayers,
+			  keys->hashes, keys->n, found);
+	bfi_find_pending(leaf->index, keys->hashes, keys->n, found);
+	return memchr(found, true, keys->n) == NULL;
 }
 
 /* The same for the index of a partition.  Most lack a key. */

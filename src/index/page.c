@@ -269,6 +269,8 @@ bfi_read_recent_page(BfiCache *cache, const BfiLayer *layer, BlockNumber number,
 {
 	Buffer		buffer = recent_buffer(cache, layer->first + number);
 
+	page->buffer = InvalidBuffer;
+	page->nblocks = 0;
 	if (!BufferIsValid(buffer))
 		return false;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -276,6 +278,8 @@ bfi_read_recent_page(BfiCache *cache, const BfiLayer *layer, BlockNumber number,
 	if (page_damage(page) == NULL)
 		return true;
 	UnlockReleaseBuffer(buffer);
+	page->buffer = InvalidBuffer;
+	page->nblocks = 0;
 	return false;
 }
 
