@@ -3,8 +3,7 @@
  * note.c
  *	  What a pruned plan must know when it is executed, and what happens then.
  *
- * A plan outlives its probe, so the indexes are asked again under the snapshot of
- * each execution: README.md in this folder says when the plan is exchanged.
+ * A plan outlives its probe: README.md says when it is exchanged.
  *
  * The statement and its keys travel with the plan, through the plan cache, as
  * an entry of its range table that nothing refers to: one of no rows, whose data
@@ -97,10 +96,7 @@ read_table(List *list)
 	return table;
 }
 
-/*
- * When indexes are asked, and the oldest transaction that the snapshot does not
- * see.
- */
+/* When indexes are asked, and the oldest transaction that is not seen. */
 static List *
 current_moment(Snapshot snapshot)
 {
@@ -277,14 +273,8 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 static Node *
 value_of(Node *key, ParamListInfo params)
 {
-	PlannerGlobal global = {
-		.type = T_PlannerGlobal,
-		.boundParams = params
-	};
-	PlannerInfo root = {
-		.type = T_PlannerInfo,
-		.glob = &global
-	};
+	PlannerGlobal global = {.type = T_PlannerGlobal, .boundParams = params};
+	PlannerInfo root = {.type = T_PlannerInfo, .glob = &global};
 
 	return eval_const_expressions(&root, key);
 }
