@@ -8,10 +8,11 @@ replaces.
 
 Writers move rows with fixed keys between partitions, in one statement or by DELETE and INSERT, so in READ COMMITTED each
 of these keys is in exactly one row, whenever a query looks. They insert new keys, of which the newest has to be found by
-every query that begins after its commit, and delete old ones. Others attach and detach a partition, rebuild indexes,
-vacuum, and roll back. Half of the keys that readers look for are not there. Forms: literals, lists, kept plans of PL/pgSQL
-and PREPARE, custom and generic, views, UNION ALL, subqueries, joins, cursors, UPDATE and DELETE that are rolled back. In
-REPEATABLE READ and SERIALIZABLE, the result is compared with that of bloomfilter.index_pruning = off.
+every query that begins after its commit, some after they have moved the index to another tablespace, and delete old ones.
+Others attach and detach a partition, rebuild indexes, vacuum, and roll back. Half of the keys that readers look for are
+not there. Forms: literals, lists, kept plans of PL/pgSQL and PREPARE, custom and generic, views, UNION ALL, subqueries,
+joins, cursors, UPDATE and DELETE that are rolled back. In REPEATABLE READ and SERIALIZABLE, the result is compared with
+that of bloomfilter.index_pruning = off.
 """
 import argparse
 import os
@@ -151,7 +152,9 @@ def write(shared, rng):
         else:
             with shared.writing:
                 new = shared.newest + 1
-                attempt(connection, f"BEGIN; INSERT INTO part VALUES ({day}, {new}, 'a');"
+                space = rng.choice(("pg_default", "keys_space"))
+                move = f"LOCK part IN ROW EXCLUSIVE MODE; ALTER INDEX part_{day}_id_idx SET TABLESPACE {space};"
+                attempt(connection, f"BEGIN; {move if rng.random() < 0.1 else ''} INSERT INTO part VALUES ({day}, {new}, 'a');"
                         f" INSERT INTO hashed VALUES ({new}, {new}); INSERT INTO one VALUES ({new}, 'x'); COMMIT")
                 if new > FIXED + KEPT:
                     for table in ("part", "hashed", "one"):
@@ -280,6 +283,9 @@ def main():
     args = parser.parse_args()
     setup = Connection()
     setup.run(SCHEMA)
+    if not setup.run("SELECT FROM pg_tablespace WHERE spcname = 'keys_space'"):
+        setup.run("SET allow_in_place_tablespaces = on")
+        setup.run("CREATE TABLESPACE keys_space LOCATION ''")
     setup.close()
     shared = Shared()
     begin = time.time()
