@@ -235,6 +235,9 @@ SELECT counts_on_filters('SELECT region, sum(amount) FROM plain_star WHERE ym = 
 BEGIN;
 CREATE INDEX ON plain (product);
 SELECT counts_on_filters('SELECT region, sum(amount) FROM plain_star WHERE ym = 202503 AND brand = 7 GROUP BY region') AS by_index;
+CREATE INDEX facts_product ON facts (product);
+SELECT counts_on_filters('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region') AS parted_by_index;
+DROP INDEX facts_product;
 INSERT INTO facts SELECT '2025-12-31', n % 1000, n % 50, n FROM generate_series(1, 200000) n;
 ANALYZE facts;
 SELECT counts_on_filters('SELECT region, sum(amount) FROM star WHERE ym = 202503 AND brand = 7 GROUP BY region') AS uneven;

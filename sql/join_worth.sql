@@ -142,8 +142,13 @@ ANALYZE every;
 SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 980', 'fact', 'on');
 SELECT rows_passed('SELECT sum(n) FROM (SELECT k, count(*) AS n FROM fact GROUP BY k) AS f JOIN every USING (k) WHERE every.k + 0 < 500', 'fact', 'on');
 
--- nor are more than half of the keys of the table, by the statistics of one column: the number of groups by
--- several is not known. Of a partition, all keys of its table count.
+-- nor are more than half of the keys of the table, by the statistics of one column, and by the share of its rows that
+-- a condition leaves: the number of groups by several is not known. Of a partition, all keys of its table count.
+CREATE TABLE lines WITH (autovacuum_enabled = off) AS SELECT i / 20 AS id, i / 2000 AS day FROM generate_series(0, 39999) AS i;
+CREATE TABLE orders WITH (autovacuum_enabled = off) AS SELECT i AS id, i / 100 AS day FROM generate_series(0, 1999) AS i;
+ANALYZE lines, orders;
+SELECT days, rows_passed(format('SELECT count(*) FROM (SELECT id FROM lines WHERE day >= 14 GROUP BY id) AS l JOIN orders USING (id) WHERE orders.day IN (%s)', days), 'lines', 'on')
+  FROM unnest(ARRAY['14, 15, 16, 17, 18, 19', '17']) AS days;
 CREATE TABLE named (k int, t text) PARTITION BY RANGE (k);
 CREATE TABLE named_1 PARTITION OF named FOR VALUES FROM (0) TO (750);
 CREATE TABLE named_2 PARTITION OF named FOR VALUES FROM (750) TO (1500);

@@ -135,8 +135,6 @@ typedef struct PgBloomJoinFilter
 	uint32		checked;		/* probes of this window */
 	uint32		removed;		/* of them, not in the filter */
 	uint32		window;			/* probes after which it ends */
-	uint32		changes;		/* of the key from one row to the next */
-	uint64		last_hash;		/* of the row before */
 	bool		sampling;
 	double		most_passed;	/* if more rows of a window do, it samples */
 	PgBloomJoinCounts *counts;	/* of this process */

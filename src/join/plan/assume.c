@@ -97,8 +97,8 @@ compare_saved(const ListCell *a, const ListCell *b)
 /*
  * All that can be assumed of two relations, what saves most first.  Statistics do
  * not tell how many ranges of a BRIN index have a key, as a few rows that came
- * late change them.  So nothing is assumed of them where PostgreSQL's own plan
- * reads less than the table.
+ * late change them; and of few keys, index lookups read less than what a filter
+ * leaves.  So nothing is assumed where PostgreSQL's own plan reads by an index.
  */
 static List *
 find_assumptions(PlannerInfo *root, List *relations, Path *without)
@@ -113,8 +113,7 @@ find_assumptions(PlannerInfo *root, List *relations, Path *without)
 		Path	   *scan = filtered->cheapest_total_path;
 
 		if (!is_worth_filtering(filtered) ||
-			(filtered->part_scheme == NULL &&
-			 pgbloom_join_reads_by_index(without, filtered)))
+			pgbloom_join_reads_by_index(without, filtered))
 			continue;
 		foreach(y, relations)
 		{

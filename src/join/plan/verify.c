@@ -8,7 +8,7 @@
  */
 #include "join/join.h"
 
-/* Does a path read a relation by an index? */
+/* Does a path read a relation, or each partition of it, by an index? */
 bool
 pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel)
 {
@@ -29,7 +29,8 @@ pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel)
 			return pgbloom_join_reads_by_index(((GatherMergePath *) path)->subpath, rel);
 		default:
 			return path->parent == rel &&
-				(IsA(path, IndexPath) || IsA(path, BitmapHeapPath));
+				(path->param_info != NULL || IsA(path, IndexPath) ||
+				 IsA(path, BitmapHeapPath));
 	}
 }
 

@@ -93,21 +93,24 @@ pgbloom_join_not_worthwhile(HashJoin *join, const Plan *scan, double rows)
 }
 
 /*
- * How many keys the table of a scan has by its statistics, or 0 if that is not
- * known; of a partition, the whole table.
+ * How many keys so many rows of the table of a scan have by its statistics, or 0
+ * if that is not known; of a partition, the whole table.
  */
 static double
-keys_of_table(const PgBloomStatement *statement, const Plan *scan, Expr *key)
+keys_of_rows(const PgBloomStatement *statement, const Plan *scan, Expr *key,
+			 double rows)
 {
 	int			column = pgbloom_join_column(key);
 	Index		relid = pgbloom_scanned_column(statement, scan, &column);
 	double		result = 0;
+	double		all;
 	RangeTblEntry *rte;
 	HeapTuple	statistics;
 
 	if (relid == 0 || column == 0)
 		return 0;
 	rte = rt_fetch(relid, statement->stmt->rtable);
+	all = pgbloom_relation_row(rte->relid).reltuples;
 	statistics = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
 								 Int16GetDatum(column),
 								 BoolGetDatum(rte->inh));
@@ -115,38 +118,34 @@ keys_of_table(const PgBloomStatement *statement, const Plan *scan, Expr *key)
 	{
 		result = ((Form_pg_statistic) GETSTRUCT(statistics))->stadistinct;
 		if (result < 0)
-			result *= -pgbloom_relation_row(rte->relid).reltuples;
+			result *= -all;
 		ReleaseSysCache(statistics);
 	}
-	return result;
+	return all > 0 ? result * Min(rows / all, 1) : 0;
 }
 
 /*
  * Below a grouping, each row is probed, without a sample of what passes.  So it
  * must be known that few do: that the inner side has at most half of the keys.
- * The planner multiplies the numbers of values of several columns by which rows
- * are grouped, also if one depends on the other.  So only a single column's
- * number counts.
+ * The planner takes conditions to leave rows of nearly all keys, and multiplies
+ * the numbers of values of several columns by which rows are grouped, also if
+ * one depends on the other.  Here, they leave as large a share of the keys as of
+ * the rows.
  */
 PgBloomReason
 pgbloom_join_groups_not_worthwhile(const PgBloomStatement *statement,
 								   HashJoin *join, PgBloomJoinTarget *target)
 {
-	double		groups = target->grouping->plan.plan_rows;
+	const Plan *grouping = &target->grouping->plan;
+	double		keys = 0;
 	ListCell   *lc;
 
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		return PGBLOOM_NO_REASON;
-	if (target->grouping->numCols > 1)
-	{
-		double		keys = 0;
-
-		foreach(lc, target->keys)
-			keys = Max(keys, keys_of_table(statement, target->scan,
-										   lfirst(lc)));
-		groups = Min(groups, keys);
-	}
-	target->most_keys = (int) Min(groups / 2, INT_MAX);
+	foreach(lc, target->keys)
+		keys = Max(keys, keys_of_rows(statement, target->scan, lfirst(lc),
+									  outerPlan(grouping)->plan_rows));
+	target->most_keys = (int) Min(Min(grouping->plan_rows, keys) / 2, INT_MAX);
 	return innerPlan(join)->plan_rows > target->most_keys ?
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
 }

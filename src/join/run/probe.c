@@ -30,8 +30,6 @@ pgbloom_join_contains(PgBloomJoinFilter *filter,
 	bool		found = pgbloom_join_hash_row(reader, filter->outer, slot,
 											  econtext, keys, &hash);
 
-	filter->changes += hash != filter->last_hash;
-	filter->last_hash = hash;
 	if (found)
 		found = bf_bits_contain(&filter->geometry, filter->bits, hash);
 	return pgbloom_join_count_row(filter, found);

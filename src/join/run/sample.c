@@ -13,14 +13,9 @@
  * samples fewer did, by the share CHANGE.  Between the two shares nothing
  * changes, lest filters near the limit go back and forth.
  *
- * In a table in the order of the key, all rows of a window may have the same
- * key.  So windows are extended until the key has changed MIN_CHANGES times.
- *
  * Below a grouping, each row is probed.
  */
 #define WINDOW			1024
-#define MAX_WINDOW		(1024 * WINDOW)
-#define MIN_CHANGES		16
 #define SAMPLE			100
 #define SAMPLE_WINDOW	100
 #define CHANGE			0.1
@@ -30,7 +25,6 @@ void
 pgbloom_join_start_window(PgBloomJoinFilter *filter)
 {
 	filter->window = filter->sampling ? SAMPLE_WINDOW : WINDOW;
-	filter->changes = 0;
 	if (filter->checked > 0)
 		filter->counts->state = filter->sampling ?
 			PGBLOOM_JOIN_SAMPLING : PGBLOOM_JOIN_ACTIVE;
@@ -45,12 +39,6 @@ end_window(PgBloomJoinFilter *filter)
 {
 	double		passed = 1 - (double) filter->removed / filter->checked;
 
-	if (!filter->sampling && filter->changes < MIN_CHANGES &&
-		filter->checked < MAX_WINDOW)
-	{
-		filter->window += WINDOW;
-		return;
-	}
 	if (passed > filter->most_passed)
 		filter->sampling = true;
 	else if (passed < filter->most_passed - CHANGE)
