@@ -93,6 +93,24 @@ append_partitions(List *tables, Oid oid)
 	return tables;
 }
 
+/*
+ * Append the indexes below one to a list.  Those of partitions are not locked, and
+ * may be replaced meanwhile, so they are not asked for children, which would be an
+ * error.
+ */
+static List *
+append_indexes(List *indexes, Oid oid)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (get_rel_relkind(oid) != RELKIND_PARTITIONED_INDEX)
+		return lappend_oid(indexes, oid);
+	foreach(cell, find_inheritance_children(oid, NoLock))
+		indexes = append_indexes(indexes, lfirst_oid(cell));
+	return indexes;
+}
+
 static int
 compare_tables(const void *a, const void *b)
 {
@@ -135,7 +153,7 @@ make_list(Relation index)
 		partition->changes = lists_changes;
 	}
 	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
-	foreach(cell, find_all_inheritors(list->index, NoLock, NULL))
+	foreach(cell, append_indexes(NIL, list->index))
 	{
 		BfiPartition key;
 		BfiPartition *partition;
