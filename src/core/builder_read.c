@@ -126,7 +126,7 @@ bf_builder_write(const BfBuilder *b, uint8_t *image)
 uint8_t *
 bf_builder_write_in_place(BfBuilder *b, size_t before)
 {
-	const BfLayer *layer = &b->layers[0];
+	const BfLayer *layer = b->layers;
 	size_t		size = bf_header_size(&b->params, 1);
 
 	if (b->nlayers != 1 ||
