@@ -610,6 +610,8 @@ SELECT n, parts(format('SELECT * FROM days_many WHERE id = ANY (%L)', ARRAY(SELE
 
 -- What is said, and what not: privileges, views, row-level security, barriers.
 SELECT count(*) FROM days_many WHERE id > 0;
+SELECT count(*) FROM days WHERE id = 40;
+SELECT count(*) FROM days_many WHERE id = ANY (ARRAY(SELECT generate_series(1, 41)));
 SET client_min_messages = debug1;
 SELECT count(*) FROM days WHERE id = 40;
 SELECT count(*) FROM days_many WHERE id = ANY (ARRAY[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41]);

@@ -291,7 +291,6 @@
 /* 16 renamed the file of a relation, and what tells that it has a new one. */
 #if PG_VERSION_NUM < 160000
 #define rd_newRelfilelocatorSubid	rd_newRelfilenodeSubid
-#define rd_firstRelfilelocatorSubid	rd_firstRelfilenodeSubid
 #define rd_locator					rd_node
 #define RelFileLocator				RelFileNode
 #endif

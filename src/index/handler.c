@@ -49,8 +49,6 @@ begin_inserting(Relation index, IndexInfo *info)
 												sizeof(*state));
 	BfiMeta		meta;
 
-	if (index->rd_firstRelfilelocatorSubid != InvalidSubTransactionId)
-		bfi_tell_sessions(index);	/* it has another file */
 	bfi_read_meta(index, &meta);
 	state->key_info = bfi_key_info(index, info->ii_Context);
 	state->seed = meta.seed;

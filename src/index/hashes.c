@@ -72,6 +72,8 @@ probe_layer(Relation index, BfiCache *known, const BfiLayer *layer,
 		}
 		found[i] = block == NULL ||
 			bf_block_contains(&layer->geometry, block, hashes[i]);
+		if (known != NULL && found[i])
+			break;
 	}
 	if (page.buffer != InvalidBuffer)
 		UnlockReleaseBuffer(page.buffer);
@@ -80,14 +82,14 @@ probe_layer(Relation index, BfiCache *known, const BfiLayer *layer,
 /*
  * Look up ascending hashes in the first layers of a set.  Sets found[i] for
  * those that some layer contains.  The last layer holds the most keys, so it is
- * probed first.
+ * probed first.  Of what is remembered, one found, or not remembered, is enough.
  */
 void
 bfi_probe(Relation index, BfiCache *known, const BfiSet *set, int nlayers,
 		  const uint64 *hashes, int n, bool *found)
 {
 	memset(found, false, n * sizeof(bool));
-	while (nlayers-- > 0)
+	while (nlayers-- > 0 && (known == NULL || !memchr(found, true, n)))
 		probe_layer(index, known, &set->layers[nlayers], hashes, n, found);
 }
 

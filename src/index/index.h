@@ -175,7 +175,7 @@ typedef struct BfiPartition
 	Oid			index;			/* invalid if there is none */
 	bool		is_heap;		/* PostgreSQL's own access method */
 	BfiCache  **known;			/* what is known of the index, while */
-	uint64		changes;		/* bfi_relation_changes is this; or NULL */
+	uint64		changes;		/* bfi_list_changes is this; or NULL */
 } BfiPartition;
 
 /* A call of a lookup function: its arguments, and the result. */
@@ -256,7 +256,6 @@ extern void bfi_set_layer(BfiLayer *layer, const BfiSet *set, int number,
 extern void bfi_init_meta(Page page, BfiMeta *meta);
 extern void bfi_read_meta(Relation index, BfiMeta *meta);
 extern void bfi_read_meta_in(Relation index, Buffer buffer, BfiMeta *meta);
-extern void bfi_tell_sessions(Relation index);
 extern void bfi_change_meta(Relation index, const BfiMeta *meta);
 extern bool bfi_is_being_rebuilt(Relation index);
 extern void bfi_read_live_meta(Relation index, BfiMeta *meta);
@@ -398,6 +397,7 @@ extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 
 /* partitions.c */
 extern uint64 bfi_relation_changes;
+extern uint64 bfi_list_changes;
 extern void bfi_count_relation_changes(void);
 extern BfiPartition *bfi_leaves(Relation index, int *n);
 extern void bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index);

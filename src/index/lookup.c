@@ -284,20 +284,18 @@ bfi_may_have(const BfiIndex *index, BfiKeys *keys)
  *
  * Nothing is locked, but only pages that are in buffers are read, since their
  * file may go away meanwhile.  A row that the snapshot sees could be missing only
- * if who inserted it did not use this file, or this directory of layers.  Who
- * changes the directory tells others before they can read it.  Who gives the
- * index another file tells them before he inserts rows himself; others insert
- * only after him, when his messages have been sent.  Or they saw the transaction
- * that had made the index invalid, of which others had been told by its end.
+ * if its transaction, or one that this saw, gave the table or index another file
+ * or the partition other tables, or changed the directory of layers.  All of them
+ * tell others before these see the transaction; or what they replace was made
+ * invalid in a transaction before, of which others had been told by its end.
  */
 static bool
-is_known_to_lack(const BfiPartition *leaf, const BfiKeys *keys)
+is_known_to_lack(const BfiPartition *leaf, BfiCache *known,
+				 const BfiKeys *keys)
 {
-	BfiCache   *known = leaf->known != NULL &&
-		leaf->changes == bfi_relation_changes ? *leaf->known : NULL;
 	bool		found[MAX_KEYS];
 
-	if (known == NULL || IsolationIsSerializable() || keys->hashes == NULL ||
+	if (IsolationIsSerializable() || keys->hashes == NULL ||
 		known->meta.seed != keys->seed ||
 		known->meta.key_type != keys->info->key_type.code ||
 		!bfi_has_all_rows(known, &known->meta))
@@ -308,18 +306,26 @@ is_known_to_lack(const BfiPartition *leaf, const BfiKeys *keys)
 	return memchr(found, true, keys->n) == NULL;
 }
 
-/* The same for the index of a partition.  Most lack a key. */
+/*
+ * The same for the index of a partition.  Most lack a key.  What the list does
+ * not know any more is read the usual way, which tells that it is in use.
+ */
 bool
 bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
 {
+	BfiCache   *known = leaf->known != NULL &&
+		leaf->changes == bfi_list_changes ? *leaf->known : NULL;
 	BfiIndex	index;
 	bool		result;
 
 	if (!leaf->is_heap)
 		return true;
-	if (is_known_to_lack(leaf, keys))
+	if (known != NULL && is_known_to_lack(leaf, known, keys))
 		return false;
 	bfi_open_leaf(&index, leaf);
+	if (known != NULL && index.complete)
+		memset(((BfiCache *) index.relation->rd_amcache)->recent, 0,
+			   sizeof(known->recent));
 	result = bfi_may_have(&index, keys);
 	if (index.complete)
 		bfi_remember_leaf(leaf, &index);

@@ -137,9 +137,12 @@ bfi_layer_source(const BfiMeta *meta, const BfiLayer *layer)
 static BlockNumber
 end_of_set(const BfiSet *set)
 {
-	const BfiLayer *last = &set->layers[set->nlayers - 1];
+	const BfiLayer *last;
 
-	return set->nlayers == 0 ? BFI_META_BLOCK + 1 : last->first + last->npages;
+	if (set->nlayers == 0)
+		return BFI_META_BLOCK + 1;
+	last = &set->layers[set->nlayers - 1];
+	return last->first + last->npages;
 }
 
 /* The first block behind all layers. */
@@ -347,22 +350,6 @@ bfi_current_set(Buffer buffer)
 }
 
 /*
- * Tell other sessions that what they remember of an index is going to be wrong,
- * before they see rows for which it is.  A commit tells them after that.
- */
-void
-bfi_tell_sessions(Relation index)
-{
-	SharedInvalidationMessage message;
-
-	memset(&message, 0, sizeof(message));
-	message.rc.id = SHAREDINVALRELCACHE_ID;
-	message.rc.dbId = MyDatabaseId;
-	message.rc.relId = RelationGetRelid(index);
-	SendSharedInvalidMessages(&message, 1);
-}
-
-/*
  * Change the meta page.  The pages of new layers have been logged before, so
  * after a crash there is either no such layer or a complete one.  The pages of
  * layers that are gone may get another content at once, so this is flushed.
@@ -373,13 +360,18 @@ bfi_change_meta(Relation index, const BfiMeta *meta)
 {
 	Buffer		buffer = ReadBuffer(index, BFI_META_BLOCK);
 	GenericXLogState *state;
+	SharedInvalidationMessage message;
 	XLogRecPtr	lsn;
 
+	memset(&message, 0, sizeof(message));
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = MyDatabaseId;
+	message.rc.relId = RelationGetRelid(index);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	state = GenericXLogStart(index);
 	write_meta(GenericXLogRegisterBuffer(state, buffer, 0), meta);
 	START_CRIT_SECTION();
-	bfi_tell_sessions(index);
+	SendSharedInvalidMessages(&message, 1);
 	lsn = GenericXLogFinish(state);
 	END_CRIT_SECTION();
 	UnlockReleaseBuffer(buffer);

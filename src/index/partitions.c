@@ -4,9 +4,10 @@
  *	  The partitions of a partitioned index.
  *
  * They are those of its table, each with its own index.  To list a thousand
- * takes longer than to look into them, so lists are remembered until any
- * relation changes.  A plan that has a partition was made after this session
- * had learned of it, and so had forgotten the list without it.
+ * takes longer than to look into them, so lists are remembered until one of
+ * their relations changes, to which also all partitioned tables and indexes
+ * belong.  A plan that has a partition was made after this session had learned
+ * of it, and so had forgotten the list without it.
  *
  * A partition that is being detached concurrently is one until that is done:
  * older snapshots, and plans in progress, still have its rows.  Then it loses
@@ -27,6 +28,7 @@
 #include "miscadmin.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
+#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -39,20 +41,32 @@ typedef struct PartitionList
 	BfiPartition partitions[FLEXIBLE_ARRAY_MEMBER];
 } PartitionList;
 
-/* What is remembered, since so many changes of relations. */
+/* What is remembered, since so many changes of lists, and all its relations. */
 static MemoryContext lists_context = NULL;
 static PartitionList *lists = NULL;
 static uint64 lists_changes = 0;
+static HTAB *relations = NULL;
 
-/* How many changes of relations this session has learned of. */
+/* How many changes of relations this session has learned of; of those of lists. */
 uint64		bfi_relation_changes = 0;
+uint64		bfi_list_changes = 0;
 
 static void
 count_relation_change(Datum arg, Oid relation)
 {
 	(void) arg;
-	(void) relation;
 	bfi_relation_changes++;
+	if (relations != NULL &&
+		(!OidIsValid(relation) ||
+		 hash_search(relations, &relation, HASH_FIND, NULL) != NULL))
+		bfi_list_changes++;
+}
+
+/* Forget all lists when a relation of one of them changes. */
+static void
+watch(Oid relation)
+{
+	(void) hash_search(relations, &relation, HASH_ENTER, NULL);
 }
 
 void
@@ -73,6 +87,7 @@ append_partitions(List *tables, Oid oid)
 	int			i;
 
 	check_stack_depth();
+	watch(oid);
 	if (table == NULL)
 		return lappend_oid(tables, oid);
 	descriptor = RelationGetPartitionDesc(table, false);
@@ -82,6 +97,7 @@ append_partitions(List *tables, Oid oid)
 
 		if (descriptor->is_leaf[i])
 		{
+			watch(partition);
 			tables = lappend_oid(tables, partition);
 			continue;
 		}
@@ -104,6 +120,7 @@ append_indexes(List *indexes, Oid oid)
 	ListCell   *cell;
 
 	check_stack_depth();
+	watch(oid);
 	if (get_rel_relkind(oid) != RELKIND_PARTITIONED_INDEX)
 		return lappend_oid(indexes, oid);
 	foreach(cell, find_inheritance_children(oid, NoLock))
@@ -149,7 +166,7 @@ make_list(Relation index)
 		partition->table = lfirst_oid(cell);
 		partition->index = InvalidOid;
 		partition->is_heap = is_heap(partition->table);
-		partition->known = known++;
+		partition->known = RecoveryInProgress() ? NULL : known++;
 		partition->changes = lists_changes;
 	}
 	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
@@ -177,11 +194,19 @@ remembered_list(Oid index)
 		lists_context = AllocSetContextCreate(CacheMemoryContext,
 											  "partitions of Bloom filter indexes",
 											  ALLOCSET_DEFAULT_SIZES);
-	if (lists_changes != bfi_relation_changes)
+	if (relations == NULL || lists_changes != bfi_list_changes)
 	{
+		HASHCTL		control = {.keysize = sizeof(Oid),
+			.entrysize = sizeof(Oid),
+		.hcxt = lists_context};
+
 		lists = NULL;
+		relations = NULL;
 		MemoryContextReset(lists_context);
-		lists_changes = bfi_relation_changes;
+		relations = hash_create("relations of Bloom filter indexes", 256,
+								&control,
+								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		lists_changes = bfi_list_changes;
 	}
 	list = lists;
 	while (list != NULL && list->index != index)
@@ -224,10 +249,8 @@ bfi_leaves(Relation index, int *n)
 }
 
 /*
- * Remember the index of a partition of a list, which has been read since.  On a
- * standby, nobody would tell of changes.  The buffers of its pages are moved from
- * the relation cache, so that the next read of those that are forgotten here is a
- * usual one.
+ * Remember the index of a partition of a list, which has been read since, and the
+ * buffers of its pages.  On a standby, nobody would tell of changes.
  */
 void
 bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index)
@@ -238,8 +261,8 @@ bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index)
 	BfiCache   *known;
 	int			i;
 
-	if (leaf->known == NULL || leaf->changes != bfi_relation_changes ||
-		RecoveryInProgress() || RelationUsesLocalBuffers(index->relation))
+	if (leaf->known == NULL || leaf->changes != bfi_list_changes ||
+		RelationUsesLocalBuffers(index->relation))
 		return;
 	known = *leaf->known;
 	if (known == NULL)
@@ -254,7 +277,6 @@ bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index)
 	{
 		if (BufferIsValid(cache->recent[i]))
 			known->recent[i] = cache->recent[i];
-		cache->recent[i] = InvalidBuffer;
 	}
 }
 

@@ -24,6 +24,7 @@
 #include "nodes/execnodes.h"
 #include "port/pg_bswap.h"
 #include "storage/predicate.h"
+#include "storage/sinval.h"
 #include "utils/memutils.h"
 
 /* Halves of a hash, so that there is no gap behind the index. */
@@ -297,6 +298,22 @@ bfi_insert_cleanup(Relation index, IndexInfo *info)
 }
 
 /*
+ * Tell other sessions of changes to relations before they see the rows of the
+ * transaction, which PostgreSQL does after that.  Until it ends, it has what it
+ * has changed locked, so that nobody remembers it again.
+ */
+static void
+tell_sessions(void)
+{
+	SharedInvalidationMessage *messages;
+	bool		init_file;
+	int			n = xactGetCommittedInvalidationMessages(&messages, &init_file);
+
+	if (n > 0)
+		SendSharedInvalidMessages(messages, n);
+}
+
+/*
  * Write what is left by callers that do not say that they are done, such as
  * CREATE INDEX CONCURRENTLY before PostgreSQL 17.
  */
@@ -305,7 +322,10 @@ end_transaction(XactEvent event, void *arg)
 {
 	(void) arg;
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+	{
 		bfi_flush();
+		tell_sessions();
+	}
 	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE ||
 			 event == XACT_EVENT_ABORT)
 	{
