@@ -273,10 +273,11 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 static Node *
 value_of(Node *key, ParamListInfo params)
 {
-	PlannerGlobal global = {.type = T_PlannerGlobal, .boundParams = params};
-	PlannerInfo root = {.type = T_PlannerInfo, .glob = &global};
+	PlannerInfo *root = makeNode(PlannerInfo);
 
-	return eval_const_expressions(&root, key);
+	root->glob = makeNode(PlannerGlobal);
+	root->glob->boundParams = params;
+	return eval_const_expressions(root, key);
 }
 
 /*

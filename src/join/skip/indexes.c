@@ -59,7 +59,10 @@ pgbloom_join_find_indexes(ScanState *scan, List *keys)
 static bool
 rules_out(Relation table, Oid oid, PgBloomJoinRange *range)
 {
-	BfiPartition leaf = {.table = RelationGetRelid(table), .index = oid};
+	BfiPartition leaf = {
+		.table = RelationGetRelid(table),
+		.index = oid
+	};
 	BfiIndex	index;
 	bool		result;
 
