@@ -307,8 +307,8 @@ is_known_to_lack(const BfiPartition *leaf, BfiCache *known,
 }
 
 /*
- * The same for the index of a partition.  Most lack a key.  What the list does
- * not know any more is read the usual way, which tells that it is in use.
+ * May a partition have a row with one of the keys?  Most have none.  A page that
+ * the list has forgotten is read the usual way, which tells that it is in use.
  */
 bool
 bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys)
