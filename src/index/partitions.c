@@ -19,15 +19,14 @@
  */
 #include "index/index.h"
 
-#include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
-#include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -62,6 +61,12 @@ count_relation_change(Datum arg, Oid relation)
 		bfi_list_changes++;
 }
 
+static Size
+list_size(int n)
+{
+	return offsetof(PartitionList, partitions) + n * sizeof(BfiPartition);
+}
+
 /* Forget all lists when a relation of one of them changes. */
 static void
 watch(Oid relation)
@@ -76,56 +81,32 @@ bfi_count_relation_changes(void)
 }
 
 /*
- * Append the partitions of a table, which is locked, to a list.  Those that are
- * partitioned themselves are locked meanwhile.
+ * Append the leaves below a partitioned table or index, or this itself if it is
+ * none, to a list.  Nothing is locked.  The catalogs are read, as a descriptor in
+ * the cache may be older than the snapshot, and would be that of the planner then.
+ * Sets changing if somebody may be about to add a partition, who locks its parent
+ * until others have been told.
  */
 static List *
-append_partitions(List *tables, Oid oid)
+append_leaves(List *leaves, Oid oid, bool *changing)
 {
-	Relation	table = try_table_open(oid, NoLock);
-	PartitionDesc descriptor;
-	int			i;
-
-	check_stack_depth();
-	watch(oid);
-	if (table == NULL)
-		return lappend_oid(tables, oid);
-	descriptor = RelationGetPartitionDesc(table, false);
-	for (i = 0; i < descriptor->nparts; i++)
-	{
-		Oid			partition = descriptor->oids[i];
-
-		if (descriptor->is_leaf[i])
-		{
-			watch(partition);
-			tables = lappend_oid(tables, partition);
-			continue;
-		}
-		LockRelationOid(partition, AccessShareLock);
-		tables = append_partitions(tables, partition);
-		UnlockRelationOid(partition, AccessShareLock);
-	}
-	table_close(table, NoLock);
-	return tables;
-}
-
-/*
- * Append the indexes below one to a list.  Those of partitions are not locked, and
- * may be replaced meanwhile, so they are not asked for children, which would be an
- * error.
- */
-static List *
-append_indexes(List *indexes, Oid oid)
-{
+	char		relkind = get_rel_relkind(oid);
+	LOCKTAG		tag;
+	int			nholders;
 	ListCell   *cell;
 
 	check_stack_depth();
 	watch(oid);
-	if (get_rel_relkind(oid) != RELKIND_PARTITIONED_INDEX)
-		return lappend_oid(indexes, oid);
-	foreach(cell, find_inheritance_children(oid, NoLock))
-		indexes = append_indexes(indexes, lfirst_oid(cell));
-	return indexes;
+	if (relkind != RELKIND_PARTITIONED_TABLE &&
+		relkind != RELKIND_PARTITIONED_INDEX)
+		return lappend_oid(leaves, oid);
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
+	(void) GetLockConflicts(&tag, ShareUpdateExclusiveLock, &nholders);
+	*changing |= nholders > 0;
+	foreach(cell, find_inheritance_children_extended(oid, false, NoLock, NULL,
+													 NULL))
+		leaves = append_leaves(leaves, lfirst_oid(cell), changing);
+	return leaves;
 }
 
 static int
@@ -145,39 +126,29 @@ is_heap(Oid table)
 
 /* List the partitions of an index, in the order of the OIDs of their tables. */
 static PartitionList *
-make_list(Relation index)
+make_list(Relation index, bool *changing)
 {
-	List	   *tables = append_partitions(NIL, index->rd_index->indrelid);
-	PartitionList *list;
-	BfiCache  **known;
+	List	   *tables = append_leaves(NIL, index->rd_index->indrelid, changing);
+	PartitionList *list = palloc(list_size(list_length(tables)));
 	ListCell   *cell;
 
-	list = MemoryContextAlloc(lists_context,
-							  offsetof(PartitionList, partitions) +
-							  list_length(tables) * sizeof(BfiPartition));
-	known = MemoryContextAllocZero(lists_context,
-								   list_length(tables) * sizeof(BfiCache *));
 	list->index = RelationGetRelid(index);
 	list->n = 0;
 	foreach(cell, tables)
 	{
 		BfiPartition *partition = &list->partitions[list->n++];
 
+		memset(partition, 0, sizeof(*partition));
 		partition->table = lfirst_oid(cell);
-		partition->index = InvalidOid;
 		partition->is_heap = is_heap(partition->table);
-		partition->known = RecoveryInProgress() ? NULL : known++;
-		partition->changes = lists_changes;
 	}
 	qsort(list->partitions, list->n, sizeof(BfiPartition), compare_tables);
-	foreach(cell, append_indexes(NIL, list->index))
+	foreach(cell, append_leaves(NIL, list->index, changing))
 	{
-		BfiPartition key;
-		BfiPartition *partition;
+		BfiPartition key = {.table = IndexGetRelation(lfirst_oid(cell), true)};
+		BfiPartition *partition = bsearch(&key, list->partitions, list->n,
+										  sizeof(BfiPartition), compare_tables);
 
-		key.table = IndexGetRelation(lfirst_oid(cell), true);
-		partition = bsearch(&key, list->partitions, list->n,
-							sizeof(BfiPartition), compare_tables);
 		if (partition != NULL)
 			partition->index = lfirst_oid(cell);
 	}
@@ -214,6 +185,26 @@ remembered_list(Oid index)
 	return list;
 }
 
+/* Remember a list, and what will be known of its indexes. */
+static PartitionList *
+remember_list(const PartitionList *made)
+{
+	PartitionList *list = MemoryContextAlloc(lists_context, list_size(made->n));
+	BfiCache  **known = MemoryContextAllocZero(lists_context,
+											   made->n * sizeof(BfiCache *));
+	int			i;
+
+	memcpy(list, made, list_size(made->n));
+	for (i = 0; i < list->n; i++)
+	{
+		list->partitions[i].known = &known[i];
+		list->partitions[i].changes = lists_changes;
+	}
+	list->next = lists;
+	lists = list;
+	return list;
+}
+
 /*
  * The partitions of an index at all levels, or this itself if it is not
  * partitioned.  Nothing is locked, so an index may be gone when it is opened.
@@ -236,9 +227,11 @@ bfi_leaves(Relation index, int *n)
 	list = remembered_list(RelationGetRelid(index));
 	if (list == NULL)
 	{
-		list = make_list(index);
-		list->next = lists;
-		lists = list;
+		bool		changing = RecoveryInProgress();
+
+		list = make_list(index, &changing);
+		if (!changing)
+			list = remember_list(list);
 	}
 
 	/* A copy, as functions of key types may do anything. */
@@ -250,7 +243,7 @@ bfi_leaves(Relation index, int *n)
 
 /*
  * Remember the index of a partition of a list, which has been read since, and the
- * buffers of its pages.  On a standby, nobody would tell of changes.
+ * buffers of its pages.
  */
 void
 bfi_remember_leaf(const BfiPartition *leaf, const BfiIndex *index)

@@ -300,15 +300,24 @@ bfi_insert_cleanup(Relation index, IndexInfo *info)
 /*
  * Tell other sessions of changes to relations before they see the rows of the
  * transaction, which PostgreSQL does after that.  Until it ends, it has what it
- * has changed locked, so that nobody remembers it again.
+ * has changed locked, so that nobody remembers it again.  Messages of relations
+ * are those that make sessions forget.
  */
 static void
 tell_sessions(void)
 {
 	SharedInvalidationMessage *messages;
 	bool		init_file;
-	int			n = xactGetCommittedInvalidationMessages(&messages, &init_file);
+	int			all = xactGetCommittedInvalidationMessages(&messages,
+														   &init_file);
+	int			n = 0;
+	int			i;
 
+	for (i = 0; i < all; i++)
+	{
+		if (messages[i].id == SHAREDINVALRELCACHE_ID)
+			messages[n++] = messages[i];
+	}
 	if (n > 0)
 		SendSharedInvalidMessages(messages, n);
 }
