@@ -121,6 +121,25 @@ SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.da
 SELECT * FROM errors('SELECT * FROM facts f WHERE day IN (SELECT day FROM calendar WHERE year = 2002)');
 -- no more than PostgreSQL's own without join filters
 SELECT estimated('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') < 1000 AS as_postgresql;
+-- at the end of the facts and beyond it, and where they grow
+CREATE TABLE growing AS SELECT day, number FROM facts WHERE amount <= 4 * (extract(year FROM day) - 2000);
+ANALYZE growing;
+SELECT condition, (errors('SELECT * FROM facts JOIN calendar USING (day) WHERE ' || condition)).*,
+	(errors('SELECT * FROM growing JOIN calendar USING (day) WHERE ' || condition)).*
+  FROM unnest('{year = 1999, year = 2000, year = 2001, year = 2004, year = 2005, year >= 2004, calendar.day >= ''2004-12-25'',
+	calendar.day BETWEEN ''1999-06-01'' AND ''2000-01-10'', calendar.number < 1000}'::text[]) AS condition;
+-- a value that is not known
+SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = (SELECT 2002)');
+-- only the first rows, or all for the first ones
+CREATE INDEX ON facts (day);
+SELECT rest, is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002 ' || rest)
+  FROM unnest('{"", LIMIT 10, OFFSET 10, ORDER BY amount LIMIT 10, ORDER BY day LIMIT 10, ORDER BY day}'::text[]) AS rest;
+SELECT is_corrected('SELECT day, count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 GROUP BY day LIMIT 10') AS grouped_by_day,
+	is_corrected('SELECT amount, count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 GROUP BY amount LIMIT 10') AS by_another,
+	is_corrected('SELECT count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 LIMIT 10') AS counted,
+	is_corrected('SELECT EXISTS (SELECT FROM facts JOIN calendar USING (day) WHERE year = 2002)') AS exists,
+	is_corrected('DECLARE c CURSOR FOR SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') AS cursor;
+DROP INDEX facts_day_idx;
 -- ranges without a common value
 CREATE TABLE later AS SELECT day + 100000 AS day FROM facts;
 ANALYZE later;

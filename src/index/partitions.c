@@ -85,7 +85,7 @@ bfi_count_relation_changes(void)
  * none, to a list.  Nothing is locked.  The catalogs are read, as a descriptor in
  * the cache may be older than the snapshot, and would be that of the planner then.
  * Sets changing if somebody may be about to add a partition, who locks its parent
- * until others have been told.
+ * until he is about to tell others.
  */
 static List *
 append_leaves(List *leaves, Oid oid, bool *changing)
@@ -101,7 +101,7 @@ append_leaves(List *leaves, Oid oid, bool *changing)
 		relkind != RELKIND_PARTITIONED_INDEX)
 		return lappend_oid(leaves, oid);
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
-	(void) GetLockConflicts(&tag, ShareUpdateExclusiveLock, &nholders);
+	pfree(GetLockConflicts(&tag, ShareUpdateExclusiveLock, &nholders));
 	*changing |= nholders > 0;
 	foreach(cell, find_inheritance_children_extended(oid, false, NoLock, NULL,
 													 NULL))

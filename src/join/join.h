@@ -262,6 +262,23 @@ extern Index pgbloom_scanned_column(const PgBloomStatement *statement,
 extern bool pgbloom_join_has_no_join(const Query *query);
 extern bool pgbloom_join_is_volatile(const Query *query);
 
+/* order.c */
+typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
+{
+	double		from;
+	double		to;
+	double		error;			/* it may be so much lower or higher */
+	double		unknown;		/* share of it by values that are not known */
+} PgBloomPiece;
+
+extern int	pgbloom_join_order_of(PlannerInfo *root, const RelOptInfo *rel,
+								  AttrNumber column);
+extern double pgbloom_join_left_of_order(PlannerInfo *root,
+										 const RelOptInfo *rel,
+										 AttrNumber column,
+										 PgBloomPiece *piece);
+extern bool pgbloom_join_reads_some(PlannerInfo *root);
+
 /* assume.c */
 
 /*

@@ -24,6 +24,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -176,7 +177,14 @@ bfp_has_barrier(PlannerInfo *root)
 		foreach(cell, root->parse->rtable)
 		{
 			RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+			int			number = foreach_current_index(cell) + 1;
+			AppendRelInfo *info = root->append_rel_array == NULL ? NULL :
+				root->append_rel_array[number];
 
+			/* Partitions come last, and have none of their own. */
+			if (info != NULL && planner_rt_fetch(info->parent_relid,
+												 root)->rtekind == RTE_RELATION)
+				break;
 			if (rte->security_barrier || rte->securityQuals != NIL)
 				return true;
 		}

@@ -18,6 +18,10 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
+
+/* The index of a leaf is asked in this share of the time that it takes to plan one. */
+#define ASKED	0.125
 
 /*
  * Find the leaves that may have a key.  They do not prune the table if they are
@@ -156,7 +160,9 @@ ask_indexes(PlannerInfo *root, RelOptInfo *rel)
 
 		if (table->prunes)
 			break;
-		index = relation_open(lfirst_oid(cell), AccessShareLock);
+		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
+			continue;
+		index = relation_open(lfirst_oid(cell), NoLock);
 		next = ask_index_of(rel, index);
 		table = next != NULL ? next : table;
 		relation_close(index, AccessShareLock);
@@ -248,7 +254,8 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	if (table == NULL)
 	{
 		n = bms_num_members(parent->live_parts);
-		if ((n <= BFP_MAX_LEAVES && (parent != top || n < parent->nparts)) ||
+		if ((n <= Max(BFP_MAX_LEAVES, parent->nparts * ASKED) &&
+			 (parent != top || n < parent->nparts)) ||
 			bfp_has_barrier(root) || !bfp_is_permitted(root, NULL))
 			return;
 		table = ask_indexes(root, top);

@@ -45,6 +45,16 @@ SELECT day FROM part WHERE id = 5432;
 SELECT count(*) <= 20 FROM pg_locks WHERE pid = pg_backend_pid();
 COMMIT;}), "543\nt", 'a lookup in 1,000 partitions holds few locks');
 
+# Of partitions that PostgreSQL's own pruning leaves, few are opened without asking
+# all indexes.
+for my $n (125, 126)
+{
+	my $query = "EXPLAIN (COSTS OFF) SELECT FROM part WHERE day BETWEEN 1 AND $n AND id = 15";
+	my $scans = () = $primary->safe_psql('postgres', "LOAD 'bloomfilter'; $query") =~ /Scan on part_/g;
+
+	is($scans, $n == 125 ? 125 : 1, "$n of 1,000 partitions");
+}
+
 # The statement that loads the library has gates: it is planned already.  With
 # the library preloaded, the first one is pruned.
 my $first = 'EXPLAIN (COSTS OFF) SELECT day FROM part WHERE id IN (17, -1)';
@@ -239,6 +249,37 @@ INSERT INTO part VALUES (9, 30003);
 });
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 is(ask($reader, 'SELECT count(*) FROM part WHERE id = 30003'), '1', 'standby: a layer that was replayed');
+
+# A join that has all of its locks already.  On the primary, an index is dropped
+# concurrently, which waits for sessions there and not for those of a standby:
+# once it is dead, it lacks new keys.
+my ($first_wait, $second_wait, $dropping) = map { BloomTest::Session->new($primary, 'postgres') } 1 .. 3;
+my $wait_for = sub {
+	my ($condition) = @_;
+	$primary->poll_query_until('postgres', "SELECT $condition FROM pg_index WHERE indexrelid = 'joined_id'::regclass");
+};
+$primary->safe_psql('postgres', q{
+CREATE TABLE joined AS SELECT i AS id FROM generate_series(1, 20000) i;
+CREATE INDEX joined_id ON joined USING bloomfilter (id) WITH (fpp = 1e-6);
+CREATE TABLE wanted AS SELECT 1000000 AS id;
+ANALYZE joined, wanted;
+});
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$reader->query(q{SET bloomfilter.join_filters = force; SET enable_nestloop = off; SET enable_mergejoin = off;
+PREPARE joins AS SELECT id FROM joined JOIN wanted USING (id); BEGIN});
+is(ask($reader, 'EXECUTE joins'), '', 'standby: a join');
+$first_wait->query('BEGIN; LOCK TABLE joined IN ACCESS SHARE MODE');
+$dropping->send('DROP INDEX CONCURRENTLY joined_id');
+$wait_for->('NOT indisvalid');
+$second_wait->query('BEGIN; LOCK TABLE joined IN ACCESS SHARE MODE');
+$first_wait->query('COMMIT');
+$wait_for->('NOT indislive');
+$primary->safe_psql('postgres', 'INSERT INTO joined VALUES (1000000)');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is(ask($reader, 'EXECUTE joins'), '1000000', 'standby: a join does not ask a dead index');
+$reader->query('COMMIT');
+$second_wait->query('COMMIT');
+$dropping->finish;
 $standby->promote;
 $standby->safe_psql('postgres', 'INSERT INTO part VALUES (9, 30000)');
 is(ask($reader, 'EXECUTE kept'), "8\n9", 'after promotion');

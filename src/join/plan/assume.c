@@ -315,7 +315,7 @@ pgbloom_join_may_change_plan(PlannerInfo *root)
 	{
 		if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 			root->simple_rel_array[i]->rows >= pgbloom_join_filter_min_rows)
-			return true;
+			return !pgbloom_join_reads_some(root);
 	}
 	return false;
 }
@@ -412,12 +412,11 @@ may_have_filters(const Query *parse)
 		!parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
-/* Can filters be assumed?  A cursor wants its first rows soon. */
+/* Can filters be assumed? */
 static bool
-may_assume(Query *parse, int cursor_options)
+may_assume(Query *parse)
 {
 	return !pgbloom_join_has_no_join(parse) &&
-		!(cursor_options & CURSOR_OPT_FAST_PLAN) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 		 has_candidate_walker((Node *) parse, NULL));
 }
@@ -477,7 +476,7 @@ pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 	Query	   *original = parse;
 	PlannedStmt *stmt;
 
-	if (!planning.may_change || !may_assume(parse, cursor_options))
+	if (!planning.may_change || !may_assume(parse))
 		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	parse = assuming.parse = copyObject(original);
 	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);

@@ -8,11 +8,11 @@
  * estimated 40 times too low if one of these years is asked for.
  *
  * A condition that leaves a piece of the order of the key, as the year of a day
- * does, is taken to leave it in the range of the other side, as far as that has
- * so many rows.  All others, such as a weekday, are taken to be independent of
- * it, as PostgreSQL does.  find_sides() tells this of both sides of an equality.
- * By it, selectivities are corrected before joins are searched, and assume.c
- * knows how much of a relation is read with a filter.
+ * does, leaves of the other side what is in that piece, by the histograms of
+ * both.  All others, such as a weekday, are taken to be independent of it, as
+ * PostgreSQL does.  find_sides() tells this of both sides of an equality.  By it,
+ * selectivities are corrected before joins are searched, and assume.c knows how
+ * much of a relation is read with a filter.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,84 +39,17 @@
 /* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	16
 
-#define ORDERED		0.9			/* correlation of a column in table order */
-
 typedef struct Side				/* of an equality */
 {
 	RelOptInfo *rel;
 	double		ndistinct;
 	bool		has_common;		/* most common values are known */
 	double		left;			/* of its rows, by conditions on the order */
+	PgBloomPiece piece;			/* where in the order these are */
 	double		nonnull;		/* of its rows */
+	double		first;			/* of these, before the other side's range */
 	double		share;			/* of these, in the range of the other side */
 } Side;
-
-/*
- * Are the values of a column in the order of the table's rows?  Where nearly all
- * rows have one value, the correlation tells nothing of the others.
- */
-static bool
-is_ordered(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column)
-{
-	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
-	HeapTuple	tuple = NULL;
-	AttStatsSlot slot;
-	bool		result = false;
-
-	if (rte->rtekind == RTE_RELATION && !rte->inh)
-		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
-								Int16GetDatum(column), BoolGetDatum(false));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
-						 ATTSTATSSLOT_NUMBERS))
-	{
-		result = fabs(slot.numbers[0]) >= ORDERED;
-		free_attstatsslot(&slot);
-	}
-	if (result && get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV, InvalidOid,
-								   ATTSTATSSLOT_NUMBERS))
-	{
-		result = slot.numbers[0] < ORDERED;
-		free_attstatsslot(&slot);
-	}
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/*
- * The share of rows that is left by conditions that compare the column, or one
- * in its order, with a value.
- */
-static double
-left_of_order(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column)
-{
-	List	   *conditions = NIL;
-	ListCell   *lc;
-
-	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
-	{
-		RestrictInfo *rinfo = lfirst(lc);
-		OpExpr	   *op = (OpExpr *) rinfo->clause;
-		bool		value_is_left = bms_is_empty(rinfo->left_relids);
-		TypeCacheEntry *type;
-		AttrNumber	compared;
-		Expr	   *key;
-
-		/* both are empty unless it is an operator of two arguments */
-		if (value_is_left == bms_is_empty(rinfo->right_relids))
-			continue;
-		key = list_nth(op->args, value_is_left);
-		compared = pgbloom_join_column(key);
-		type = lookup_type_cache(exprType((Node *) key),
-								 TYPECACHE_BTREE_OPFAMILY);
-		if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf) &&
-			(compared == column || (is_ordered(root, rel, column) &&
-									is_ordered(root, rel, compared))))
-			conditions = lappend(conditions, rinfo);
-	}
-	return clauselist_selectivity(root, conditions, 0, JOIN_INNER, NULL);
-}
 
 /* Find what is known of a side by itself; returns false if that is too little. */
 static bool
@@ -194,30 +127,137 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 	{
 		if (!examine_side(root, &sides[i], list_nth(op->args, i)))
 			return false;
-		sides[i].left = left_of_order(root, sides[i].rel,
-									  pgbloom_join_column(list_nth(op->args, i)));
+		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel,
+												   pgbloom_join_column(list_nth(op->args, i)),
+												   &sides[i].piece);
 	}
-	if (sides[0].left >= 1 && sides[1].left >= 1)
+	if (sides[0].left * sides[0].piece.unknown >= 1 &&
+		sides[1].left * sides[1].piece.unknown >= 1)
 		return false;
 	up = scan_range(root, rinfo, BTLessStrategyNumber);
 	down = scan_range(root, rinfo, BTGreaterStrategyNumber);
-	sides[0].share = 1 - (up->leftstartsel + down->leftstartsel) / sides[0].nonnull;
-	sides[1].share = 1 - (up->rightstartsel + down->rightstartsel) / sides[1].nonnull;
+	sides[0].first = up->leftstartsel / sides[0].nonnull;
+	sides[1].first = up->rightstartsel / sides[1].nonnull;
+	sides[0].share = 1 - sides[0].first - down->leftstartsel / sides[0].nonnull;
+	sides[1].share = 1 - sides[1].first - down->rightstartsel / sides[1].nonnull;
 	return sides[0].share > 0 && sides[1].share > 0;
 }
 
 /*
- * How many times as many rows as PostgreSQL estimates has the equality?  If
+ * Which share of the rows of a side, in its order, comes before a place in the
+ * order of the other side?  The histogram of its values tells, or else they are
+ * taken to be spread evenly over the range of both.
+ */
+static double
+share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
+			 double place)
+{
+	const Side *other = &sides[1 - at];
+	double		result = (place - other->first) / other->share;
+	VariableStatData var,
+				other_var;
+	Oid			types[2];
+	Oid			less;
+	AttStatsSlot slot;
+	FmgrInfo	proc;
+
+	op_input_types(op->opno, &types[0], &types[1]);
+	less = get_opfamily_member(lookup_type_cache(types[at],
+												 TYPECACHE_BTREE_OPFAMILY)->btree_opf,
+							   types[1 - at], types[at], BTLessStrategyNumber);
+	examine_variable(root, list_nth(op->args, at), 0, &var);
+	examine_variable(root, list_nth(op->args, 1 - at), 0, &other_var);
+	if (OidIsValid(less) &&
+		statistic_proc_security_check(&var, get_opcode(less)) &&
+		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
+						 InvalidOid, ATTSTATSSLOT_VALUES))
+	{
+		int			low = 0,
+					high = slot.nvalues;
+		double		before = 0,
+					after = 1;
+
+		fmgr_info(get_opcode(less), &proc);
+		while (low < high)
+		{
+			int			middle = (low + high) / 2;
+			double		found = ineq_histogram_selectivity(root, &other_var,
+														   less, &proc,
+														   false, false,
+														   op->inputcollid,
+														   slot.values[middle],
+														   types[at]);
+
+			if (found < place)
+			{
+				before = found;
+				low = middle + 1;
+			}
+			else
+			{
+				after = found;
+				high = middle;
+			}
+		}
+		if (before >= 0)
+			result = low == 0 ? 0 : low == slot.nvalues ? 1 :
+				(low - 1 + (place - before) / Max(after - before, 1e-9)) /
+				(slot.nvalues - 1);
+		free_attstatsslot(&slot);
+	}
+	ReleaseVariableStats(var);
+	ReleaseVariableStats(other_var);
+	return result;
+}
+
+/*
+ * The share of the rows of a side that is in both ranges, and in the piece that
+ * conditions leave of either.  Of where the other side's piece may be, that with
+ * the most or the fewest rows counts.
+ */
+static double
+share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
+			  bool most)
+{
+	const Side *side = &sides[at];
+	const PgBloomPiece *other = &sides[1 - at].piece;
+	double		result = !most;
+	int			i;
+
+	for (i = other->error > 0 ? -1 : 1; i <= 1; i++)
+	{
+		double		from = Max(side->piece.from, side->first),
+					to = Min(side->piece.to, side->first + side->share);
+
+		if (other->from > 0)
+			from = Max(from, share_before(root, op, sides, at,
+										  other->from + i * other->error));
+		if (other->to < 1)
+			to = Min(to, share_before(root, op, sides, at,
+									  other->to + i * other->error));
+		to = Max(to - from, 0);
+		result = most ? Max(result, to) : Min(result, to);
+	}
+	return result;
+}
+
+/*
+ * How many times as many rows as PostgreSQL estimates has the equality at least?
+ * To count on rows that are not there makes worse plans than PostgreSQL's.  If
  * both sides have most common values, PostgreSQL compares these.
  */
 static double
-factor_of(const Side *a, const Side *b)
+factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 {
+	const Side *a = &sides[0];
+	const Side *b = &sides[1];
+	int			larger = b->rel->tuples > a->rel->tuples;
+
 	return a->has_common && b->has_common ? 1 :
 		Max(a->ndistinct, b->ndistinct) /
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
-		Min(1, a->share / Max(a->left, 1e-9)) *
-		Min(1, b->share / Max(b->left, 1e-9));
+		share_in_both(root, op, sides, larger, false) * sides[1 - larger].share /
+		Max(a->left * b->left, 1e-9);
 }
 
 /*
@@ -287,7 +327,8 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		double		factor;
 
 		if (!find_sides(root, rinfo, sides) ||
-			(factor = factor_of(&sides[0], &sides[1])) < LEAST_FACTOR ||
+			(factor = factor_of(root, (OpExpr *) rinfo->clause,
+								sides)) < LEAST_FACTOR ||
 			!is_known_class(root, rinfo->parent_ec))
 			continue;
 		correct_clause(root, rinfo, factor);
@@ -307,6 +348,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 {
 	Relids		all = root->all_baserels,
 				limited = NULL;
+	PgBloomPiece piece;
 	int			i,
 				j;
 
@@ -321,7 +363,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
 		{
 			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
-				left_of_order(root, rel, j) >= 1)
+				pgbloom_join_left_of_order(root, rel, j, &piece) >= 1)
 				continue;
 			if (bms_is_member(i, limited))
 				return;
@@ -357,11 +399,13 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL)
 		return 1;
 	if (find_sides(root, clause, sides))
-		range = Min(1, sides[1 - at].left /
-					(sides[1 - at].share * sides[1 - at].nonnull));
+		range = Min(1, share_in_both(root, op, sides, at, true) /
+					Max(sides[at].piece.to - sides[at].piece.from, 1e-9)) *
+			Min(1, sides[1 - at].piece.unknown /
+				(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		is_ordered(root, filtered, *column))
+		pgbloom_join_order_of(root, filtered, *column) != 0)
 		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;

@@ -266,15 +266,17 @@ add_quals(FilterPlanning *planning)
 	planning->stmt->invalItems = lappend(planning->stmt->invalItems, item);
 }
 
+/* What it costs to compile a probe, in shares of the limits. */
+#define COMPILED	0.05
+
 /*
- * Each scan with a filter has an expression that would be compiled.  So a
- * statement is compiled if its cost is above PostgreSQL's limits for each of
- * these scans.
+ * Each scan with a filter has an expression that would be compiled, so a
+ * statement must cost the more above PostgreSQL's limits to be compiled.
  */
 static void
 limit_jit(PlannedStmt *stmt, int nscans)
 {
-	double		cost = stmt->planTree->total_cost / nscans;
+	double		cost = stmt->planTree->total_cost / (1 + nscans * COMPILED);
 
 	if (cost <= jit_above_cost)
 		stmt->jitFlags = PGJIT_NONE;

@@ -14,6 +14,7 @@
 
 #include "access/heapam.h"
 #include "index/index.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -74,7 +75,8 @@ rules_out(Relation table, Oid oid, PgBloomJoinRange *range)
 
 /*
  * Does one of the indexes, which are those of the keys of the filter, say so
- * under the snapshot of the scan?
+ * under the snapshot of the scan?  What others have done to it must be known:
+ * locks that are held already do not tell of it.
  */
 bool
 pgbloom_join_indexes_refute(ScanState *scan, PgBloomJoinRanges *filter,
@@ -83,6 +85,7 @@ pgbloom_join_indexes_refute(ScanState *scan, PgBloomJoinRanges *filter,
 	bool		refuted = false;
 	int			i;
 
+	AcceptInvalidationMessages();
 	PushActiveSnapshot(scan->ps.state->es_snapshot);
 	for (i = 0; i < filter->nkeys && !refuted; i++)
 	{

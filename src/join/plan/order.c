@@ -1,0 +1,213 @@
+/*-------------------------------------------------------------------------
+ *
+ * order.c
+ *	  Orders of columns: which piece conditions leave, and who reads a piece.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "join/join.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_statistic.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#define ORDERED		0.9			/* correlation of a column in table order */
+
+/*
+ * So far away may a piece be from where another column's statistics tell: as
+ * many rows as are between two bounds of a histogram, or two rows of a sample.
+ */
+#define HISTOGRAM_ERROR	0.005
+#define COMMON_ERROR	0.0005
+
+/*
+ * Are the values of a column in the order of the table's rows (1), in that from
+ * its end (-1), or in none (0)?  Where nearly all rows have one value, the
+ * correlation tells nothing of the others.
+ */
+int
+pgbloom_join_order_of(PlannerInfo *root, const RelOptInfo *rel,
+					  AttrNumber column)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	HeapTuple	tuple = NULL;
+	AttStatsSlot slot;
+	int			result = 0;
+
+	if (rte->rtekind == RTE_RELATION && !rte->inh)
+		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+								Int16GetDatum(column), BoolGetDatum(false));
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
+						 ATTSTATSSLOT_NUMBERS))
+	{
+		result = (slot.numbers[0] >= ORDERED) - (slot.numbers[0] <= -ORDERED);
+		free_attstatsslot(&slot);
+	}
+	if (result != 0 && get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV,
+										InvalidOid, ATTSTATSSLOT_NUMBERS))
+	{
+		result = slot.numbers[0] < ORDERED ? result : 0;
+		free_attstatsslot(&slot);
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static double
+selectivity(PlannerInfo *root, void *clause)
+{
+	return clause_selectivity(root, clause, 0, JOIN_INNER, NULL);
+}
+
+static bool
+has_histogram(PlannerInfo *root, Expr *key)
+{
+	VariableStatData var;
+	AttStatsSlot slot;
+	bool		result;
+
+	examine_variable(root, (Node *) key, 0, &var);
+	result = HeapTupleIsValid(var.statsTuple) &&
+		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
+						 InvalidOid, 0);
+	ReleaseVariableStats(var);
+	return result;
+}
+
+/*
+ * Narrow a piece to what a condition leaves, by which a column is compared that
+ * is in the same order (1), or in that from its end (-1).
+ */
+static void
+narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
+	   Oid opno, int order, PgBloomPiece *piece)
+{
+	Oid			family = lookup_type_cache(exprType((Node *) key),
+										   TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	int			strategy = get_op_opfamily_strategy(opno, family);
+	NullTest   *test = makeNode(NullTest);
+	double		nonnull;
+	double		from = 0,
+				to = selectivity(root, rinfo);
+
+	test->arg = key;
+	test->nulltesttype = IS_NOT_NULL;
+	nonnull = Max(selectivity(root, test), 1e-9);
+	if (strategy >= BTEqualStrategyNumber)
+	{
+		Oid			types[2];
+		Oid			less;
+
+		op_input_types(opno, &types[0], &types[1]);
+		less = get_opfamily_member(family, types[0], types[1],
+								   BTLessStrategyNumber);
+		from = selectivity(root,
+						   make_opclause(less, BOOLOID, false, key, value,
+										 InvalidOid,
+										 ((OpExpr *) rinfo->clause)->inputcollid));
+		to = strategy == BTEqualStrategyNumber ? from + to : nonnull;
+	}
+	from /= nonnull;
+	to /= nonnull;
+	piece->from = Max(piece->from, order > 0 ? from : 1 - to);
+	piece->to = Min(piece->to, order > 0 ? to : 1 - from);
+}
+
+/*
+ * The share of rows that is left by conditions that compare the column, or one
+ * in its order, with a known value, and which piece of the order it is.
+ */
+double
+pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
+						   AttrNumber column, PgBloomPiece *piece)
+{
+	List	   *conditions = NIL;
+	ListCell   *lc;
+
+	piece->from = 0;
+	piece->to = 1;
+	piece->error = 0;
+	piece->unknown = 1;
+	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
+	{
+		RestrictInfo *rinfo = lfirst(lc);
+		OpExpr	   *op = (OpExpr *) rinfo->clause;
+		bool		value_is_left = bms_is_empty(rinfo->left_relids);
+		TypeCacheEntry *type;
+		AttrNumber	compared;
+		Expr	   *key;
+		Node	   *value;
+		int			order = 1;
+
+		/* both are empty unless it is an operator of two arguments */
+		if (value_is_left == bms_is_empty(rinfo->right_relids))
+			continue;
+		key = list_nth(op->args, value_is_left);
+		compared = pgbloom_join_column(key);
+		type = lookup_type_cache(exprType((Node *) key),
+								 TYPECACHE_BTREE_OPFAMILY);
+		if (compared <= 0 || !op_in_opfamily(op->opno, type->btree_opf))
+			continue;
+		if (compared != column)
+			order = pgbloom_join_order_of(root, rel, column) *
+				pgbloom_join_order_of(root, rel, compared);
+		value = estimate_expression_value(root,
+										  list_nth(op->args, !value_is_left));
+		if (order == 0)
+			continue;
+		if (!IsA(value, Const))
+		{
+			piece->unknown *= selectivity(root, rinfo);
+			continue;
+		}
+		if (compared != column)
+			piece->error = Max(piece->error, has_histogram(root, key) ?
+							   HISTOGRAM_ERROR : COMMON_ERROR);
+		narrow(root, rinfo, key, (Expr *) value,
+			   value_is_left ? get_commutator(op->opno) : op->opno,
+			   order, piece);
+		conditions = lappend(conditions, rinfo);
+	}
+	return clauselist_selectivity(root, conditions, 0, JOIN_INNER, NULL);
+}
+
+/*
+ * Are only some of the joined rows read, by LIMIT, a cursor or EXISTS?  PostgreSQL
+ * takes them for spread evenly over what it reads, but those in a range are all at
+ * one place.  To be grouped or sorted, all are read, unless a relation comes in
+ * the order.
+ */
+bool
+pgbloom_join_reads_some(PlannerInfo *root)
+{
+	int			i = -1;
+	ListCell   *lc;
+
+	if (root->tuple_fraction <= 0)
+		return false;
+	if (root->query_pathkeys == NIL)
+		return !root->parse->hasAggs && root->parse->groupClause == NIL;
+	while ((i = bms_next_member(root->all_baserels, i)) >= 0)
+	{
+		foreach(lc, root->simple_rel_array[i]->pathlist)
+		{
+			List	   *pathkeys = ((Path *) lfirst(lc))->pathkeys;
+
+			if (pathkeys != NIL &&
+				list_member_ptr(root->query_pathkeys, linitial(pathkeys)))
+				return true;
+		}
+	}
+	return false;
+}
