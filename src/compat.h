@@ -160,7 +160,8 @@
 #if PG_VERSION_NUM >= 170000
 #define PGBLOOM_ARRAY_LENGTH(root, array) estimate_array_length(root, array)
 #else
-#define PGBLOOM_ARRAY_LENGTH(root, array) estimate_array_length(array)
+#define PGBLOOM_ARRAY_LENGTH(root, array) \
+	((void) (root), estimate_array_length(array))
 #endif
 
 /* How many transactions that had an ID are over; renamed in 17. */

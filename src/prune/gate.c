@@ -35,17 +35,15 @@
 #include "utils/syscache.h"
 
 /*
- * The least cost of a scan that has a gate: that of a table by itself, and of
- * one of several partitions or children.  A lookup costs about as much as one
- * in a btree, of which PostgreSQL expects 8 to 9 if it finds a row.  To start the
- * scan costs more than either.
+ * The least cost of a scan that has a gate: of a table by itself, and of one of
+ * several partitions or children, which costs more to start than a lookup.  Of a
+ * lookup in a btree that finds a row, PostgreSQL expects 8 to 9.
  */
 #define MIN_COST			100
 #define MIN_COST_OF_CHILD	10
 
-/* What a lookup costs, and how often it finds a key that is not there. */
 #define LOOKUP_COST			(50 * cpu_operator_cost)
-#define LOOKUP_FPP			0.01
+#define LOOKUP_FPP			0.01	/* it finds a key that is not there */
 
 PG_FUNCTION_INFO_V1(bloom_index_gate);
 
@@ -91,9 +89,8 @@ bfp_define_setting(void)
 }
 
 /*
- * Is any part of a key neither a constant nor a parameter of the statement?
- * Evaluating another one may raise an error, and it is not sure that PostgreSQL
- * would evaluate it.
+ * Is any part of a key neither a constant nor a parameter of the statement?  To
+ * evaluate it, which PostgreSQL might not do, may raise an error.
  */
 static bool
 is_computed_walker(Node *node, void *context)
@@ -177,9 +174,8 @@ bfp_has_barrier(PlannerInfo *root)
 		foreach(cell, root->parse->rtable)
 		{
 			RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-			int			number = foreach_current_index(cell) + 1;
 			AppendRelInfo *info = root->append_rel_array == NULL ? NULL :
-				root->append_rel_array[number];
+				root->append_rel_array[foreach_current_index(cell) + 1];
 
 			/* Partitions come last, and have none of their own. */
 			if (info != NULL && planner_rt_fetch(info->parent_relid,
@@ -193,9 +189,8 @@ bfp_has_barrier(PlannerInfo *root)
 }
 
 /*
- * Among how many siblings a partition is, at all levels together: those that
- * are not pruned.  1 if it is none.  0 if it is a child by inheritance, or of
- * UNION ALL.
+ * How many siblings a partition has that are not pruned, at all levels together.
+ * 1 if it is none.  0 if it is a child by inheritance, or of UNION ALL.
  */
 static double
 count_siblings(PlannerInfo *root, RelOptInfo *rel)
@@ -219,7 +214,6 @@ chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 	double		keys = equality->is_array ?
 		PGBLOOM_ARRAY_LENGTH(root, equality->key) : 1;
 
-	(void) root;				/* not needed until 16 */
 	return siblings <= 1 || rel->rows > 1.1 * keys ? 1 :
 		Min(1, keys * (1 / siblings + LOOKUP_FPP));
 }

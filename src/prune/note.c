@@ -3,11 +3,9 @@
  * note.c
  *	  What a pruned plan must know when it is executed, and what happens then.
  *
- * A plan outlives its probe: README.md says when it is exchanged.
- *
- * The statement and its keys travel with the plan, through the plan cache, as
- * an entry of its range table that nothing refers to: one of no rows, whose data
- * is not sent to parallel workers.
+ * A plan outlives its probe: README.md says when it is exchanged.  The statement
+ * and its keys travel with the plan, through the plan cache, as an entry of its
+ * range table that nothing refers to, whose data parallel workers do not get.
  *
  *-------------------------------------------------------------------------
  */

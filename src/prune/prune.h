@@ -17,8 +17,7 @@
 
 /*
  * The form of a call of bloom_index_gate() that the planner adds.  The parser
- * gives it to no call of a function that has another name than those of SQL's
- * own syntax, so a user cannot make a call that has it.
+ * gives it only to functions of SQL's own syntax, so users cannot make such calls.
  */
 #define BFP_GATE_FORM		COERCE_SQL_SYNTAX
 

@@ -18,10 +18,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "partitioning/partdesc.h"
-#include "storage/lmgr.h"
-
-/* The index of a leaf is asked in this share of the time that it takes to plan one. */
-#define ASKED	0.125
 
 /*
  * Find the leaves that may have a key.  They do not prune the table if they are
@@ -61,8 +57,7 @@ bfp_find_leaves(BfpTable *table)
 
 /*
  * Find the partitions that the leaves of a table are, or are below.  Returns false
- * if one of them is being detached: older snapshots still have it, but the catalogs
- * no longer tell what it is below.
+ * if one is being detached: catalogs no longer tell what it is below.
  */
 static bool
 find_parts(BfpTable *table, Oid top)
@@ -160,9 +155,7 @@ ask_indexes(PlannerInfo *root, RelOptInfo *rel)
 
 		if (table->prunes)
 			break;
-		if (!ConditionalLockRelationOid(lfirst_oid(cell), AccessShareLock))
-			continue;
-		index = relation_open(lfirst_oid(cell), NoLock);
+		index = relation_open(lfirst_oid(cell), AccessShareLock);
 		next = ask_index_of(rel, index);
 		table = next != NULL ? next : table;
 		relation_close(index, AccessShareLock);
@@ -234,7 +227,7 @@ has_key_conditions(RelOptInfo *rel)
 /*
  * The planner begins with a relation, of which it knows what catalogs say.  If
  * it is the first partition of a table of which PostgreSQL leaves many, ask the
- * index of the table above all others.
+ * index of the table above all others: eight leaves in the time of planning one.
  */
 void
 bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
@@ -254,7 +247,7 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	if (table == NULL)
 	{
 		n = bms_num_members(parent->live_parts);
-		if ((n <= Max(BFP_MAX_LEAVES, parent->nparts * ASKED) &&
+		if ((n <= Max(BFP_MAX_LEAVES, parent->nparts / 8) &&
 			 (parent != top || n < parent->nparts)) ||
 			bfp_has_barrier(root) || !bfp_is_permitted(root, NULL))
 			return;
