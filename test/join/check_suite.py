@@ -73,6 +73,7 @@ fsync = off
 max_wal_size = 4GB
 autovacuum = off
 synchronize_seqscans = off
+jit = off
 max_prepared_transactions = 2
 session_preload_libraries = 'auto_explain, bloomfilter'
 auto_explain.log_min_duration = 0
