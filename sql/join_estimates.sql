@@ -128,6 +128,12 @@ SELECT condition, (errors('SELECT * FROM facts JOIN calendar USING (day) WHERE '
 	(errors('SELECT * FROM growing JOIN calendar USING (day) WHERE ' || condition)).*
   FROM unnest('{year = 1999, year = 2000, year = 2001, year = 2004, year = 2005, year >= 2004, calendar.day >= ''2004-12-25'',
 	calendar.day BETWEEN ''1999-06-01'' AND ''2000-01-10'', calendar.number < 1000}'::text[]) AS condition;
+-- at the end of a calendar, and conditions that tell the same twice
+CREATE TABLE until_now AS SELECT * FROM calendar WHERE day BETWEEN '1990-01-01' AND '2005-01-02';
+ANALYZE until_now;
+SELECT condition, (errors('SELECT * FROM facts JOIN until_now d USING (day) WHERE ' || condition)).*
+  FROM unnest('{year > 2004, 2004 < year, year >= 2005, year > 2003, d.day > ''2004-12-31'',
+	year = 2002 AND d.day BETWEEN ''2002-03-05'' AND ''2002-03-06''}'::text[]) AS condition;
 -- a value that is not known
 SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = (SELECT 2002)');
 -- only the first rows, or all for the first ones

@@ -241,6 +241,13 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 	return result;
 }
 
+/* What conditions on the order leave of a side, which is no less than one row. */
+static double
+left_of(const Side *side)
+{
+	return Max(side->left, 1 / side->rel->tuples);
+}
+
 /*
  * How many times as many rows as PostgreSQL estimates has the equality at least?
  * To count on rows that are not there makes worse plans than PostgreSQL's.  If
@@ -257,7 +264,7 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 		Max(a->ndistinct, b->ndistinct) /
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
 		share_in_both(root, op, sides, larger, false) * sides[1 - larger].share /
-		Max(a->left * b->left, 1e-9);
+		(left_of(a) * left_of(b));
 }
 
 /*

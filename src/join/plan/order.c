@@ -104,7 +104,12 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 	test->arg = key;
 	test->nulltesttype = IS_NOT_NULL;
 	nonnull = Max(selectivity(root, test), 1e-9);
-	if (strategy >= BTEqualStrategyNumber)
+	if (strategy > BTEqualStrategyNumber)
+	{
+		from = nonnull - to;
+		to = nonnull;
+	}
+	else if (strategy == BTEqualStrategyNumber)
 	{
 		Oid			types[2];
 		Oid			less;
@@ -116,7 +121,7 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 						   make_opclause(less, BOOLOID, false, key, value,
 										 InvalidOid,
 										 ((OpExpr *) rinfo->clause)->inputcollid));
-		to = strategy == BTEqualStrategyNumber ? from + to : nonnull;
+		to = from + to;
 	}
 	from /= nonnull;
 	to /= nonnull;
