@@ -227,6 +227,7 @@ bfi_leaves(Relation index, int *n)
 	list = remembered_list(RelationGetRelid(index));
 	if (list == NULL)
 	{
+		/* On a standby, nobody tells of changes in time. */
 		bool		changing = RecoveryInProgress();
 
 		list = make_list(index, &changing);
