@@ -226,15 +226,17 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 
 	for (i = other->error > 0 ? -1 : 1; i <= 1; i++)
 	{
-		double		from = Max(side->piece.from, side->first),
-					to = Min(side->piece.to, side->first + side->share);
+		double		from = 0,
+					to = 1;
 
 		if (other->from > 0)
-			from = Max(from, share_before(root, op, sides, at,
-										  other->from + i * other->error));
+			from = share_before(root, op, sides, at,
+								other->from + i * other->error);
 		if (other->to < 1)
-			to = Min(to, share_before(root, op, sides, at,
-									  other->to + i * other->error));
+			to = share_before(root, op, sides, at,
+							  other->to + i * other->error);
+		from = Max(from, Max(side->piece.from, side->first));
+		to = Min(to, Min(side->piece.to, side->first + side->share));
 		to = Max(to - from, 0);
 		result = most ? Max(result, to) : Min(result, to);
 	}
