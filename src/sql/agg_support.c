@@ -168,7 +168,7 @@ set_state_sizes(PlannerInfo *root, Oid function)
 			(info->aggtransspace & 1) != 0)
 			continue;
 		list_size = LIST_BYTES_PER_KEY *
-			Min(ceil(estimate_keys(root, info)), MAX_LIST_KEYS);
+			fmin(ceil(estimate_keys(root, info)), MAX_LIST_KEYS);
 		size = expected_size(root, info);
 		if (size == 0 || (list_size > 0 && list_size < size))
 			size = list_size;

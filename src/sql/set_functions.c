@@ -104,13 +104,13 @@ bloom_difference_cardinality(PG_FUNCTION_ARGS)
 	BfView		a;
 	BfView		b;
 	const BfView *views[] = {&a, &b};
-	double		common;
+	int64		rest;
 
 	pgbloom_open(PG_GETARG_BLOOM_PP(0), &a);
 	pgbloom_open(PG_GETARG_BLOOM_PP(1), &b);
-	common = count_common(2, views);
-	PG_RETURN_INT64(Max(0, pgbloom_count_distinct(PG_GETARG_DATUM(0), &a) -
-						(int64) rint(common)));
+	rest = pgbloom_count_distinct(PG_GETARG_DATUM(0), &a) -
+		(int64) rint(count_common(2, views));
+	PG_RETURN_INT64(Max(0, rest));
 }
 
 /*

@@ -408,8 +408,8 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL)
 		return 1;
 	if (find_sides(root, clause, sides))
-		range = Min(1, share_in_both(root, op, sides, at, true) /
-					Max(sides[at].piece.to - sides[at].piece.from, 1e-9)) *
+		range = fmin(1, share_in_both(root, op, sides, at, true) /
+					 Max(sides[at].piece.to - sides[at].piece.from, 1e-9)) *
 			Min(1, sides[1 - at].piece.unknown /
 				(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&

@@ -11,6 +11,7 @@
 #include "join/join.h"
 
 #include <limits.h>
+#include <math.h>
 
 #include "catalog/pg_statistic.h"
 #include "parser/parsetree.h"
@@ -143,8 +144,8 @@ pgbloom_join_groups_not_worthwhile(const PgBloomStatement *statement,
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		return PGBLOOM_NO_REASON;
 	foreach(lc, target->keys)
-		keys = Max(keys, keys_of_rows(statement, target->scan, lfirst(lc),
-									  outerPlan(grouping)->plan_rows));
+		keys = fmax(keys, keys_of_rows(statement, target->scan, lfirst(lc),
+									   outerPlan(grouping)->plan_rows));
 	target->most_keys = (int) Min(Min(grouping->plan_rows, keys) / 2, INT_MAX);
 	return innerPlan(join)->plan_rows > target->most_keys ?
 		PGBLOOM_REASON_MATCHING : PGBLOOM_NO_REASON;
