@@ -174,3 +174,11 @@ SELECT bloom_intersection_cardinality(a, bloom_agg(i, 0.001, 10000)) FROM sides,
 DROP TABLE sides;
 
 DROP TABLE forms, parts, serial, parallel, spread, partitionwise;
+
+-- keys that are added to an intersection, or united with it, leave the rate of its operands' keys below twice that asked for
+SELECT name, bloom_fpp(f) < 0.02 AS told, (bloom_contains_count(f, ARRAY(SELECT generate_series(1, 10000)))).contained < 200 AS measured,
+	(bloom_info(f)).layers
+  FROM (SELECT bloom_agg(i, 0.01, 10000) FILTER (WHERE i <= 10000) & bloom_agg(i, 0.01, 10000) FILTER (WHERE i > 10000)
+		  FROM generate_series(1, 20000) i) x (both_have),
+	LATERAL (VALUES ('add', bloom_add_all(both_have, ARRAY(SELECT generate_series(30001, 36000)))),
+		('union', both_have | (SELECT bloom_agg(i, 0.01, 10000) FROM generate_series(30001, 36000) i))) y (name, f);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * compact.c
- *	  The smallest filter that keeps the rate.
+ *	  The smallest filter whose layers keep the rates that they are made for.
  *
  * Hashes go into a layer for just their number if that is smaller than they
  * are, and each layer is folded to what it holds.
@@ -47,7 +47,7 @@ fold_layer(BfBuilder *to, const BfLayer *layer)
 		bf_layer_set_cut(&folded, folded.bits_cut);
 	}
 
-	status = bf_builder_take_in_layer(to, &folded);
+	status = bf_builder_take_in_layer(to, to->nlayers, &folded);
 	if (bits != NULL)
 		env->free(env->context, bits);
 	return status;

@@ -70,7 +70,8 @@ extern BfStatus bf_builder_add_list(BfBuilder *b, const uint8_t *list,
 extern BfStatus bf_builder_flush_hashes(BfBuilder *b);
 
 /* set.c */
-extern BfStatus bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from);
+extern BfStatus bf_builder_take_in_layer(BfBuilder *b, int among,
+										 const BfLayer *from);
 
 #pragma GCC visibility pop
 

@@ -30,7 +30,7 @@
 bool
 bf_layer_has_room(const BfLayer *layer, uint32_t n)
 {
-	return layer->bits_set + (uint64_t) n * layer->geometry.k <=
+	return bf_layer_fullness(layer) + (uint64_t) n * layer->geometry.k <=
 		layer->bits_full;
 }
 
@@ -312,7 +312,9 @@ bf_builder_add_to_layers(BfBuilder *b, uint64_t hash, uint32_t remaining)
 	{
 		layer = &b->layers[i];
 		if (bf_bits_add_within(&layer->geometry, layer->bits, hash,
-							   layer->bits_full, &layer->bits_set))
+							   layer->bits_full > layer->bits_cut ?
+							   layer->bits_full - layer->bits_cut : 0,
+							   &layer->bits_set))
 			return BF_OK;
 	}
 

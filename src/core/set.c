@@ -95,19 +95,22 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 }
 
 /*
- * The layer to OR another one of equal geometry into: that which it adds the
- * fewest bits to, if the result is not over full; NULL if there is none.
+ * The layer, among the first ones of a builder, to OR another one of equal
+ * geometry into: that which it adds the fewest bits to, if the result is not
+ * over full; NULL if there is none.
  */
 static BfLayer *
-find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
-		  uint64_t bits_set)
+find_room(BfBuilder *b, int among, const BfLayer *from)
 {
+	const BfGeometry *geometry = &from->geometry;
+	const uint8_t *bits = from->bits;
+	uint64_t	bits_set = from->bits_set;
 	BfLayer    *best = NULL;
 	uint64_t	best_added = 0;
 	int			nequal = 0;
 	int			i;
 
-	for (i = 0; i < b->nlayers; i++)
+	for (i = 0; i < among; i++)
 	{
 		if (bf_geometry_equal(&b->layers[i].geometry, geometry))
 		{
@@ -118,11 +121,12 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 
 	/* Often there is one with room in any case: no need to read the bits. */
 	if (nequal == 0 ||
-		(nequal == 1 && best->bits_set + bits_set <= best->bits_full))
+		(nequal == 1 && bf_layer_fullness(best) + bf_layer_fullness(from) <=
+		 best->bits_full))
 		return best;
 
 	best = NULL;
-	for (i = 0; i < b->nlayers; i++)
+	for (i = 0; i < among; i++)
 	{
 		BfLayer    *layer = &b->layers[i];
 		uint64_t	set;
@@ -136,7 +140,8 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 		added = set - layer->bits_set;
 
 		/* If one is a subset of the other, the result is no fuller. */
-		if (set > layer->bits_full && added > 0 && set > bits_set)
+		if (set + layer->bits_cut + from->bits_cut > layer->bits_full &&
+			added > 0 && set > bits_set)
 			continue;
 		if (best == NULL || added < best_added)
 		{
@@ -148,8 +153,8 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
 }
 
 /*
- * Take in a layer of another filter.  It is ORed into a layer of equal geometry
- * that has room, or else appended.
+ * Take in a layer of another filter.  It is ORed into one of equal geometry
+ * that has room, among the first layers, or else appended.
  *
  * What intersections cut adds up: with x inside X and y inside Y, the bits of
  * X or Y that are in neither x nor y are at most those of X that are not in x,
@@ -158,10 +163,10 @@ find_room(BfBuilder *b, const BfGeometry *geometry, const uint8_t *bits,
  * has them in y, and elsewhere as any other key.
  */
 BfStatus
-bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
+bf_builder_take_in_layer(BfBuilder *b, int among, const BfLayer *from)
 {
 	const BfGeometry *geometry = &from->geometry;
-	BfLayer    *layer = find_room(b, geometry, from->bits, from->bits_set);
+	BfLayer    *layer = find_room(b, among, from);
 	BfStatus	status = layer != NULL ? BF_OK :
 		bf_builder_append_layer(b, geometry, &layer);
 	uint64_t	before;
@@ -184,24 +189,24 @@ bf_builder_take_in_layer(BfBuilder *b, const BfLayer *from)
 
 /*
  * Take in the layers of a dense filter, and add the hashes of the builder to
- * them, if it has some.  If it has no layers, those of the other filter keep
- * their order, so that an image that is loaded and written stays as it was, if
- * no two of its layers could have been one.
+ * them, if it has some.  Those of one filter are not compared with each other:
+ * if the builder has none, they stay as they are.
  */
 static BfStatus
 merge_layers(BfBuilder *b, const BfView *view)
 {
-	bool		had_layers = b->nlayers > 0;
+	int			nlayers = b->nlayers;
 	int			i;
 
 	for (i = 0; i < view->nlayers; i++)
 	{
-		BfStatus	status = bf_builder_take_in_layer(b, &view->layers[i]);
+		BfStatus	status = bf_builder_take_in_layer(b, nlayers,
+													  &view->layers[i]);
 
 		if (status != BF_OK)
 			return status;
 	}
-	if (had_layers)
+	if (nlayers > 0)
 		bf_builder_sort_layers(b);
 	return bf_builder_flush_hashes(b);
 }

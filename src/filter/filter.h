@@ -53,8 +53,6 @@ extern void pgbloom_check(BfStatus status, const BfParams *params,
 
 /* value.c */
 extern void pgbloom_open(const struct varlena *filter, BfView *view);
-extern void pgbloom_open_header(const uint8_t *header, size_t size,
-								BfView *view);
 extern void pgbloom_open_info(Datum filter, BfView *view);
 extern int64 pgbloom_count_distinct(Datum filter, const BfView *header);
 extern bool pgbloom_validate(const uint8_t *image, size_t size,

@@ -54,8 +54,8 @@ pgbloom_open(const struct varlena *filter, BfView *view)
 }
 
 /* Open the header and layer directory of a filter. */
-void
-pgbloom_open_header(const uint8_t *header, size_t size, BfView *view)
+static void
+open_header(const uint8_t *header, size_t size, BfView *view)
 {
 	check_opened(bf_open_header(header, size, view), view,
 				 ERRCODE_DATA_CORRUPTED, NULL);
@@ -90,7 +90,7 @@ pgbloom_open_info(Datum filter, BfView *view)
 		/* A damaged value may be shorter than its pointer says. */
 		if (VARSIZE_ANY_EXHDR(header) < Min(size, length))
 			size = VARSIZE_ANY_EXHDR(header);
-		pgbloom_open_header((const uint8_t *) VARDATA_ANY(header), size, view);
+		open_header((const uint8_t *) VARDATA_ANY(header), size, view);
 		pfree(header);
 	}
 	else

@@ -14,8 +14,8 @@
  *
  * The hashes of an operator class may depend on the byte order of the machine,
  * on the encoding of the database and, for types like citext, on its locale and
- * that of the collation.  All of these are recorded.  Types whose hashes do not survive a dump are
- * rejected.
+ * that of the collation.  All of these are recorded.  Types whose hashes do not
+ * survive a dump are rejected.
  *
  * The name is recorded without the schema.  Two types of one name must not be
  * confused: a type that has a namesake cannot be a key, nor can a type that

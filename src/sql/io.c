@@ -4,7 +4,8 @@
  *	  Text, binary and bytea forms of the type bloom.
  *
  * Text is the image of doc/FORMAT.md in base64; binary and bytea are the
- * image itself.  Text may also be read from the hexadecimal form of bytea.  All input goes through the validator of the core.
+ * image itself.  Text may also be read from the hexadecimal form of bytea.  All
+ * input goes through the validator of the core.
  *
  *-------------------------------------------------------------------------
  */
