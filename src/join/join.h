@@ -271,8 +271,9 @@ typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 	double		unknown;		/* share of it by values that are not known */
 } PgBloomPiece;
 
-extern int	pgbloom_join_order_of(PlannerInfo *root, const RelOptInfo *rel,
-								  AttrNumber column);
+extern double pgbloom_join_correlation(PlannerInfo *root,
+									   const RelOptInfo *rel,
+									   AttrNumber column);
 extern double pgbloom_join_left_of_order(PlannerInfo *root,
 										 const RelOptInfo *rel,
 										 AttrNumber column,
@@ -294,6 +295,7 @@ typedef struct PgBloomAssumption
 	bool		fulfilled;		/* the plan has the filter */
 } PgBloomAssumption;
 
+extern void pgbloom_join_assume_filter(void);
 extern List *pgbloom_join_assumptions(void);
 extern bool pgbloom_join_plans_volatile(void);
 extern bool pgbloom_join_may_change_plan(PlannerInfo *root);
@@ -327,6 +329,8 @@ extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  List **targets);
 
 /* verify.c */
+extern bool pgbloom_join_has_candidate(Query *parse);
+extern void pgbloom_join_cost_pruned(RelOptInfo *rel);
 extern bool pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel);
 extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
 									  HashJoin *join, List *targets);

@@ -14,15 +14,14 @@
  *
  * Whether the filter of each assumption is there is seen when filters are
  * added to the finished plan.  If one is missing, the statement is planned again
- * without assumptions.
+ * as PostgreSQL does.  So it is if estimates were corrected (estimate.c) and the
+ * plan has no filter: they make other errors of the planner's costs count, and
+ * nothing would make up for it.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
-#include "access/table.h"
-#include "catalog/pg_class.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -286,6 +285,17 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
 		list_length(rel->pathlist);
 }
 
+/*
+ * Assume that the plan has a filter, whichever: without one, it is to be that of
+ * PostgreSQL's estimates.
+ */
+void
+pgbloom_join_assume_filter(void)
+{
+	current->assumptions = lappend(current->assumptions,
+								   palloc0(sizeof(AssumedJoin)));
+}
+
 /* What the paths of the statement that is being planned assume. */
 List *
 pgbloom_join_assumptions(void)
@@ -362,47 +372,6 @@ pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
 	return rel;
 }
 
-/*
- * Is this a table that a filter could leave partly unread, or has the query one,
- * perhaps in a subquery that is going to be pulled up?
- */
-static bool
-has_candidate_walker(Node *node, void *context)
-{
-	RangeTblEntry *rte = (RangeTblEntry *) node;
-	Relation	table;
-	bool		found;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		Query	   *query = (Query *) node;
-
-		/* Most queries have no subqueries in expressions. */
-		if (query->hasSubLinks)
-			return query_tree_walker(query, has_candidate_walker, context,
-									 QTW_EXAMINE_RTES_BEFORE);
-		return range_table_walker(query->rtable, has_candidate_walker, context,
-								  QTW_EXAMINE_RTES_BEFORE |
-								  QTW_IGNORE_JOINALIASES) ||
-			has_candidate_walker((Node *) query->cteList, context);
-	}
-	if (!IsA(node, RangeTblEntry))
-		return expression_tree_walker(node, has_candidate_walker, context);
-	/* The target of INSERT is not read. */
-	if (rte->rtekind != RTE_RELATION || rte->rellockmode != AccessShareLock)
-		return false;
-	if (rte->relkind == RELKIND_PARTITIONED_TABLE)
-		return true;
-	if (rte->relkind != RELKIND_RELATION)
-		return false;
-	table = table_open(rte->relid, NoLock);
-	found = pgbloom_join_brin_columns(table) != NULL;
-	table_close(table, NoLock);
-	return found;
-}
-
 /* May a statement have filters, by what it does with rows? */
 static bool
 may_have_filters(const Query *parse)
@@ -410,15 +379,6 @@ may_have_filters(const Query *parse)
 	return (parse->commandType == CMD_SELECT ||
 			parse->commandType == CMD_INSERT) &&
 		!parse->hasModifyingCTE && parse->rowMarks == NIL;
-}
-
-/* Can filters be assumed? */
-static bool
-may_assume(Query *parse)
-{
-	return !pgbloom_join_has_no_join(parse) &&
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 has_candidate_walker((Node *) parse, NULL));
 }
 
 /*
@@ -458,7 +418,7 @@ all_fulfilled(const Planning *planning)
 }
 
 /*
- * Plan a statement, and again without assumptions if one of them is not
+ * Plan a statement, and again as PostgreSQL does if an assumption is not
  * fulfilled.  Others who have hooks of the planner see both, but only one has the
  * number by which pg_stat_statements counts.  The planner changes the Query, so
  * the first one has a copy.
@@ -467,24 +427,26 @@ PlannedStmt *
 pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 						   PGBLOOM_PLANNER_PARAMETERS)
 {
-	Planning	planning = {
-		.is_volatile = is_volatile,
-		.may_change = pgbloom_join_planning && !is_volatile &&
-		pgbloom_join_filters != PGBLOOM_JOIN_OFF && may_have_filters(parse)
-	};
+	Planning	planning = {.is_volatile = is_volatile};
 	Planning	assuming = planning;
 	Query	   *original = parse;
+	Query	   *copy;
 	PlannedStmt *stmt;
 
-	if (!planning.may_change || !may_assume(parse))
+	if (!pgbloom_join_planning || is_volatile ||
+		pgbloom_join_filters == PGBLOOM_JOIN_OFF || !may_have_filters(parse) ||
+		pgbloom_join_has_no_join(parse))
 		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	parse = assuming.parse = copyObject(original);
+	parse = copy = copyObject(original);
+	assuming.may_change = true;
+	if (pgbloom_join_has_candidate(parse))
+		assuming.parse = parse;
 	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	if (all_fulfilled(&assuming))
 		return stmt;
 	parse = original;
 	parse->queryId = 0;
 	stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	stmt->queryId = parse->queryId = assuming.parse->queryId;
+	stmt->queryId = parse->queryId = copy->queryId;
 	return stmt;
 }

@@ -36,6 +36,9 @@
 /* Smaller errors than this factor are left as they are. */
 #define LEAST_FACTOR	1.2
 
+/* By a BRIN index, rows in this order are read in part. */
+#define ORDERED			0.9
+
 /* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	16
 
@@ -145,8 +148,9 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 
 /*
  * Which share of the rows of a side, in its order, comes before a place in the
- * order of the other side?  The histogram of its values tells, or else they are
- * taken to be spread evenly over the range of both.
+ * order of the other side?  The histogram of its values tells, and the most
+ * common ones, which are not in it; or else they are taken to be spread evenly
+ * over the range of both.
  */
 static double
 share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
@@ -157,17 +161,22 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 	VariableStatData var,
 				other_var;
 	Oid			types[2];
-	Oid			less;
+	Oid			family;
+	Oid			less,
+				own_less;
 	AttStatsSlot slot;
 	FmgrInfo	proc;
 
 	op_input_types(op->opno, &types[0], &types[1]);
-	less = get_opfamily_member(lookup_type_cache(types[at],
-												 TYPECACHE_BTREE_OPFAMILY)->btree_opf,
-							   types[1 - at], types[at], BTLessStrategyNumber);
+	family = lookup_type_cache(types[at], TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	less = get_opfamily_member(family, types[1 - at], types[at],
+							   BTLessStrategyNumber);
+	own_less = get_opfamily_member(family, types[at], types[at],
+								   BTLessStrategyNumber);
 	examine_variable(root, list_nth(op->args, at), 0, &var);
 	examine_variable(root, list_nth(op->args, 1 - at), 0, &other_var);
-	if (OidIsValid(less) &&
+	if (OidIsValid(less) && OidIsValid(own_less) &&
+		statistic_proc_security_check(&var, get_opcode(own_less)) &&
 		statistic_proc_security_check(&var, get_opcode(less)) &&
 		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
 						 InvalidOid, ATTSTATSSLOT_VALUES))
@@ -200,9 +209,20 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 			}
 		}
 		if (before >= 0)
+		{
+			double		common;
+			double		common_before;
+
+			fmgr_info(get_opcode(own_less), &proc);
+			common_before = mcv_selectivity(&var, &proc, op->inputcollid,
+											slot.values[Min(low, slot.nvalues - 1)],
+											true, &common);
 			result = low == 0 ? 0 : low == slot.nvalues ? 1 :
 				(low - 1 + (place - before) / Max(after - before, 1e-9)) /
 				(slot.nvalues - 1);
+			result = (result * (sides[at].nonnull - common) + common_before) /
+				sides[at].nonnull;
+		}
 		free_attstatsslot(&slot);
 	}
 	ReleaseVariableStats(var);
@@ -320,11 +340,13 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
 /*
  * Correct the joins of two relations, of which the first one has the smaller
  * number.  PostgreSQL has one clause of each class for each order of the two.
+ * Returns whether there was one.
  */
-static void
+static bool
 correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 {
 	Relids		both = bms_union(a->relids, b->relids);
+	bool		corrected = false;
 	ListCell   *x,
 			   *y;
 
@@ -343,7 +365,9 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		correct_clause(root, rinfo, factor);
 		if (lfirst(y) != rinfo)
 			correct_clause(root, lfirst(y), factor);
+		corrected = true;
 	}
+	return corrected;
 }
 
 /*
@@ -358,6 +382,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 	Relids		all = root->all_baserels,
 				limited = NULL;
 	PgBloomPiece piece;
+	bool		corrected = false;
 	int			i,
 				j;
 
@@ -382,8 +407,13 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
 		for (j = i; (j = bms_next_member(all, j)) >= 0;)
 			if (bms_is_member(i, limited) || bms_is_member(j, limited))
-				correct_pair(root, root->simple_rel_array[i],
-							 root->simple_rel_array[j]);
+				corrected |= correct_pair(root, root->simple_rel_array[i],
+										  root->simple_rel_array[j]);
+	if (!corrected)
+		return;
+	pgbloom_join_assume_filter();
+	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
+		pgbloom_join_cost_pruned(root->simple_rel_array[i]);
 }
 
 /*
@@ -414,7 +444,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 				(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		pgbloom_join_order_of(root, filtered, *column) != 0)
+		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED)
 		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;

@@ -1,12 +1,102 @@
 /*-------------------------------------------------------------------------
  *
  * verify.c
- *	  What a path reads, and whether a finished plan has the filters that its
- *	  planning has assumed.
+ *	  What a statement and a path read, and whether a finished plan has the
+ *	  filters that its planning has assumed.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
+
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+
+/*
+ * Is this a table that a filter could leave partly unread, or has the query one,
+ * perhaps in a subquery that is going to be pulled up?
+ */
+static bool
+has_candidate_walker(Node *node, void *context)
+{
+	RangeTblEntry *rte = (RangeTblEntry *) node;
+	Relation	table;
+	bool		found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		/* Most queries have no subqueries in expressions. */
+		if (query->hasSubLinks)
+			return query_tree_walker(query, has_candidate_walker, context,
+									 QTW_EXAMINE_RTES_BEFORE);
+		return range_table_walker(query->rtable, has_candidate_walker, context,
+								  QTW_EXAMINE_RTES_BEFORE |
+								  QTW_IGNORE_JOINALIASES) ||
+			has_candidate_walker((Node *) query->cteList, context);
+	}
+	if (!IsA(node, RangeTblEntry))
+		return expression_tree_walker(node, has_candidate_walker, context);
+	/* The target of INSERT is not read. */
+	if (rte->rtekind != RTE_RELATION || rte->rellockmode != AccessShareLock)
+		return false;
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return true;
+	if (rte->relkind != RELKIND_RELATION)
+		return false;
+	table = table_open(rte->relid, NoLock);
+	found = pgbloom_join_brin_columns(table) != NULL;
+	table_close(table, NoLock);
+	return found;
+}
+
+/* Has the statement a table that a filter could leave partly unread? */
+bool
+pgbloom_join_has_candidate(Query *parse)
+{
+	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+		has_candidate_walker((Node *) parse, NULL);
+}
+
+/*
+ * Correct what it costs to look up rows of a partitioned table by its partition
+ * key.  PostgreSQL takes all partitions to be read, and few lookups, of which it
+ * then makes too many if only the number of these is corrected.
+ */
+void
+pgbloom_join_cost_pruned(RelOptInfo *rel)
+{
+	ListCell   *x,
+			   *y;
+
+	if (rel->part_scheme == NULL || !enable_partition_pruning)
+		return;
+	foreach(x, rel->pathlist)
+	{
+		Path	   *path = lfirst(x);
+		bool		pruned = false;
+
+		if (!IsA(path, AppendPath) || path->param_info == NULL)
+			continue;
+		foreach(y, path->param_info->ppi_clauses)
+		{
+			RestrictInfo *rinfo = lfirst(y);
+			OpExpr	   *op = (OpExpr *) rinfo->clause;
+
+			pruned |= rinfo->mergeopfamilies != NIL &&
+				(pgbloom_join_is_partition_key(rel, linitial(op->args), op) ||
+				 pgbloom_join_is_partition_key(rel, lsecond(op->args), op));
+		}
+		if (pruned)
+			path->total_cost = path->startup_cost +
+				(path->total_cost - path->startup_cost) /
+				Max(bms_num_members(rel->live_parts), 1);
+	}
+}
 
 /* Does a path read a relation, or each partition of it, by an index? */
 bool
@@ -87,17 +177,16 @@ void
 pgbloom_join_note_filters(const PgBloomStatement *statement, HashJoin *join,
 						  List *targets)
 {
-	List	   *assumptions = pgbloom_join_assumptions();
 	ListCell   *x,
 			   *y;
 
-	if (assumptions == NIL || innerPlan(join)->parallel_aware)
-		return;
-	foreach(x, assumptions)
+	foreach(x, pgbloom_join_assumptions())
 	{
 		PgBloomAssumption *assumption = lfirst(x);
 
-		if (assumption->fulfilled ||
+		if (assumption->filtered == 0)
+			assumption->fulfilled = true;
+		if (assumption->fulfilled || innerPlan(join)->parallel_aware ||
 			!plan_scans(statement, innerPlan(join), assumption->by))
 			continue;
 		foreach(y, targets)
