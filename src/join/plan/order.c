@@ -25,20 +25,15 @@
 /* Of 30,000 rows of a sample, not one is far from its place in the order. */
 #define SAME_ORDER		0.99999
 
-/* So many rows of one value hide where the others are. */
-#define NEARLY_ALL		0.9
-
 /*
- * So far away may a piece be from where another column's statistics tell: as
- * many rows as are between two bounds of a histogram, or two rows of a sample.
+ * So far away may a piece be from where another column's statistics tell: half
+ * as many rows as are between two bounds of a histogram.
  */
-#define HISTOGRAM_ERROR	0.005
-#define COMMON_ERROR	0.0005
+#define ERROR_OF_PLACE	0.005
 
 /*
  * The correlation of a column's values, in their order, with the table's rows,
- * from -1 to 1, of which NULLs have none.  Where nearly all rows have one value,
- * it tells nothing of the others.
+ * from -1 to 1, of which NULLs have none.
  */
 double
 pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
@@ -61,12 +56,6 @@ pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
 			(1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac);
 		free_attstatsslot(&slot);
 	}
-	if (result != 0 && get_attstatsslot(&slot, tuple, STATISTIC_KIND_MCV,
-										InvalidOid, ATTSTATSSLOT_NUMBERS))
-	{
-		result = slot.numbers[0] < NEARLY_ALL ? result : 0;
-		free_attstatsslot(&slot);
-	}
 	ReleaseSysCache(tuple);
 	return result;
 }
@@ -75,21 +64,6 @@ static double
 selectivity(PlannerInfo *root, void *clause)
 {
 	return clause_selectivity(root, clause, 0, JOIN_INNER, NULL);
-}
-
-static bool
-has_histogram(PlannerInfo *root, Expr *key)
-{
-	VariableStatData var;
-	AttStatsSlot slot;
-	bool		result;
-
-	examine_variable(root, (Node *) key, 0, &var);
-	result = HeapTupleIsValid(var.statsTuple) &&
-		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
-						 InvalidOid, 0);
-	ReleaseVariableStats(var);
-	return result;
 }
 
 /*
@@ -184,8 +158,7 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 			continue;
 		}
 		if (compared != column)
-			piece->error = Max(piece->error, has_histogram(root, key) ?
-							   HISTOGRAM_ERROR : COMMON_ERROR);
+			piece->error = ERROR_OF_PLACE;
 		narrow(root, rinfo, key, (Expr *) value,
 			   value_is_left ? get_commutator(op->opno) : op->opno,
 			   order > 0, piece);
