@@ -109,6 +109,12 @@ CREATE TABLE cancelled AS SELECT CASE WHEN amount < 20 THEN '1970-01-01' ELSE da
 ANALYZE cancelled;
 SELECT condition, (errors('SELECT * FROM cancelled JOIN calendar USING (day) WHERE ' || condition)).*
   FROM unnest('{year = 2002, year >= 2002, year = 1970}'::text[]) AS condition;
+-- nor is it in a piece that ends where few rows are
+CREATE TABLE bulk AS SELECT CASE WHEN n < 10 THEN '1999-05-05' WHEN n < 40000 THEN '2003-03-01' ELSE date '2003-01-01' + n / 40 END AS day
+  FROM generate_series(1, 80000) n;
+CREATE TABLE twenty_years AS SELECT * FROM calendar WHERE year BETWEEN 1998 AND 2017;
+ANALYZE bulk, twenty_years;
+SELECT * FROM errors('SELECT * FROM bulk JOIN twenty_years USING (day) WHERE year < 2000');
 -- all members of an equivalence class or none: one of which nothing is known leaves PostgreSQL's estimates
 CREATE TABLE unknown (day date);
 INSERT INTO unknown VALUES ('2002-05-05');

@@ -110,15 +110,14 @@ scan_range(PlannerInfo *root, RestrictInfo *rinfo, int strategy)
  * Find what is known of both sides of an equality; returns false if something
  * is not, or there is no condition on their order.  In the range of the other
  * side is what a merge join would read, all rows if statistics do not tell.
- * PostgreSQL finds it there when it plans that join; if it does not, values are
- * compared by its own functions only, which cannot fail.
+ * PostgreSQL finds it there when it plans that join, in ascending order; if it
+ * does not, values are compared by its own functions only, which cannot fail.
  */
 static bool
 find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	MergeScanSelCache *up,
-			   *down;
+	MergeScanSelCache *scan;
 	int			i;
 
 	if (rinfo->mergeopfamilies == NIL ||
@@ -137,12 +136,20 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 	if (sides[0].left * sides[0].piece.unknown >= 1 &&
 		sides[1].left * sides[1].piece.unknown >= 1)
 		return false;
-	up = scan_range(root, rinfo, BTLessStrategyNumber);
-	down = scan_range(root, rinfo, BTGreaterStrategyNumber);
-	sides[0].first = up->leftstartsel / sides[0].nonnull;
-	sides[1].first = up->rightstartsel / sides[1].nonnull;
-	sides[0].share = 1 - sides[0].first - down->leftstartsel / sides[0].nonnull;
-	sides[1].share = 1 - sides[1].first - down->rightstartsel / sides[1].nonnull;
+	scan = scan_range(root, rinfo, BTLessStrategyNumber);
+	sides[0].first = scan->leftstartsel / sides[0].nonnull;
+	sides[1].first = scan->rightstartsel / sides[1].nonnull;
+	sides[0].share = scan->leftendsel - sides[0].first;
+	sides[1].share = scan->rightendsel - sides[1].first;
+	if (sides[0].nonnull < 1 || sides[1].nonnull < 1)
+	{
+		/* Those ends are compared with NULLs in them. */
+		scan = scan_range(root, rinfo, BTGreaterStrategyNumber);
+		sides[0].share = 1 - sides[0].first -
+			scan->leftstartsel / sides[0].nonnull;
+		sides[1].share = 1 - sides[1].first -
+			scan->rightstartsel / sides[1].nonnull;
+	}
 	return sides[0].share > 0 && sides[1].share > 0;
 }
 
@@ -150,33 +157,32 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
  * Which share of the rows of a side, in its order, comes before a place in the
  * order of the other side?  The histogram of its values tells, and the most
  * common ones, which are not in it; or else they are taken to be spread evenly
- * over the range of both.
+ * over the range of both.  Common ones between the two bounds at the place are
+ * before it if the most is asked for.
  */
 static double
 share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
-			 double place)
+			 double place, bool most)
 {
 	const Side *other = &sides[1 - at];
 	double		result = (place - other->first) / other->share;
 	VariableStatData var,
 				other_var;
 	Oid			types[2];
-	Oid			family;
-	Oid			less,
-				own_less;
+	TypeCacheEntry *type;
+	Oid			less;
 	AttStatsSlot slot;
 	FmgrInfo	proc;
 
 	op_input_types(op->opno, &types[0], &types[1]);
-	family = lookup_type_cache(types[at], TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	less = get_opfamily_member(family, types[1 - at], types[at],
+	type = lookup_type_cache(types[at],
+							 TYPECACHE_BTREE_OPFAMILY | TYPECACHE_LT_OPR);
+	less = get_opfamily_member(type->btree_opf, types[1 - at], types[at],
 							   BTLessStrategyNumber);
-	own_less = get_opfamily_member(family, types[at], types[at],
-								   BTLessStrategyNumber);
 	examine_variable(root, list_nth(op->args, at), 0, &var);
 	examine_variable(root, list_nth(op->args, 1 - at), 0, &other_var);
-	if (OidIsValid(less) && OidIsValid(own_less) &&
-		statistic_proc_security_check(&var, get_opcode(own_less)) &&
+	if (OidIsValid(less) &&
+		statistic_proc_security_check(&var, get_opcode(type->lt_opr)) &&
 		statistic_proc_security_check(&var, get_opcode(less)) &&
 		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
 						 InvalidOid, ATTSTATSSLOT_VALUES))
@@ -210,13 +216,16 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 		}
 		if (before >= 0)
 		{
+			int			bound = most ? low : low - 1;
 			double		common;
 			double		common_before;
 
-			fmgr_info(get_opcode(own_less), &proc);
+			fmgr_info(get_opcode(type->lt_opr), &proc);
 			common_before = mcv_selectivity(&var, &proc, op->inputcollid,
-											slot.values[Min(low, slot.nvalues - 1)],
+											slot.values[Max(0, Min(bound, slot.nvalues - 1))],
 											true, &common);
+			if (bound < 0 || bound == slot.nvalues)
+				common_before = bound < 0 ? 0 : common;
 			result = low == 0 ? 0 : low == slot.nvalues ? 1 :
 				(low - 1 + (place - before) / Max(after - before, 1e-9)) /
 				(slot.nvalues - 1);
@@ -251,10 +260,10 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 
 		if (other->from > 0)
 			from = share_before(root, op, sides, at,
-								other->from + i * other->error);
+								other->from + i * other->error, !most);
 		if (other->to < 1)
 			to = share_before(root, op, sides, at,
-							  other->to + i * other->error);
+							  other->to + i * other->error, most);
 		from = Max(from, Max(side->piece.from, side->first));
 		to = Min(to, Min(side->piece.to, side->first + side->share));
 		to = Max(to - from, 0);
@@ -291,11 +300,14 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 
 /*
  * Is each member of the class known?  If not all equalities were corrected, the
- * planner would choose one that is estimated too low.
+ * planner would choose one that is estimated too low.  So it is if conditions
+ * limit two of three members, which are estimated pair by pair.
  */
 static bool
 is_known_class(PlannerInfo *root, const EquivalenceClass *class)
 {
+	int			nmembers = 0,
+				nlimited = 0;
 	ListCell   *lc;
 
 	foreach(lc, class != NULL ? class->ec_members : NIL)
@@ -303,11 +315,16 @@ is_known_class(PlannerInfo *root, const EquivalenceClass *class)
 		EquivalenceMember *member = lfirst(lc);
 		Side		side;
 
-		if (!member->em_is_child &&
-			!examine_side(root, &side, (Node *) member->em_expr))
+		if (member->em_is_child)
+			continue;
+		if (!examine_side(root, &side, (Node *) member->em_expr))
 			return false;
+		nmembers++;
+		nlimited += pgbloom_join_left_of_order(root, side.rel,
+											   pgbloom_join_column(member->em_expr),
+											   NULL) < 1;
 	}
-	return true;
+	return nmembers < 3 || nlimited < 2;
 }
 
 /*
@@ -381,7 +398,6 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 {
 	Relids		all = root->all_baserels,
 				limited = NULL;
-	PgBloomPiece piece;
 	bool		corrected = false;
 	int			i,
 				j;
@@ -397,7 +413,7 @@ pgbloom_join_correct_pairs(PlannerInfo *root)
 		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
 		{
 			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
-				pgbloom_join_left_of_order(root, rel, j, &piece) >= 1)
+				pgbloom_join_left_of_order(root, rel, j, NULL) >= 1)
 				continue;
 			if (bms_is_member(i, limited))
 				return;

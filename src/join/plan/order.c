@@ -112,7 +112,8 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 
 /*
  * The share of rows that is left by conditions that compare the column, or one
- * in its order, with a known value, and which piece of the order it is.
+ * in its order, with a known value, and, if asked, which piece of the order it
+ * is.
  */
 double
 pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
@@ -121,10 +122,11 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 	List	   *conditions = NIL;
 	ListCell   *lc;
 
-	piece->from = 0;
-	piece->to = 1;
-	piece->error = 0;
-	piece->unknown = 1;
+	if (piece != NULL)
+	{
+		piece->from = piece->error = 0;
+		piece->to = piece->unknown = 1;
+	}
 	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
 	{
 		RestrictInfo *rinfo = lfirst(lc);
@@ -152,6 +154,10 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 			continue;
 		value = estimate_expression_value(root,
 										  list_nth(op->args, !value_is_left));
+		if (IsA(value, Const))
+			conditions = lappend(conditions, rinfo);
+		if (piece == NULL)
+			continue;
 		if (!IsA(value, Const))
 		{
 			piece->unknown *= selectivity(root, rinfo);
@@ -162,7 +168,6 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 		narrow(root, rinfo, key, (Expr *) value,
 			   value_is_left ? get_commutator(op->opno) : op->opno,
 			   order > 0, piece);
-		conditions = lappend(conditions, rinfo);
 	}
 	return clauselist_selectivity(root, conditions, 0, JOIN_INNER, NULL);
 }

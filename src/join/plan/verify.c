@@ -93,8 +93,8 @@ pgbloom_join_cost_pruned(RelOptInfo *rel)
 		}
 		if (pruned)
 			path->total_cost = path->startup_cost +
-				(path->total_cost - path->startup_cost) /
-				Max(bms_num_members(rel->live_parts), 1);
+				(path->total_cost - path->startup_cost) *
+				pgbloom_join_largest_part(rel);
 	}
 }
 
