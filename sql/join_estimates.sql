@@ -144,11 +144,11 @@ RESET join_collapse_limit;
 SET geqo_threshold = 2;
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
 RESET geqo_threshold;
--- of more than 16 relations, pairs are not looked at
+-- of more than 8 relations, pairs are not looked at
 SET join_collapse_limit = 1;
 SELECT n, (errors('SELECT * FROM facts JOIN calendar USING (day)' ||
 	(SELECT string_agg(format(' LEFT JOIN generate_series(1, 1) g%s ON true', i), '') FROM generate_series(3, n) i) ||
-	' WHERE year = 2002'))."on" FROM unnest('{16, 17}'::int[]) n;
+	' WHERE year = 2002'))."on" FROM unnest('{8, 9}'::int[]) n;
 RESET join_collapse_limit;
 -- outer joins are as before, a semi join with a unique key is an inner one
 SELECT * FROM errors('SELECT * FROM facts f LEFT JOIN calendar c ON f.day = c.day AND year = 2002');

@@ -97,7 +97,7 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 /*
  * The layer, among the first ones of a builder, to OR another one of equal
  * geometry into: that which it adds the fewest bits to, if the result is not
- * over full; NULL if there is none.
+ * over full, or no fuller than one of the two; NULL if there is none.
  */
 static BfLayer *
 find_room(BfBuilder *b, int among, const BfLayer *from)
@@ -131,6 +131,7 @@ find_room(BfBuilder *b, int among, const BfLayer *from)
 		BfLayer    *layer = &b->layers[i];
 		uint64_t	set;
 		uint64_t	added;
+		uint64_t	full;
 
 		if (!bf_geometry_equal(&layer->geometry, geometry) ||
 			seems_over_full(&b->env.interrupts, layer, bits))
@@ -139,9 +140,13 @@ find_room(BfBuilder *b, int among, const BfLayer *from)
 								bits, bf_geometry_size(geometry));
 		added = set - layer->bits_set;
 
-		/* If one is a subset of the other, the result is no fuller. */
-		if (set + layer->bits_cut + from->bits_cut > layer->bits_full &&
-			added > 0 && set > bits_set)
+		/* As bf_builder_take_in_layer counts it */
+		full = set + (added > 0 && set > bits_set ?
+					  (uint64_t) layer->bits_cut + from->bits_cut :
+					  layer->bits_cut > from->bits_cut ? layer->bits_cut :
+					  from->bits_cut);
+		if (full > layer->bits_full && full > bf_layer_fullness(layer) &&
+			full > bf_layer_fullness(from))
 			continue;
 		if (best == NULL || added < best_added)
 		{

@@ -40,7 +40,7 @@
 #define ORDERED			0.9
 
 /* Of more relations, with a common key, all pairs would take too long. */
-#define MAX_RELATIONS	16
+#define MAX_RELATIONS	8
 
 typedef struct Side				/* of an equality */
 {
