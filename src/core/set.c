@@ -95,6 +95,23 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
 }
 
 /*
+ * What intersections cut of two layers that are ORed, with so many bits set.
+ *
+ * It adds up: with x inside X and y inside Y, the bits of X or Y that are in
+ * neither x nor y are at most those of X that are not in x, and those of Y that
+ * are not in y.  If x has all bits of y, or y those of x, the larger of these
+ * numbers is enough: a key of Y has its bits in x where it has them in y, and
+ * elsewhere as any other key.
+ */
+static uint64_t
+cut_of_both(const BfLayer *x, const BfLayer *y, uint64_t bits_set)
+{
+	if (bits_set > x->bits_set && bits_set > y->bits_set)
+		return (uint64_t) x->bits_cut + y->bits_cut;
+	return x->bits_cut > y->bits_cut ? x->bits_cut : y->bits_cut;
+}
+
+/*
  * The layer, among the first ones of a builder, to OR another one of equal
  * geometry into: that which it adds the fewest bits to, if the result is not
  * over full, or no fuller than one of the two; NULL if there is none.
@@ -104,7 +121,6 @@ find_room(BfBuilder *b, int among, const BfLayer *from)
 {
 	const BfGeometry *geometry = &from->geometry;
 	const uint8_t *bits = from->bits;
-	uint64_t	bits_set = from->bits_set;
 	BfLayer    *best = NULL;
 	uint64_t	best_added = 0;
 	int			nequal = 0;
@@ -140,11 +156,7 @@ find_room(BfBuilder *b, int among, const BfLayer *from)
 								bits, bf_geometry_size(geometry));
 		added = set - layer->bits_set;
 
-		/* As bf_builder_take_in_layer counts it */
-		full = set + (added > 0 && set > bits_set ?
-					  (uint64_t) layer->bits_cut + from->bits_cut :
-					  layer->bits_cut > from->bits_cut ? layer->bits_cut :
-					  from->bits_cut);
+		full = set + cut_of_both(layer, from, set);
 		if (full > layer->bits_full && full > bf_layer_fullness(layer) &&
 			full > bf_layer_fullness(from))
 			continue;
@@ -160,12 +172,6 @@ find_room(BfBuilder *b, int among, const BfLayer *from)
 /*
  * Take in a layer of another filter.  It is ORed into one of equal geometry
  * that has room, among the first layers, or else appended.
- *
- * What intersections cut adds up: with x inside X and y inside Y, the bits of
- * X or Y that are in neither x nor y are at most those of X that are not in x,
- * and those of Y that are not in y.  If x has all bits of y, or y those of x,
- * the larger of these numbers is enough: a key of Y has its bits in x where it
- * has them in y, and elsewhere as any other key.
  */
 BfStatus
 bf_builder_take_in_layer(BfBuilder *b, int among, const BfLayer *from)
@@ -174,20 +180,16 @@ bf_builder_take_in_layer(BfBuilder *b, int among, const BfLayer *from)
 	BfLayer    *layer = find_room(b, among, from);
 	BfStatus	status = layer != NULL ? BF_OK :
 		bf_builder_append_layer(b, geometry, &layer);
-	uint64_t	before;
+	uint64_t	bits_set;
 	uint64_t	cut;
 
 	if (status != BF_OK)
 		return status;
-	before = layer->bits_set;
-	layer->bits_set = bf_bitmap_combine(&b->env.interrupts, false,
-										layer->bits, layer->bits, from->bits,
-										bf_geometry_size(geometry));
-	if (layer->bits_set > before && layer->bits_set > from->bits_set)
-		cut = (uint64_t) layer->bits_cut + from->bits_cut;
-	else
-		cut = layer->bits_cut > from->bits_cut ? layer->bits_cut :
-			from->bits_cut;
+	bits_set = bf_bitmap_combine(&b->env.interrupts, false, layer->bits,
+								 layer->bits, from->bits,
+								 bf_geometry_size(geometry));
+	cut = cut_of_both(layer, from, bits_set);
+	layer->bits_set = bits_set;
 	bf_layer_set_cut(layer, cut);
 	return BF_OK;
 }

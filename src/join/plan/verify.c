@@ -64,8 +64,9 @@ pgbloom_join_has_candidate(Query *parse)
 
 /*
  * Correct what it costs to look up rows of a partitioned table by its partition
- * key.  PostgreSQL takes all partitions to be read, and few lookups, of which it
- * then makes too many if only the number of these is corrected.
+ * key.  PostgreSQL takes each to read all partitions, which matters little as
+ * long as it expects too few; if only their number were corrected, it would
+ * avoid them.
  */
 void
 pgbloom_join_cost_pruned(RelOptInfo *rel)
