@@ -99,16 +99,20 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
  *
  * It adds up: with x inside X and y inside Y, the bits of X or Y that are in
  * neither x nor y are at most those of X that are not in x, and those of Y that
- * are not in y.  If x has all bits of y, or y those of x, the larger of these
- * numbers is enough: a key of Y has its bits in x where it has them in y, and
- * elsewhere as any other key.
+ * are not in y.  If x has all bits of y, or y those of x, both together are as
+ * full as the fuller one: a key of Y has its bits in x where it has them in y,
+ * and elsewhere as any other key.
  */
 static uint64_t
 cut_of_both(const BfLayer *x, const BfLayer *y, uint64_t bits_set)
 {
+	uint64_t	fullness = bf_layer_fullness(x);
+
 	if (bits_set > x->bits_set && bits_set > y->bits_set)
 		return (uint64_t) x->bits_cut + y->bits_cut;
-	return x->bits_cut > y->bits_cut ? x->bits_cut : y->bits_cut;
+	if (fullness < bf_layer_fullness(y))
+		fullness = bf_layer_fullness(y);
+	return fullness - bits_set;
 }
 
 /*

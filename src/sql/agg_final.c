@@ -136,7 +136,10 @@ warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
 			 view->nlayers > 1 ?
 			 errdetail("Filters are merged into one layer only while it keeps its rate. The number of layers is %d. A key may count in each, so the cardinality is an upper bound.",
 					   view->nlayers) :
-			 errdetail("A layer of the filters has more keys than it is made for."),
+			 view->nlayers == 1 ?
+			 errdetail("A layer of the filters has more keys than it is made for.") :
+			 errdetail("It is a bound, as the rates of intersections of lists add up."),
+			 view->nlayers == 0 ? 0 :
 			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
 }
 
