@@ -79,6 +79,7 @@ is_worth_filtering(const RelOptInfo *rel)
 	Path	   *scan = rel->cheapest_total_path;
 
 	return rel->relid != 0 && scan->param_info == NULL &&
+		!IS_DUMMY_REL((RelOptInfo *) rel) &&
 		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 		 scan->total_cost >= pgbloom_join_planning_cost);
@@ -274,6 +275,8 @@ add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
 		{
 			path->parent = rel;
 			path->pathtarget = rel->reltarget;
+			if (path->param_info == NULL)
+				path->rows = rel->rows;
 			add_path(rel, path);
 		}
 	}

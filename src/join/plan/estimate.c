@@ -281,8 +281,9 @@ left_of(const Side *side)
 
 /*
  * How many times as many rows as PostgreSQL estimates has the equality at least?
- * To count on rows that are not there makes worse plans than PostgreSQL's.  If
- * both sides have most common values, PostgreSQL compares these.
+ * To count on rows that are not there makes worse plans than PostgreSQL's: rows
+ * of the side that has more for each value may be uneven.  If both sides have
+ * most common values, PostgreSQL compares these.
  */
 static double
 factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
@@ -290,41 +291,35 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 	const Side *a = &sides[0];
 	const Side *b = &sides[1];
 	int			larger = b->rel->tuples > a->rel->tuples;
+	int			denser = b->rel->tuples * a->ndistinct >
+		a->rel->tuples * b->ndistinct;
+	double		even,
+				uneven;
 
-	return a->has_common && b->has_common ? 1 :
-		Max(a->ndistinct, b->ndistinct) /
+	if (a->has_common && b->has_common)
+		return 1;
+	even = share_in_both(root, op, sides, larger, false) *
+		sides[1 - larger].share;
+	uneven = share_in_both(root, op, sides, denser, true) *
+		sides[1 - denser].share;
+	return Max(a->ndistinct, b->ndistinct) /
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
-		share_in_both(root, op, sides, larger, false) * sides[1 - larger].share /
-		(left_of(a) * left_of(b));
+		Min(even, uneven) / (left_of(a) * left_of(b));
 }
 
 /*
- * Is each member of the class known?  If not all equalities were corrected, the
- * planner would choose one that is estimated too low.  So it is if conditions
- * limit two of three members, which are estimated pair by pair.
+ * Are no more than two columns equal to each other?  Of three, the planner may
+ * join any two first, and the errors of its estimates make up for each other.
  */
 static bool
-is_known_class(PlannerInfo *root, const EquivalenceClass *class)
+is_of_two(const EquivalenceClass *class)
 {
-	int			nmembers = 0,
-				nlimited = 0;
+	int			n = 0;
 	ListCell   *lc;
 
 	foreach(lc, class != NULL ? class->ec_members : NIL)
-	{
-		EquivalenceMember *member = lfirst(lc);
-		Side		side;
-
-		if (member->em_is_child)
-			continue;
-		if (!examine_side(root, &side, (Node *) member->em_expr))
-			return false;
-		nmembers++;
-		nlimited += pgbloom_join_left_of_order(root, side.rel,
-											   pgbloom_join_column(member->em_expr),
-											   NULL) < 1;
-	}
-	return nmembers < 3 || nlimited < 2;
+		n += !((EquivalenceMember *) lfirst(lc))->em_is_child;
+	return n <= 2;
 }
 
 /*
@@ -374,10 +369,10 @@ correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
 		Side		sides[2];
 		double		factor;
 
-		if (!find_sides(root, rinfo, sides) ||
+		if (!is_of_two(rinfo->parent_ec) ||
+			!find_sides(root, rinfo, sides) ||
 			(factor = factor_of(root, (OpExpr *) rinfo->clause,
-								sides)) < LEAST_FACTOR ||
-			!is_known_class(root, rinfo->parent_ec))
+								sides)) < LEAST_FACTOR)
 			continue;
 		correct_clause(root, rinfo, factor);
 		if (lfirst(y) != rinfo)
