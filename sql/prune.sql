@@ -299,6 +299,21 @@ CREATE TEMP TABLE costs AS SELECT total_cost('SELECT * FROM parts WHERE id = 7')
 RESET bloomfilter.index_pruning;
 SELECT total_cost('SELECT * FROM parts WHERE id = 7') < 0.7 * without AS cheaper FROM costs;
 DROP TABLE parts;
+-- A leaf of which planning has asked the index has no gate for that key.
+CREATE TABLE asked (id int, part int) PARTITION BY LIST (part);
+CREATE TABLE asked_0 PARTITION OF asked FOR VALUES IN (0);
+CREATE TABLE asked_1 PARTITION OF asked FOR VALUES IN (1);
+INSERT INTO asked SELECT i, i % 2 FROM generate_series(1, 20000) i;
+CREATE INDEX ON asked USING bloomfilter (id) WITH (fpp = 1e-6);
+ANALYZE asked;
+SELECT gates('SELECT * FROM asked WHERE id IN (1, 2)');
+SELECT gates('SELECT * FROM asked WHERE id IN (1, 3)');
+PREPARE asked_by(int[]) AS SELECT * FROM asked WHERE id = ANY ($1);
+SET plan_cache_mode = force_generic_plan;
+SELECT gates('EXECUTE asked_by(''{1,2}'')');
+RESET plan_cache_mode;
+DEALLOCATE asked_by;
+DROP TABLE asked;
 
 -- Children by inheritance, each with an index of its own, and a parent with rows.
 CREATE TABLE family (id bigint, v text);

@@ -35,6 +35,9 @@
 /* Lists of more keys are not looked up: hardly any partition lacks all of them. */
 #define MAX_KEYS		1000
 
+/* One that is found is enough, so the others are looked up later, if at all. */
+#define KEYS_AT_ONCE	16
+
 /* Whether queries ask indexes: the setting bloomfilter.index_pruning. */
 bool		bfi_asked_by_queries = true;
 
@@ -261,20 +264,39 @@ hash_keys(BfiKeys *keys, uint64 seed)
 	keys->seed = seed;
 }
 
+/* Is any of the hashes on pages of the set, or among those that wait? */
+static bool
+has_any(Oid oid, Relation index, BfiCache *known, const BfiSet *set,
+		const BfiKeys *keys)
+{
+	bool		found[KEYS_AT_ONCE];
+	int			i;
+
+	for (i = 0; i < keys->n; i += KEYS_AT_ONCE)
+	{
+		int			n = Min(keys->n - i, KEYS_AT_ONCE);
+
+		bfi_probe(index, known, set, set->nlayers, keys->hashes + i, n, found);
+		bfi_find_pending(oid, keys->hashes + i, n, found);
+		if (memchr(found, true, n) != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* May the table of an index that is open have a row with one of the keys? */
 bool
 bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 {
-	bool		found[MAX_KEYS];
-
 	if (!index->complete || index->partitioned || keys->n > MAX_KEYS ||
 		index->meta.key_type != keys->info->key_type.code)
 		return true;
 	if (keys->n == 0)
 		return false;
 	hash_keys(keys, index->meta.seed);
-	bfi_find_hashes(index, keys->hashes, keys->n, found);
-	return memchr(found, true, keys->n) != NULL;
+	pgstat_count_index_scan(index->relation);
+	return has_any(RelationGetRelid(index->relation), index->relation, NULL,
+				   &index->meta.current, keys);
 }
 
 /*
@@ -293,17 +315,12 @@ static bool
 is_known_to_lack(const BfiPartition *leaf, BfiCache *known,
 				 const BfiKeys *keys)
 {
-	bool		found[MAX_KEYS];
-
 	if (IsolationIsSerializable() || keys->hashes == NULL ||
 		known->meta.seed != keys->seed ||
 		known->meta.key_type != keys->info->key_type.code ||
 		!bfi_has_all_rows(known, &known->meta))
 		return false;
-	bfi_probe(NULL, known, &known->meta.current, known->meta.current.nlayers,
-			  keys->hashes, keys->n, found);
-	bfi_find_pending(leaf->index, keys->hashes, keys->n, found);
-	return memchr(found, true, keys->n) == NULL;
+	return !has_any(leaf->index, NULL, known, &known->meta.current, keys);
 }
 
 /*

@@ -371,7 +371,8 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			(index->indpred != NIL && !index->predOK) ||
 			!bfp_find_equality(rel, index,
 							   exprType((Node *) linitial_node(TargetEntry, index->indextlist)->expr),
-							   &equality))
+							   &equality) ||
+			bfp_has_key(root, rel, index->indexoid, equality.key))
 			continue;
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));

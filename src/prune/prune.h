@@ -43,7 +43,8 @@ typedef struct BfpTable
 	bool		is_array;
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
-	List	   *parts;			/* these, and the tables that they are below */
+	List	   *indexes;		/* of these leaves */
+	List	   *parts;			/* the leaves, and the tables that they are below */
 	bool		prunes;			/* else they may be too many */
 } BfpTable;
 
@@ -75,6 +76,8 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 
 /* table.c */
 extern void bfp_find_leaves(BfpTable *table);
+extern bool bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index,
+						Node *key);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 

@@ -32,7 +32,7 @@ bfp_find_leaves(BfpTable *table)
 	BfiPartition *leaves = NULL;
 	int			i;
 
-	table->leaves = NIL;
+	table->leaves = table->indexes = NIL;
 	table->prunes = false;
 	bfi_open_for_query(&index, table->index);
 	if (index.relation != NULL && index.partitioned &&
@@ -49,6 +49,7 @@ bfp_find_leaves(BfpTable *table)
 		if (bfi_leaf_may_have(&leaves[i], &keys))
 		{
 			table->leaves = lappend_oid(table->leaves, leaves[i].table);
+			table->indexes = lappend_oid(table->indexes, leaves[i].index);
 			table->prunes = list_length(table->leaves) <=
 				Min(BFP_MAX_LEAVES, table->nleaves - 1);
 		}
@@ -209,6 +210,27 @@ bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 	return parent != NULL && parent->part_scheme != NULL ? parent : NULL;
 }
 
+static RelOptInfo *
+top_of(PlannerInfo *root, RelOptInfo *rel)
+{
+	RelOptInfo *above;
+
+	while ((above = bfp_table_of(root, rel)) != NULL)
+		rel = above;
+	return rel;
+}
+
+/* Has the planner asked the index of a leaf for this key, and not ruled it out? */
+bool
+bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index, Node *key)
+{
+	RelOptInfo *top = top_of(root, rel);
+	BfpTable   *table = top == rel ? NULL : top->fdw_private;
+
+	return table != NULL && list_member_oid(table->indexes, index) &&
+		equal(table->key, key);
+}
+
 /* Are there conditions on the partition key, by which PostgreSQL may prune? */
 static bool
 has_key_conditions(RelOptInfo *rel)
@@ -233,16 +255,14 @@ void
 bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 {
 	RelOptInfo *parent = bfp_table_of(root, rel);
-	RelOptInfo *top = parent;
-	RelOptInfo *above;
+	RelOptInfo *top;
 	BfpTable   *table;
 	int			n;
 
 	if (bfp_planning == NULL || bfp_planning->query == NULL ||
 		parent == NULL || parent->all_partrels != NULL)
 		return;
-	while ((above = bfp_table_of(root, top)) != NULL)
-		top = above;
+	top = top_of(root, parent);
 	table = top->fdw_private;
 	if (table == NULL)
 	{
