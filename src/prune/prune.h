@@ -44,7 +44,7 @@ typedef struct BfpTable
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
 	List	   *indexes;		/* of these leaves */
-	List	   *parts;			/* the leaves, and the tables that they are below */
+	List	   *parts;			/* leaves, and the tables above them */
 	bool		prunes;			/* else they may be too many */
 } BfpTable;
 
