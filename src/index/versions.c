@@ -33,6 +33,7 @@
 
 typedef struct Versions
 {
+	Relation	heap;
 	Relation	index;
 	IndexInfo  *info;
 	TransactionId horizon;		/* deleters before it are seen by all */
@@ -41,6 +42,7 @@ typedef struct Versions
 	Bitmapset  *columns;		/* of keys and predicate */
 	BfiKeySort *keys;
 	BfiScan    *scan;
+	TupleTableSlot *successor;	/* of a version that is left out */
 } Versions;
 
 /* The state of the version in a slot. */
@@ -87,6 +89,10 @@ is_stored_outside(const Versions *versions, TupleTableSlot *slot)
  * this one is read: VACUUM holds back nobody, and CREATE INDEX only who is not
  * older than its snapshot.  Snapshots that may see it, as they do not see its
  * deleter, do not get a complete index then.
+ *
+ * A HOT update may have put the successor of a version that is left out on a
+ * line pointer that the scan has passed.  So it is read here.  It cannot be
+ * pruned meanwhile, as the scan's slot keeps the page pinned.
  */
 static void
 take_version(Versions *versions, TupleTableSlot *slot)
@@ -102,15 +108,24 @@ take_version(Versions *versions, TupleTableSlot *slot)
 	scan->versions++;
 	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
 		scan->rows++;
-	if (state == HEAPTUPLE_RECENTLY_DEAD && is_stored_outside(versions, slot))
+	while (state == HEAPTUPLE_RECENTLY_DEAD &&
+		   is_stored_outside(versions, slot))
 	{
 		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
 		TransactionId deleter = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+		ItemPointerData next = tuple->t_data->t_ctid;
 
 		scan->complete_from = Max(scan->complete_from,
 								  bfi_full_transaction_id(deleter) + 1);
-		return;
+		if (!HeapTupleHeaderIsHotUpdated(tuple->t_data) ||
+			!table_tuple_fetch_row_version(versions->heap, &next, SnapshotAny,
+										   versions->successor))
+			return;
+		slot = versions->successor;
+		state = version_state(slot, versions->horizon);
 	}
+	if (state == HEAPTUPLE_DEAD)
+		return;
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!ExecQual(versions->predicate, econtext))
@@ -122,13 +137,15 @@ take_version(Versions *versions, TupleTableSlot *slot)
 
 /* Read a table whose rows are those of PostgreSQL's heap. */
 static void
-scan_heap(Relation heap, Versions *versions)
+scan_heap(Versions *versions)
 {
+	Relation	heap = versions->heap;
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	TableScanDesc scan = table_beginscan_strat(heap, SnapshotAny, 0, NULL,
 											   true, false);
 	BlockNumber block = 0;
 
+	versions->successor = table_slot_create(heap, NULL);
 	versions->estate = CreateExecutorState();
 	versions->predicate = ExecPrepareQual(versions->info->ii_Predicate,
 										  versions->estate);
@@ -147,6 +164,7 @@ scan_heap(Relation heap, Versions *versions)
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
+	ExecDropSingleTupleTableSlot(versions->successor);
 	FreeExecutorState(versions->estate);
 	versions->info->ii_ExpressionsState = NIL;
 	versions->info->ii_PredicateState = NULL;
@@ -178,6 +196,7 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 				  BfiKeySort *keys, BfiScan *scan)
 {
 	Versions	versions = {
+		.heap = heap,
 		.index = index,
 		.info = info,
 		.keys = keys,
@@ -191,7 +210,7 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 		versions.horizon = visible_horizon(heap);
 		scan->complete_from = bfi_full_transaction_id(versions.horizon);
 		versions.columns = bfi_indexed_columns(index);
-		scan_heap(heap, &versions);
+		scan_heap(&versions);
 		return;
 	}
 	scan->rows = scan->versions =
