@@ -148,6 +148,29 @@ SELECT * FROM insert_and_check(1000);
 DROP TABLE n;
 DROP FUNCTION insert_and_check, may_fail;
 
+-- While other indexes have parallel workers, not all functions can be called.
+CREATE FUNCTION to_int(name text) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN name::int;
+EXCEPTION WHEN OTHERS THEN
+  RETURN 0;
+END $$;
+CREATE TABLE w (name text) WITH (autovacuum_enabled = off);
+CREATE INDEX w_name ON w (name);
+CREATE INDEX w_length ON w (length(name));
+CREATE INDEX w_int ON w USING bloomfilter (to_int(name)) WITH (rebuild_scale_factor = 0);
+INSERT INTO w SELECT i FROM generate_series(1, 1000) i;
+UPDATE w SET name = 'x' WHERE name = '1';
+SET min_parallel_index_scan_size = 0;
+VACUUM (PARALLEL 2) w;
+SELECT count(*) AS lost FROM w WHERE NOT bloom_index_contains('w_int', to_int(name));
+VACUUM (PARALLEL 0) w;
+SELECT count(*) AS lost FROM w WHERE NOT bloom_index_contains('w_int', to_int(name));
+SELECT last_rebuild IS NOT NULL AS rebuilt FROM bloom_index_info('w_int');
+RESET min_parallel_index_scan_size;
+DROP TABLE w;
+DROP FUNCTION to_int;
+
 -- Partitions, of which each is rebuilt by itself
 CREATE TEMP TABLE p (id int, part int) PARTITION BY LIST (part);
 CREATE TEMP TABLE p_1 PARTITION OF p FOR VALUES IN (1);

@@ -120,11 +120,14 @@ check_row(Relation index, ItemPointer row, Datum *values, bool *isnull,
 	if (!found)
 	{
 		hash = pgbloom_hash_value(check->key_info, values[0], meta->seed);
-		bfi_read_meta(index, meta);
+		bfi_begin_reading(check->index, true);
 		bfi_probe(index, NULL, &meta->current, meta->current.nlayers, &hash, 1,
 				  &found);
 	}
 	if (!found)
+	{
+		/* VACUUM may have rebuilt it meanwhile, for newer snapshots. */
+		bfi_check_complete(check->index, RelationGetRelid(index));
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" lacks a row of its table",
@@ -133,6 +136,7 @@ check_row(Relation index, ItemPointer row, Datum *values, bool *isnull,
 						   ItemPointerGetBlockNumber(row),
 						   ItemPointerGetOffsetNumber(row)),
 				 errhint("Rebuild the index by REINDEX.")));
+	}
 	MemoryContextSwitchTo(old_context);
 	MemoryContextReset(check->key_context);
 }

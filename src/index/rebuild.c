@@ -22,6 +22,7 @@
 #include <math.h>
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -341,10 +342,24 @@ rebuild(State *state, Relation heap)
 }
 
 /*
+ * Has an index an expression or a predicate?  To get them from the relation cache
+ * would evaluate functions of constants.
+ */
+static bool
+has_expression(Relation index)
+{
+	HeapTuple	tuple = index->rd_indextuple;
+
+	return !heap_attisnull(tuple, Anum_pg_index_indexprs, NULL) ||
+		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
+}
+
+/*
  * May versions be read while others write?  They may not with an access method
  * whose versions PostgreSQL reads for us, or if pages may have lost versions
  * that a snapshot sees.  Keys that are hashed differently now take a REINDEX.
- * A VACUUM against wraparound must not fail, as evaluating an expression may.
+ * A VACUUM against wraparound must not fail, as evaluating an expression may,
+ * and functions that catch errors always would in parallel mode, until 16.
  */
 static bool
 can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
@@ -354,6 +369,7 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		meta->key_type &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple &&
 		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD &&
+		!(PGBLOOM_CANNOT_CATCH_ERRORS && has_expression(index)) &&
 		(MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0;
 }
 
