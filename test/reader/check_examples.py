@@ -30,6 +30,15 @@ SELECT oid::regprocedure FROM pg_proc p
   WHERE oid >= 16384 AND pronamespace::regnamespace::text <> 'examples' AND
     NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
 """
+# VACUUM keeps rows that others may see, such as autovacuum, which may be in an ANALYZE that is older than their DELETE.
+WAIT = """DO $$BEGIN
+  PERFORM pg_current_xact_id();
+  WHILE EXISTS (SELECT FROM pg_stat_activity
+                 WHERE datname = current_database() AND age(backend_xmin) > 0) LOOP
+    PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+  END LOOP;
+END$$;
+"""
 BLOCK = re.compile(r'^```sql\n(.*?)^```\n(?:\n*```output\n(.*?)^```\n)?',
                    re.DOTALL | re.MULTILINE)
 
@@ -42,7 +51,8 @@ def run(blocks):
     mark = '--- end of example ---'
     script = ''.join(block + '\n\\echo %s\n' % mark for block in blocks)
     # Warnings are part of what an example shows.
-    output = psql('\\set QUIET 1\n' + CREATE.sub('', script), '-q',
+    script = re.sub('^VACUUM', WAIT + 'VACUUM', CREATE.sub('', script), flags=re.MULTILINE)
+    output = psql('\\set QUIET 1\n' + script, '-q',
                   database=DATABASE,
                   settings=SETTINGS.replace(' error', ' notice'))
     return output.replace(SCHEMA, '').split(mark + '\n')[:-1]
