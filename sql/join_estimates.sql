@@ -119,6 +119,11 @@ SELECT * FROM errors('SELECT * FROM bulk JOIN twenty_years USING (day) WHERE yea
 CREATE TABLE early AS SELECT date '2000-01-01' + (1826 * power(n / 60000.0, 4))::int AS day FROM generate_series(1, 60000) n;
 ANALYZE early;
 SELECT * FROM errors('SELECT * FROM early JOIN calendar USING (day) WHERE year = 2003');
+-- few at the beginning, without repeated ones, in any order of FROM
+CREATE TABLE more_and_more AS SELECT DISTINCT date '1990-01-01' + (18000 * sqrt(n / 20000.0))::int AS day FROM generate_series(1, 20000) n;
+ANALYZE more_and_more;
+SELECT * FROM errors('SELECT * FROM calendar c JOIN more_and_more m USING (day) WHERE c.year = 1992');
+SELECT * FROM errors('SELECT * FROM more_and_more m JOIN calendar c USING (day) WHERE c.year = 1992');
 -- of three columns that are equal, none is corrected
 SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') AS two,
 	is_corrected('SELECT * FROM facts JOIN calendar USING (day) JOIN early USING (day) WHERE year = 2002') AS three;

@@ -281,9 +281,9 @@ left_of(const Side *side)
 
 /*
  * How many times as many rows as PostgreSQL estimates has the equality at least?
- * To count on rows that are not there makes worse plans than PostgreSQL's: rows
- * of the side that has more for each value may be uneven.  If both sides have
- * most common values, PostgreSQL compares these.
+ * To count on rows that are not there makes worse plans than PostgreSQL's: those
+ * of the side that has fewer values may be uneven.  If both sides have most
+ * common values, PostgreSQL compares these.
  */
 static double
 factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
@@ -291,8 +291,7 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 	const Side *a = &sides[0];
 	const Side *b = &sides[1];
 	int			larger = b->rel->tuples > a->rel->tuples;
-	int			denser = b->rel->tuples * a->ndistinct >
-		a->rel->tuples * b->ndistinct;
+	int			sparser = b->ndistinct * b->share < a->ndistinct * a->share;
 	double		even,
 				uneven;
 
@@ -300,8 +299,8 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 		return 1;
 	even = share_in_both(root, op, sides, larger, false) *
 		sides[1 - larger].share;
-	uneven = share_in_both(root, op, sides, denser, true) *
-		sides[1 - denser].share;
+	uneven = share_in_both(root, op, sides, sparser, true) *
+		sides[1 - sparser].share;
 	return Max(a->ndistinct, b->ndistinct) /
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
 		Min(even, uneven) / (left_of(a) * left_of(b));
