@@ -175,6 +175,11 @@ DROP TABLE sides;
 
 DROP TABLE forms, parts, serial, parallel, spread, partitionwise;
 
+-- the rates of lists that were looked up in a filter add up
+SELECT bloom_fpp(bloom_union_agg(list & filter)) > 0.02 AS told
+  FROM (SELECT bloom_agg(i) FILTER (WHERE i <= 100), bloom_agg(i, 0.01, 10000) FROM generate_series(1, 10000) i) x (list, filter),
+	generate_series(1, 3);
+
 -- keys that are added to an intersection, or united with it, leave the rate of its operands' keys below twice that asked for
 SELECT name, bloom_fpp(f) < 0.02 AS told, (bloom_contains_count(f, ARRAY(SELECT generate_series(1, 10000)))).contained < 200 AS measured,
 	(bloom_info(f)).layers

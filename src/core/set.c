@@ -100,8 +100,8 @@ seems_over_full(const BfInterrupts *interrupts, const BfLayer *layer,
  * It adds up: with x inside X and y inside Y, the bits of X or Y that are in
  * neither x nor y are at most those of X that are not in x, and those of Y that
  * are not in y.  If x has all bits of y, or y those of x, both together are as
- * full as the fuller one: a key of Y has its bits in x where it has them in y,
- * and elsewhere as any other key.
+ * full as the fuller one: x has the keys of which y is what was left, or else it
+ * was cut like y, and counts that.
  */
 static uint64_t
 cut_of_both(const BfLayer *x, const BfLayer *y, uint64_t bits_set)

@@ -43,7 +43,7 @@ typedef struct BfpTable
 	bool		is_array;
 	int			nleaves;		/* of the table */
 	List	   *leaves;			/* OIDs of those that may have a key */
-	List	   *indexes;		/* of these leaves */
+	List	   *indexes;		/* of these leaves, when they were planned */
 	List	   *parts;			/* leaves, and the tables above them */
 	bool		prunes;			/* else they may be too many */
 } BfpTable;

@@ -13,10 +13,12 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "catalog/partition.h"
+#include "catalog/pg_class_d.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
 #include "partitioning/partdesc.h"
 
 /*
@@ -198,7 +200,10 @@ leave_parts(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *first,
 	rel->live_parts = bms_int_members(rel->live_parts, left);
 }
 
-/* The partitioned table of a partition, or NULL. */
+/*
+ * The partitioned table of a partition, or NULL.  Other extensions have relations
+ * that look like one, with private data of their own.
+ */
 RelOptInfo *
 bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 {
@@ -207,7 +212,9 @@ bfp_table_of(PlannerInfo *root, RelOptInfo *rel)
 	RelOptInfo *parent = info == NULL ? NULL :
 		root->simple_rel_array[info->parent_relid];
 
-	return parent != NULL && parent->part_scheme != NULL ? parent : NULL;
+	return parent != NULL && parent->part_scheme != NULL &&
+		planner_rt_fetch(parent->relid, root)->relkind ==
+		RELKIND_PARTITIONED_TABLE ? parent : NULL;
 }
 
 static RelOptInfo *

@@ -126,6 +126,7 @@ static void
 warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
 {
 	double		fpp = bf_largest_fpp(view);
+	bool		is_bound = view->nlayers == 0 || view->list_fpp > fpp;
 
 	if (bf_current_fpp(view) <= 2 * fpp)
 		return;
@@ -133,13 +134,13 @@ warn_of_rate(FunctionCallInfo fcinfo, const BfView *view)
 	ereport(WARNING,
 			(errmsg("union of Bloom filters has a false-positive rate of %.3g instead of %s",
 					bf_current_fpp(view), float8out_internal(fpp)),
+			 is_bound ?
+			 errdetail("It is a bound, as the rates of intersections of lists add up.") :
 			 view->nlayers > 1 ?
 			 errdetail("Filters are merged into one layer only while it keeps its rate. The number of layers is %d. A key may count in each, so the cardinality is an upper bound.",
 					   view->nlayers) :
-			 view->nlayers == 1 ?
-			 errdetail("A layer of the filters has more keys than it is made for.") :
-			 errdetail("It is a bound, as the rates of intersections of lists add up."),
-			 view->nlayers == 0 ? 0 :
+			 errdetail("A layer of the filters has more keys than it is made for."),
+			 is_bound ? 0 :
 			 errhint("Build the filters with the same \"fpp\" and the same \"expected\", large enough for the union.")));
 }
 

@@ -34,7 +34,7 @@ SELECT oid::regprocedure FROM pg_proc p
 WAIT = """DO $$BEGIN
   PERFORM pg_current_xact_id();
   WHILE EXISTS (SELECT FROM pg_stat_activity
-                 WHERE datname = current_database() AND age(backend_xmin) > 0) LOOP
+                 WHERE pid <> pg_backend_pid() AND datname = current_database() AND age(backend_xmin) > 0) LOOP
     PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
   END LOOP;
 END$$;

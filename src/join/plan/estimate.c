@@ -292,18 +292,18 @@ factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 	const Side *b = &sides[1];
 	int			larger = b->rel->tuples > a->rel->tuples;
 	int			sparser = b->ndistinct * b->share < a->ndistinct * a->share;
-	double		even,
-				uneven;
+	double		share;
 
 	if (a->has_common && b->has_common)
 		return 1;
-	even = share_in_both(root, op, sides, larger, false) *
+	share = share_in_both(root, op, sides, larger, false) *
 		sides[1 - larger].share;
-	uneven = share_in_both(root, op, sides, sparser, true) *
-		sides[1 - sparser].share;
+	if (sparser != larger)
+		share = fmin(share, share_in_both(root, op, sides, sparser, true) *
+					 sides[1 - sparser].share);
 	return Max(a->ndistinct, b->ndistinct) /
 		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
-		Min(even, uneven) / (left_of(a) * left_of(b));
+		share / (left_of(a) * left_of(b));
 }
 
 /*
