@@ -324,9 +324,10 @@ def plan_again(bench, section):
     rows = []
     with filter_session(bench, CALENDAR_SETTINGS) as session:
         for title, key, sql, setting in (
-                ('no candidate', 'plan none', CALENDAR_PLANNING, ON + cost % 0),
-                ('above join_planning_cost', 'plan above', star, ON + cost % 0),
-                ('below it', 'plan below', star, ON + cost % '1e10')):
+                ('small tables', 'plan none', CALENDAR_PLANNING, ON),
+                ('the same, as if large', 'plan large', CALENDAR_PLANNING, ON + cost % 0),
+                ('84 partitions, above join_planning_cost', 'plan above', star, ON + cost % 0),
+                ('84 partitions, below it', 'plan below', star, ON + cost % '1e10')):
             joins_queries.planning_time(session, UNPLANNED, sql, times)
             series = bench.in_turns({name: (lambda sql=sql, of=of: joins_queries.planning_time(session, of, sql, times))
                                      for name, of in (('filters', UNPLANNED), ('planned', setting))}, bench.scale(*ROUNDS))

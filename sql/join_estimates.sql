@@ -8,6 +8,7 @@ SET search_path = join_estimates, public;
 \pset format unaligned
 \pset tuples_only
 LOAD 'bloomfilter';
+SET bloomfilter.join_planning_cost = 0;
 \set ECHO none
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set functions :abs_srcdir '/sql/join_skip.psql'
@@ -124,6 +125,14 @@ CREATE TABLE more_and_more AS SELECT DISTINCT date '1990-01-01' + (18000 * sqrt(
 ANALYZE more_and_more;
 SELECT * FROM errors('SELECT * FROM calendar c JOIN more_and_more m USING (day) WHERE c.year = 1992');
 SELECT * FROM errors('SELECT * FROM more_and_more m JOIN calendar c USING (day) WHERE c.year = 1992');
+-- nor of tables that cost less to read than join_planning_cost; one that was never analyzed counts as large
+CREATE TABLE never_analyzed (n int) WITH (autovacuum_enabled = off);
+CREATE VIEW joined AS SELECT day, year, amount FROM facts JOIN calendar USING (day);
+SELECT above, rest, set_config('bloomfilter.join_planning_cost', (cost + above / 10.0)::text, false) <> '' AS is_set, is_corrected('SELECT * FROM joined WHERE year = 2002' || rest)
+  FROM (SELECT sum(relpages + reltuples / 100)::float AS cost FROM pg_class WHERE oid IN ('facts'::regclass, 'calendar'::regclass)) sizes
+	CROSS JOIN (VALUES (-1), (1)) v (above) CROSS JOIN unnest('{"", " AND 0 NOT IN (SELECT n FROM never_analyzed)"}'::text[]) AS rest
+  ORDER BY above, rest;
+SET bloomfilter.join_planning_cost = 0;
 -- of three columns that are equal, none is corrected
 SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') AS two,
 	is_corrected('SELECT * FROM facts JOIN calendar USING (day) JOIN early USING (day) WHERE year = 2002') AS three;
@@ -201,10 +210,8 @@ SELECT plan ~ 'Append\s+->\s+(Index|Bitmap Heap) Scan' AS lookups
   FROM plan_of('SELECT count(*) FROM facts JOIN calendar c USING (day) JOIN parted p ON p.number = facts.number AND p.amount = facts.amount WHERE c.number BETWEEN 37500 AND 37530') AS plan;
 -- a partitioned table without rows, of which the planner makes no paths of partitions
 SET constraint_exclusion = on;
-SET bloomfilter.join_planning_cost = 0;
 SELECT plan ~ 'One-Time Filter: false' AS no_rows
   FROM plan_of('SELECT count(*) FROM facts JOIN parted p USING (number) JOIN calendar c ON c.number = p.number WHERE p.number > 37000 AND p.number < 36900') AS plan;
-RESET bloomfilter.join_planning_cost;
 RESET constraint_exclusion;
 RESET bloomfilter.join_filters;
 RESET enable_mergejoin;

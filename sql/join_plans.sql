@@ -33,8 +33,8 @@ BEGIN
 	SET LOCAL bloomfilter.join_planning = off;
 END $$;
 
--- Is a query planned with join_planning as it is not without it? The limit
--- leaves the estimates of joins corrected in both cases.
+-- Is a query planned with join_planning as it is not without it? With the limit,
+-- only the estimates of joins with partitioned tables are corrected.
 CREATE FUNCTION counts_on_filters(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
 	first json;

@@ -329,7 +329,7 @@ extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  List **targets);
 
 /* verify.c */
-extern bool pgbloom_join_has_candidate(Query *parse);
+extern bool pgbloom_join_reads_much(Query *parse, bool *has_candidate);
 extern void pgbloom_join_cost_pruned(RelOptInfo *rel);
 extern bool pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel);
 extern void pgbloom_join_note_filters(const PgBloomStatement *statement,

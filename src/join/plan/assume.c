@@ -434,15 +434,17 @@ pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 	Planning	assuming = planning;
 	Query	   *original = parse;
 	Query	   *copy;
+	bool		has_candidate;
 	PlannedStmt *stmt;
 
 	if (!pgbloom_join_planning || is_volatile ||
 		pgbloom_join_filters == PGBLOOM_JOIN_OFF || !may_have_filters(parse) ||
-		pgbloom_join_has_no_join(parse))
+		pgbloom_join_has_no_join(parse) ||
+		!pgbloom_join_reads_much(parse, &has_candidate))
 		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	parse = copy = copyObject(original);
 	assuming.may_change = true;
-	if (pgbloom_join_has_candidate(parse))
+	if (has_candidate)
 		assuming.parse = parse;
 	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	if (all_fulfilled(&assuming))

@@ -12,17 +12,23 @@
 #include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/rel.h"
 
-/*
- * Is this a table that a filter could leave partly unread, or has the query one,
- * perhaps in a subquery that is going to be pulled up?
- */
+typedef struct Tables			/* that a statement reads */
+{
+	Cost		cost;			/* of reading all of them */
+	bool		has_candidate;
+} Tables;
+
+/* Find the tables of a query and its subqueries, which may be pulled up. */
 static bool
-has_candidate_walker(Node *node, void *context)
+find_tables_walker(Node *node, void *context)
 {
 	RangeTblEntry *rte = (RangeTblEntry *) node;
+	Tables	   *tables = context;
 	Relation	table;
-	bool		found;
 
 	if (node == NULL)
 		return false;
@@ -32,34 +38,47 @@ has_candidate_walker(Node *node, void *context)
 
 		/* Most queries have no subqueries in expressions. */
 		if (query->hasSubLinks)
-			return query_tree_walker(query, has_candidate_walker, context,
+			return query_tree_walker(query, find_tables_walker, context,
 									 QTW_EXAMINE_RTES_BEFORE);
-		return range_table_walker(query->rtable, has_candidate_walker, context,
+		return range_table_walker(query->rtable, find_tables_walker, context,
 								  QTW_EXAMINE_RTES_BEFORE |
 								  QTW_IGNORE_JOINALIASES) ||
-			has_candidate_walker((Node *) query->cteList, context);
+			find_tables_walker((Node *) query->cteList, context);
 	}
 	if (!IsA(node, RangeTblEntry))
-		return expression_tree_walker(node, has_candidate_walker, context);
-	/* The target of INSERT is not read. */
-	if (rte->rtekind != RTE_RELATION || rte->rellockmode != AccessShareLock)
-		return false;
-	if (rte->relkind == RELKIND_PARTITIONED_TABLE)
-		return true;
-	if (rte->relkind != RELKIND_RELATION)
+		return expression_tree_walker(node, find_tables_walker, context);
+	/* The target of INSERT is not read, nor is a view itself. */
+	if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_VIEW ||
+		rte->rellockmode != AccessShareLock)
 		return false;
 	table = table_open(rte->relid, NoLock);
-	found = pgbloom_join_brin_columns(table) != NULL;
+	/* A partitioned table tells its rows, but not its pages. */
+	tables->cost += seq_page_cost * Max(table->rd_rel->relpages, 0) +
+		(table->rd_rel->reltuples < 0 ? get_float8_infinity() :
+		 cpu_tuple_cost * table->rd_rel->reltuples);
+	tables->has_candidate |= rte->relkind == RELKIND_PARTITIONED_TABLE ||
+		(rte->relkind == RELKIND_RELATION &&
+		 pgbloom_join_brin_columns(table) != NULL);
 	table_close(table, NoLock);
-	return found;
+	return false;
 }
 
-/* Has the statement a table that a filter could leave partly unread? */
+/*
+ * Does a statement read so much that another plan may pay, and has it a table
+ * that a filter could leave partly unread?  Tables that were never analyzed are
+ * large.
+ */
 bool
-pgbloom_join_has_candidate(Query *parse)
+pgbloom_join_reads_much(Query *parse, bool *has_candidate)
 {
-	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		has_candidate_walker((Node *) parse, NULL);
+	Tables		tables = {0};
+
+	*has_candidate = true;
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		return true;
+	find_tables_walker((Node *) parse, &tables);
+	*has_candidate = tables.has_candidate;
+	return tables.cost >= pgbloom_join_planning_cost;
 }
 
 /*
