@@ -46,6 +46,25 @@ get_text(HeapTuple function, AttrNumber column)
 	return isnull ? "" : TextDatumGetCString(value);
 }
 
+/* Is a function PostgreSQL's own, or in C?  Others may read tables. */
+bool
+pgbloom_is_in_c(Oid function)
+{
+	HeapTuple	tuple;
+	bool		result = false;
+
+	if (function < FirstNormalObjectId)
+		return true;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId ||
+			((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
 /*
  * Does the SQL function call this one of the library?  fn_addr of an FmgrInfo
  * does not tell if the function has a SET clause.

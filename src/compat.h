@@ -380,11 +380,4 @@
 #define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	false
 #endif
 
-/* Until 16, functions that catch errors fail in parallel mode. */
-#if PG_VERSION_NUM < 170000
-#define PGBLOOM_CANNOT_CATCH_ERRORS	IsInParallelMode()
-#else
-#define PGBLOOM_CANNOT_CATCH_ERRORS	false
-#endif
-
 #endif							/* PGBLOOM_COMPAT_H */

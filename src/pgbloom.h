@@ -61,6 +61,7 @@ extern BfEnv pgbloom_env(MemoryContext context);
 extern void *pgbloom_prefer_huge_pages(void *memory, size_t size);
 
 /* catalog.c */
+extern bool pgbloom_is_in_c(Oid function);
 extern bool pgbloom_calls(Oid function, PgBloomSymbol *called);
 extern bool pgbloom_type_is(Oid type, PgBloomType which);
 extern FormData_pg_class pgbloom_relation_row(Oid relation);

@@ -359,7 +359,8 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 	if (index->partitioned)
 		return;
 	bfi_read_live_meta(index->relation, &meta);
-	if (meta.partial && meta.next.number == 0)
+	if (meta.partial &&
+		(meta.next.number == 0 || meta.next.number > meta.current.number))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" lacks pages",

@@ -64,7 +64,7 @@ typedef struct BfiMeta
 	uint64		seed;
 	uint64		keys_built;		/* distinct keys when the set was built */
 	double		keys_per_row;	/* or version of one, 0 if not known */
-	TimestampTz rebuilt;		/* when VACUUM has last done so, or 0 */
+	TimestampTz rebuilt;		/* when VACUUM last began to, or 0 */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 	BfiSet		current;
 	BfiSet		next;			/* or, if its number is less, what it was */
@@ -342,7 +342,8 @@ extern void bfi_end_keys(BfiKeySort *keys);
 typedef struct BfiScan
 {
 	double		rows;			/* of the table */
-	double		versions;		/* of rows, that a snapshot may see */
+	double		versions;		/* that a snapshot may see and no other
+								 * replaced */
 	uint64		complete_from;	/* for snapshots whose xmin is not below it */
 } BfiScan;
 
@@ -408,6 +409,7 @@ extern BfiPartition *bfi_complete_partitions(Oid oid, int *n);
 
 /* security.c */
 extern void bfi_check_expressions(Relation index);
+extern bool bfi_may_read_tables(Relation index);
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
 extern Bitmapset *bfi_indexed_columns(Relation index);
 extern void bfi_check_privileges(Relation index, bool tells_partition);

@@ -21,8 +21,6 @@
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_language_d.h"
-#include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
@@ -43,16 +41,12 @@ bool		bfi_asked_by_queries = true;
 
 /*
  * Do values of a type hash by what they are, by functions that do not fail?
- * Enums hash by labels, which may be renamed.  A function that is not in C may
- * do anything.
+ * Enums hash by labels, which may be renamed.
  */
 static bool
 hashes_reliably(Oid type)
 {
 	Oid			element;
-	HeapTuple	tuple;
-	Oid			function;
-	bool		result;
 
 	for (type = getBaseType(type);
 		 OidIsValid(element = get_element_type(type));
@@ -62,15 +56,8 @@ hashes_reliably(Oid type)
 		return false;
 	if (type < FirstNormalObjectId)
 		return true;
-	function = lookup_type_cache(type,
-								 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId ||
-		((Form_pg_proc) GETSTRUCT(tuple))->prolang == INTERNALlanguageId;
-	ReleaseSysCache(tuple);
-	return result;
+	return pgbloom_is_in_c(lookup_type_cache(type,
+											 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
 }
 
 /*

@@ -22,7 +22,6 @@
 #include <math.h>
 
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -64,6 +63,7 @@ typedef struct State
 	double		live;			/* of which the table has so many */
 	uint32		number;			/* of the next set, which is even */
 	uint64		distinct;		/* keys of the table */
+	TimestampTz begun;			/* when the next set was */
 	BfiScan		scan;
 } State;
 
@@ -158,6 +158,7 @@ begin_next(State *state, double keys)
 	BfiMeta		meta;
 	BfGeometry	geometry;
 
+	state->begun = GetCurrentTimestamp();
 	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(state->index, &meta);
 	rebuilt_geometry(&meta, keys, &geometry);
@@ -262,7 +263,7 @@ begin_moving(State *state, BfiMeta *meta)
 	meta->keys_per_row = bfi_keys_per_row((double) state->distinct,
 										  state->scan.versions);
 	meta->complete_from = state->scan.complete_from;
-	meta->rebuilt = GetCurrentTimestamp();
+	meta->rebuilt = state->begun;
 	bfi_change_meta(state->index, meta);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 }
@@ -342,35 +343,22 @@ rebuild(State *state, Relation heap)
 }
 
 /*
- * Has an index an expression or a predicate?  To get them from the relation cache
- * would evaluate functions of constants.
- */
-static bool
-has_expression(Relation index)
-{
-	HeapTuple	tuple = index->rd_indextuple;
-
-	return !heap_attisnull(tuple, Anum_pg_index_indexprs, NULL) ||
-		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
-}
-
-/*
  * May versions be read while others write?  They may not with an access method
  * whose versions PostgreSQL reads for us, or if pages may have lost versions
- * that a snapshot sees.  Keys that are hashed differently now take a REINDEX.
- * A VACUUM against wraparound must not fail, as evaluating an expression may,
- * and functions that catch errors always would in parallel mode, until 16.
+ * that a snapshot sees.  What reads other tables would see them as they were
+ * when VACUUM began, or not at all, as nothing keeps others from removing those
+ * rows.  Keys that are hashed differently now take a REINDEX.  A VACUUM against
+ * wraparound must not fail, as this may.
  */
 static bool
 can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 {
-	return index->rd_index->indisvalid &&
+	return (MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0 &&
+		index->rd_index->indisvalid &&
 		bfi_key_info(index, CurrentMemoryContext)->key_type.code ==
 		meta->key_type &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple &&
-		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD &&
-		!(PGBLOOM_CANNOT_CATCH_ERRORS && has_expression(index)) &&
-		(MyProc->statusFlags & PROC_VACUUM_FOR_WRAPAROUND) == 0;
+		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD && !bfi_may_read_tables(index);
 }
 
 /*

@@ -137,6 +137,38 @@ bfi_check_expressions(Relation index)
 				 errhint("Name the columns, as in ARRAY[a, b] or a || ' ' || b.")));
 }
 
+static bool
+is_not_in_c(Oid function, void *context)
+{
+	(void) context;
+	return !pgbloom_is_in_c(function);
+}
+
+/* Constraints of domains may call any function. */
+static bool
+may_read_tables_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, CoerceToDomain) || PGBLOOM_IS_JSON_EXPR(node) ||
+		check_functions_in_node(node, is_not_in_c, context) ||
+		(IsA(node, FuncExpr) &&
+		 may_read_tables_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
+														  ((FuncExpr *) node)->args),
+								context)))
+		return true;
+	return expression_tree_walker(node, may_read_tables_walker, context);
+}
+
+/* May the key or predicate of an index depend on other rows than its own? */
+bool
+bfi_may_read_tables(Relation index)
+{
+	return may_read_tables_walker(stored_tree(index, Anum_pg_index_indexprs),
+								  NULL) ||
+		may_read_tables_walker(stored_tree(index, Anum_pg_index_indpred), NULL);
+}
+
 /* The columns that an index reads, as pull_varattnos numbers them. */
 Bitmapset *
 bfi_indexed_columns(Relation index)

@@ -105,7 +105,11 @@ take_version(Versions *versions, TupleTableSlot *slot)
 
 	if (state == HEAPTUPLE_DEAD)
 		return;
-	scan->versions++;
+	/* A version that was replaced has no key for itself, in most cases. */
+	if (state != HEAPTUPLE_RECENTLY_DEAD ||
+		ItemPointerEquals(&slot->tts_tid,
+						  &ExecFetchSlotHeapTuple(slot, false, NULL)->t_data->t_ctid))
+		scan->versions++;
 	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
 		scan->rows++;
 	while (state == HEAPTUPLE_RECENTLY_DEAD &&

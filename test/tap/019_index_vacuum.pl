@@ -391,15 +391,11 @@ $_->quit foreach $far, $near;
 # table.  A snapshot that still sees such a row finds every key.
 #
 $primary->safe_psql('postgres', q{
-CREATE FUNCTION wait(k text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_advisory_xact_lock_shared(1);
-  RETURN k;
-END $$;
+CREATE FUNCTION wait(bigint) RETURNS int IMMUTABLE STRICT LANGUAGE internal AS 'pg_advisory_xact_lock_shared_int8';
 CREATE TABLE outside (n int, k text);
 ALTER TABLE outside ALTER k SET STORAGE EXTERNAL;
 INSERT INTO outside SELECT i, repeat('x', 3000) || i FROM generate_series(0, 20) i;
-CREATE INDEX outside_k ON outside USING bloomfilter (wait(k)) WITH (rebuild_scale_factor = 0)});
+CREATE INDEX outside_k ON outside USING bloomfilter ((k || left('', wait(1 + length(k) * 0)))) WITH (rebuild_scale_factor = 0)});
 my $toast = $primary->safe_psql('postgres', q{SELECT reltoastrelid::regclass FROM pg_class WHERE relname = 'outside'});
 my $count = q{SELECT count(*), count(*) FILTER (WHERE NOT bloom_index_contains('outside_k', k)), bloom_index_contains('outside_k', '') FROM outside};
 my $older = BloomTest::Session->new($primary, 'postgres');
@@ -412,8 +408,11 @@ $vacuum->send('VACUUM outside');
 ok($primary->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}), 'VACUUM reads a row');
 $older->query('COMMIT');
 $primary->safe_psql('postgres', "VACUUM $toast");
+my $now = $primary->safe_psql('postgres', 'SELECT clock_timestamp()');
 $holder->query('SELECT pg_advisory_unlock(1)');
 is(join('|', $vacuum->finish), '|', 'VACUUM does not need what is removed meanwhile');
+is($primary->safe_psql('postgres', "SELECT last_rebuild < '$now' FROM bloom_index_info('outside_k')"), 't',
+	'what was deleted before last_rebuild is forgotten, not all that was deleted before its end');
 is($primary->safe_psql('postgres', $count), '11|0|f', 'keys that are left');
 $older->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $primary->safe_psql('postgres', 'DELETE FROM outside WHERE n > 5; VACUUM outside');
@@ -426,12 +425,23 @@ $_->quit foreach $older, $holder, $vacuum;
 #
 $primary->safe_psql(
 	'postgres', q{
-CREATE FUNCTION may_fail(id int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT id';
-CREATE TABLE old (id int) WITH (autovacuum_vacuum_threshold = 2000000000, autovacuum_freeze_max_age = 100000,
+CREATE FUNCTION may_fail(int, int) RETURNS int IMMUTABLE LANGUAGE internal AS 'int4pl';
+CREATE TYPE own;
+CREATE FUNCTION own_in(cstring) RETURNS own IMMUTABLE LANGUAGE internal AS 'int8in';
+CREATE FUNCTION own_out(own) RETURNS cstring IMMUTABLE LANGUAGE internal AS 'int8out';
+CREATE TYPE own (INPUT = own_in, OUTPUT = own_out, LIKE = int8);
+CREATE FUNCTION own_equal(own, own) RETURNS boolean IMMUTABLE LANGUAGE internal AS 'int8eq';
+CREATE FUNCTION own_hash(own) RETURNS int IMMUTABLE LANGUAGE internal AS 'hashint8';
+CREATE FUNCTION own_hash(own, bigint) RETURNS bigint IMMUTABLE LANGUAGE internal AS 'hashint8extended';
+CREATE OPERATOR = (LEFTARG = own, RIGHTARG = own, FUNCTION = own_equal, HASHES);
+CREATE OPERATOR CLASS own DEFAULT FOR TYPE own USING hash AS OPERATOR 1 =, FUNCTION 1 own_hash(own), FUNCTION 2 own_hash(own, bigint);
+CREATE TABLE old (id int, own own DEFAULT '1') WITH (autovacuum_vacuum_threshold = 2000000000, autovacuum_freeze_max_age = 100000,
   autovacuum_freeze_min_age = 0);
-CREATE INDEX old_id ON old USING bloomfilter (may_fail(id)) WITH (rebuild_scale_factor = 0);
+CREATE INDEX old_id ON old USING bloomfilter (may_fail(1, id)) WITH (rebuild_scale_factor = 0);
+CREATE INDEX old_own ON old USING bloomfilter (own) WITH (rebuild_scale_factor = 0);
 INSERT INTO old VALUES (1), (0);
-CREATE OR REPLACE FUNCTION may_fail(id int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1 / id';
+DROP OPERATOR FAMILY own USING hash CASCADE;
+CREATE OR REPLACE FUNCTION may_fail(int, int) RETURNS int IMMUTABLE LANGUAGE internal AS 'int4div';
 CREATE TABLE a (id int) WITH (autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0, log_autovacuum_min_duration = 0);
 CREATE INDEX a_id ON a USING bloomfilter (id) WITH (fpp = 1e-6);
 INSERT INTO a SELECT generate_series(1, 20000);
@@ -444,7 +454,7 @@ ok($primary->poll_query_until('postgres', q{SELECT last_rebuild IS NOT NULL AND 
 ok($primary->poll_query_until('postgres', q{SELECT last_autovacuum IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'a'}), 'and ends');
 $primary->safe_psql('postgres', q{DO $$ BEGIN FOR i IN 1 .. 100001 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$});
 ok($primary->poll_query_until('postgres', q{SELECT age(relfrozenxid) < 100000 FROM pg_class WHERE relname = 'old'}),
-	'a VACUUM against wraparound evaluates no expression');
+	'a VACUUM against wraparound evaluates no expression and hashes no key');
 like(slurp_file($primary->logfile), qr/index "a_id": pages: \d+ in total, [1-9]\d* newly deleted/, 'which the log tells');
 
 is(find_crashes($standby), '', 'nothing crashed on the standby');
@@ -475,16 +485,11 @@ $checked->append_conf('postgresql.conf', 'autovacuum = off');
 $checked->start;
 $checked->safe_psql('postgres', q{
 CREATE EXTENSION bloomfilter;
-CREATE FUNCTION wait_in_vacuum(id int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('application_name') = 'vacuum' THEN
-    PERFORM pg_advisory_xact_lock_shared(1);
-  END IF;
-  RETURN id;
-END $$;
+CREATE FUNCTION setting(text) RETURNS text IMMUTABLE LANGUAGE internal AS 'show_config_by_name';
+CREATE FUNCTION wait(bigint) RETURNS int IMMUTABLE STRICT LANGUAGE internal AS 'pg_advisory_xact_lock_shared_int8';
 CREATE TABLE d (id int);
 INSERT INTO d SELECT generate_series(1, 20000);
-CREATE INDEX d_i ON d USING bloomfilter (wait_in_vacuum(id)) WITH (rebuild_scale_factor = 0)});
+CREATE INDEX d_i ON d USING bloomfilter ((id + wait(CASE WHEN setting('application_name') = 'vacuum' THEN 1 ELSE 2 END))) WITH (rebuild_scale_factor = 0)});
 my ($file, $first) = split /\|/, $checked->safe_psql('postgres', q{SELECT pg_relation_filepath('d_i'), pages FROM bloom_index_info('d_i')});
 $holder = BloomTest::Session->new($checked, 'postgres');
 $holder->query('SELECT pg_advisory_lock(1)');
@@ -520,7 +525,8 @@ $checked->safe_psql('postgres', q{
 CREATE EXTENSION pg_walinspect;
 CREATE TABLE g (id int);
 INSERT INTO g SELECT generate_series(1, 50000);
-CREATE INDEX g_i ON g USING bloomfilter (id) WITH (fpp = 1e-6, rebuild_scale_factor = 0)});
+CREATE INDEX g_i ON g USING bloomfilter ((id + wait(CASE WHEN setting('application_name') = 'vacuum' THEN 1 ELSE 2 END)))
+  WITH (fpp = 1e-6, rebuild_scale_factor = 0)});
 my ($half, $pages) = split /\|/, $checked->safe_psql('postgres', q{
 SELECT pg_current_wal_insert_lsn() AS start \gset
 VACUUM g;
@@ -538,8 +544,18 @@ my (undef, undef, $message) = $promoted->psql('postgres', q{SELECT bloom_index_i
 like($message, qr/index "g_i" lacks pages/, 'pages are lacking');
 $promoted->safe_psql('postgres', q{
 INSERT INTO g SELECT generate_series(50001, 80000);
-ALTER INDEX g_i SET (rebuild_scale_factor = -1);
-VACUUM g});
+ALTER INDEX g_i SET (rebuild_scale_factor = -1)});
+$holder = BloomTest::Session->new($promoted, 'postgres');
+$holder->query('SELECT pg_advisory_lock(1)');
+$vacuum = BloomTest::Session->new($promoted, 'postgres');
+$vacuum->query(q{SET application_name = 'vacuum'});
+$vacuum->send('VACUUM g');
+ok($promoted->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted}), 'VACUUM reads the table');
+(undef, undef, $message) = $promoted->psql('postgres', q{SELECT bloom_index_info('g_i')});
+like($message, qr/index "g_i" lacks pages/, 'they lack until it has');
+$holder->query('SELECT pg_advisory_unlock(1)');
+is(join('|', $vacuum->finish), '|', 'VACUUM ends');
+$_->quit foreach $holder, $vacuum;
 is($promoted->safe_psql('postgres', q{
 SELECT layers, index.bytes < 1.6 * sizing.bytes + 2 * 8192 AS size FROM bloom_index_info('g_i') index, bloom_sizing(1e-6, 80000) sizing;
 SELECT count(*) FROM g WHERE NOT bloom_index_contains('g_i', id);
