@@ -125,12 +125,36 @@ CREATE TABLE more_and_more AS SELECT DISTINCT date '1990-01-01' + (18000 * sqrt(
 ANALYZE more_and_more;
 SELECT * FROM errors('SELECT * FROM calendar c JOIN more_and_more m USING (day) WHERE c.year = 1992');
 SELECT * FROM errors('SELECT * FROM more_and_more m JOIN calendar c USING (day) WHERE c.year = 1992');
--- nor of tables that cost less to read than join_planning_cost; one that was never analyzed counts as large
+-- few different values, most rows of one of them
+CREATE TABLE versions AS SELECT n AS version, n / 10 AS major FROM generate_series(1, 400) n;
+CREATE TABLE events AS SELECT 400 - floor(60 * power(n / 60001.0, 6))::int AS version FROM generate_series(1, 60000) n;
+-- more and more rows a day, fewer than those of a table that has each third day four times
+CREATE TABLE thirds AS SELECT day FROM calendar, generate_series(1, 4) WHERE number % 3 = 0 ORDER BY day;
+CREATE TABLE faster AS SELECT date '2000-01-01' + (1826 * power(n / 30000.0, 0.3))::int AS day FROM generate_series(1, 30000) n;
+-- a condition on each side, which tell nearly the same
+CREATE TABLE shipped AS SELECT n / 2 AS id, n / 2 + n * 7919 % 1500 AS ship FROM generate_series(150001, 200000) n;
+ANALYZE versions, events, thirds, faster, shipped;
+SELECT * FROM errors('SELECT * FROM events JOIN versions USING (version) WHERE major = 35');
+SELECT * FROM errors('SELECT * FROM faster JOIN thirds USING (day) WHERE thirds.day BETWEEN ''2000-01-01'' AND ''2000-12-31''');
+SELECT * FROM errors('SELECT * FROM shipped JOIN orders USING (id) WHERE ship >= 90000 AND orders.id BETWEEN 80000 AND 90000');
+-- conditions on partitioned tables
+CREATE TABLE orders_by_hash (id int) PARTITION BY HASH (id);
+CREATE TABLE orders_by_hash_0 PARTITION OF orders_by_hash FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO orders_by_hash SELECT id FROM orders;
+CREATE TABLE lines_by_hash (id int, item int) PARTITION BY HASH (id);
+CREATE TABLE lines_by_hash_0 PARTITION OF lines_by_hash FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+INSERT INTO lines_by_hash SELECT 80000 + (random() * 19999)::int, n % 100 FROM generate_series(1, 60000) n;
+ANALYZE orders_by_hash, lines_by_hash;
+SET bloomfilter.join_filter_min_rows = 1000;
+SELECT abs("on") <= 1 AS "right" FROM errors('SELECT * FROM orders_by_hash o JOIN lines_by_hash USING (id) WHERE o.id >= 90000 AND item = 10');
+RESET bloomfilter.join_filter_min_rows;
+-- nor of tables that cost less to read than join_planning_cost; children, and a table that was never analyzed, count as large
+CREATE TABLE small_parted (n int) PARTITION BY LIST (n);
 CREATE TABLE never_analyzed (n int) WITH (autovacuum_enabled = off);
 CREATE VIEW joined AS SELECT day, year, amount FROM facts JOIN calendar USING (day);
 SELECT above, rest, set_config('bloomfilter.join_planning_cost', (cost + above / 10.0)::text, false) <> '' AS is_set, is_corrected('SELECT * FROM joined WHERE year = 2002' || rest)
   FROM (SELECT sum(relpages + reltuples / 100)::float AS cost FROM pg_class WHERE oid IN ('facts'::regclass, 'calendar'::regclass)) sizes
-	CROSS JOIN (VALUES (-1), (1)) v (above) CROSS JOIN unnest('{"", " AND 0 NOT IN (SELECT n FROM never_analyzed)"}'::text[]) AS rest
+	CROSS JOIN (VALUES (-1), (1)) v (above) CROSS JOIN unnest('{"", " AND 0 NOT IN (SELECT n FROM never_analyzed)", " AND 0 NOT IN (SELECT n FROM small_parted)"}'::text[]) AS rest
   ORDER BY above, rest;
 SET bloomfilter.join_planning_cost = 0;
 -- of three columns that are equal, none is corrected

@@ -380,4 +380,11 @@
 #define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	false
 #endif
 
+/* Until 17, tuples of a relation with children are those that conditions leave. */
+#if PG_VERSION_NUM < 180000
+#define PGBLOOM_TUPLES_ARE_FILTERED(rte)	((rte)->inh)
+#else
+#define PGBLOOM_TUPLES_ARE_FILTERED(rte)	false
+#endif
+
 #endif							/* PGBLOOM_COMPAT_H */

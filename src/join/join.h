@@ -269,6 +269,7 @@ typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 	double		to;
 	double		error;			/* it may be so much lower or higher */
 	double		unknown;		/* share of it by values that are not known */
+	bool		vague;			/* another condition tells nearly the same */
 } PgBloomPiece;
 
 extern double pgbloom_join_correlation(PlannerInfo *root,

@@ -45,7 +45,9 @@
 typedef struct Side				/* of an equality */
 {
 	RelOptInfo *rel;
-	double		ndistinct;
+	double		tuples;			/* before conditions */
+	double		ndistinct;		/* of the rows that PostgreSQL knows of */
+	double		values;			/* of all tuples */
 	bool		has_common;		/* most common values are known */
 	double		left;			/* of its rows, by conditions on the order */
 	PgBloomPiece piece;			/* where in the order these are */
@@ -54,7 +56,11 @@ typedef struct Side				/* of an equality */
 	double		share;			/* of these, in the range of the other side */
 } Side;
 
-/* Find what is known of a side by itself; returns false if that is too little. */
+/*
+ * Find what is known of a side by itself; returns false if that is too little.
+ * Without a histogram, nothing is: a column of few values has none, and its rows
+ * may be anywhere.
+ */
 static bool
 examine_side(PlannerInfo *root, Side *side, Node *expr)
 {
@@ -64,12 +70,22 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 
 	examine_variable(root, expr, 0, &var);
 	side->rel = var.rel;
-	if (var.rel != NULL && var.rel->tuples > 0 &&
-		HeapTupleIsValid(var.statsTuple))
+	if (var.rel != NULL && var.rel->tuples > 0 && var.acl_ok &&
+		HeapTupleIsValid(var.statsTuple) &&
+		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
+						 InvalidOid, 0))
 	{
+		Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(var.statsTuple);
+
 		side->ndistinct = get_variable_numdistinct(&var, &is_default);
-		side->nonnull = 1 -
-			((Form_pg_statistic) GETSTRUCT(var.statsTuple))->stanullfrac;
+		side->tuples = var.rel->tuples;
+		if (PGBLOOM_TUPLES_ARE_FILTERED(planner_rt_fetch(var.rel->relid, root)))
+			side->tuples /= Max(clauselist_selectivity(root,
+													   var.rel->baserestrictinfo,
+													   0, JOIN_INNER, NULL), 1e-9);
+		side->values = form->stadistinct > 0 ? side->ndistinct :
+			side->ndistinct * side->tuples / var.rel->tuples;
+		side->nonnull = 1 - form->stanullfrac;
 		side->has_common = get_attstatsslot(&slot, var.statsTuple,
 											STATISTIC_KIND_MCV, InvalidOid, 0);
 	}
@@ -132,6 +148,8 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel,
 												   pgbloom_join_column(list_nth(op->args, i)),
 												   &sides[i].piece);
+		if (sides[i].piece.vague)
+			return false;
 	}
 	if (sides[0].left * sides[0].piece.unknown >= 1 &&
 		sides[1].left * sides[1].piece.unknown >= 1)
@@ -156,16 +174,13 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 /*
  * Which share of the rows of a side, in its order, comes before a place in the
  * order of the other side?  The histogram of its values tells, and the most
- * common ones, which are not in it; or else they are taken to be spread evenly
- * over the range of both.  Common ones between the two bounds at the place are
- * before it if the most is asked for.
+ * common ones, which are not in it.  Common ones between the two bounds at the
+ * place are before it if the most is asked for.
  */
 static double
 share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 			 double place, bool most)
 {
-	const Side *other = &sides[1 - at];
-	double		result = (place - other->first) / other->share;
 	VariableStatData var,
 				other_var;
 	Oid			types[2];
@@ -173,6 +188,14 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 	Oid			less;
 	AttStatsSlot slot;
 	FmgrInfo	proc;
+	int			low = 0,
+				high,
+				bound;
+	double		before = 0,
+				after = 1;
+	double		result;
+	double		common;
+	double		common_before;
 
 	op_input_types(op->opno, &types[0], &types[1]);
 	type = lookup_type_cache(types[at],
@@ -181,62 +204,45 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 							   BTLessStrategyNumber);
 	examine_variable(root, list_nth(op->args, at), 0, &var);
 	examine_variable(root, list_nth(op->args, 1 - at), 0, &other_var);
-	if (OidIsValid(less) &&
-		statistic_proc_security_check(&var, get_opcode(type->lt_opr)) &&
-		statistic_proc_security_check(&var, get_opcode(less)) &&
-		get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
-						 InvalidOid, ATTSTATSSLOT_VALUES))
+	get_attstatsslot(&slot, var.statsTuple, STATISTIC_KIND_HISTOGRAM,
+					 InvalidOid, ATTSTATSSLOT_VALUES);
+	fmgr_info(get_opcode(less), &proc);
+	high = slot.nvalues;
+	while (low < high)
 	{
-		int			low = 0,
-					high = slot.nvalues;
-		double		before = 0,
-					after = 1;
+		int			middle = (low + high) / 2;
+		double		found = ineq_histogram_selectivity(root, &other_var, less,
+													   &proc, false, false,
+													   op->inputcollid,
+													   slot.values[middle],
+													   types[at]);
 
-		fmgr_info(get_opcode(less), &proc);
-		while (low < high)
+		if (found < place)
 		{
-			int			middle = (low + high) / 2;
-			double		found = ineq_histogram_selectivity(root, &other_var,
-														   less, &proc,
-														   false, false,
-														   op->inputcollid,
-														   slot.values[middle],
-														   types[at]);
-
-			if (found < place)
-			{
-				before = found;
-				low = middle + 1;
-			}
-			else
-			{
-				after = found;
-				high = middle;
-			}
+			before = found;
+			low = middle + 1;
 		}
-		if (before >= 0)
+		else
 		{
-			int			bound = most ? low : low - 1;
-			double		common;
-			double		common_before;
-
-			fmgr_info(get_opcode(type->lt_opr), &proc);
-			common_before = mcv_selectivity(&var, &proc, op->inputcollid,
-											slot.values[Max(0, Min(bound, slot.nvalues - 1))],
-											true, &common);
-			if (bound < 0 || bound == slot.nvalues)
-				common_before = bound < 0 ? 0 : common;
-			result = low == 0 ? 0 : low == slot.nvalues ? 1 :
-				(low - 1 + (place - before) / Max(after - before, 1e-9)) /
-				(slot.nvalues - 1);
-			result = (result * (sides[at].nonnull - common) + common_before) /
-				sides[at].nonnull;
+			after = found;
+			high = middle;
 		}
-		free_attstatsslot(&slot);
 	}
+	bound = most ? low : low - 1;
+	fmgr_info(get_opcode(type->lt_opr), &proc);
+	common_before = mcv_selectivity(&var, &proc, op->inputcollid,
+									slot.values[Max(0, Min(bound, slot.nvalues - 1))],
+									true, &common);
+	if (bound < 0 || bound == slot.nvalues)
+		common_before = bound < 0 ? 0 : common;
+	result = low == 0 ? 0 : low == slot.nvalues ? 1 :
+		(low - 1 + (place - before) / Max(after - before, 1e-9)) /
+		(slot.nvalues - 1);
+	free_attstatsslot(&slot);
 	ReleaseVariableStats(var);
 	ReleaseVariableStats(other_var);
-	return result;
+	return (result * (sides[at].nonnull - common) + common_before) /
+		sides[at].nonnull;
 }
 
 /*
@@ -276,34 +282,29 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 static double
 left_of(const Side *side)
 {
-	return Max(side->left, 1 / side->rel->tuples);
+	return Max(side->left, 1 / side->tuples);
 }
 
 /*
  * How many times as many rows as PostgreSQL estimates has the equality at least?
- * To count on rows that are not there makes worse plans than PostgreSQL's: those
- * of the side that has fewer values may be uneven.  If both sides have most
- * common values, PostgreSQL compares these.
+ * To count on rows that are not there makes worse plans than PostgreSQL's, so
+ * the side with the fewest of them counts.  If both sides have most common
+ * values, PostgreSQL compares these.
  */
 static double
 factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
 {
 	const Side *a = &sides[0];
 	const Side *b = &sides[1];
-	int			larger = b->rel->tuples > a->rel->tuples;
-	int			sparser = b->ndistinct * b->share < a->ndistinct * a->share;
-	double		share;
+	bool		first_is_larger = a->tuples >= b->tuples;
 
 	if (a->has_common && b->has_common)
 		return 1;
-	share = share_in_both(root, op, sides, larger, false) *
-		sides[1 - larger].share;
-	if (sparser != larger)
-		share = fmin(share, share_in_both(root, op, sides, sparser, true) *
-					 sides[1 - sparser].share);
 	return Max(a->ndistinct, b->ndistinct) /
-		Max(a->ndistinct * a->share, b->ndistinct * b->share) *
-		share / (left_of(a) * left_of(b));
+		Max(a->values * a->share, b->values * b->share) *
+		fmin(share_in_both(root, op, sides, 0, !first_is_larger) * b->share,
+			 share_in_both(root, op, sides, 1, first_is_larger) * a->share) /
+		(left_of(a) * left_of(b));
 }
 
 /*

@@ -25,6 +25,9 @@
 /* Of 30,000 rows of a sample, not one is far from its place in the order. */
 #define SAME_ORDER		0.99999
 
+/* What a column in this order leaves is not independent, nor is it known. */
+#define NEARLY_SAME_ORDER	0.9
+
 /*
  * So far away may a piece be from where another column's statistics tell: half
  * as many rows as are between two bounds of a histogram.
@@ -126,6 +129,7 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 	{
 		piece->from = piece->error = 0;
 		piece->to = piece->unknown = 1;
+		piece->vague = false;
 	}
 	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
 	{
@@ -150,6 +154,8 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 		if (compared != column)
 			order = pgbloom_join_correlation(root, rel, column) *
 				pgbloom_join_correlation(root, rel, compared);
+		if (piece != NULL && fabs(order) >= NEARLY_SAME_ORDER)
+			piece->vague |= fabs(order) < SAME_ORDER;
 		if (fabs(order) < SAME_ORDER)
 			continue;
 		value = estimate_expression_value(root,

@@ -52,10 +52,11 @@ find_tables_walker(Node *node, void *context)
 		rte->rellockmode != AccessShareLock)
 		return false;
 	table = table_open(rte->relid, NoLock);
-	/* A partitioned table tells its rows, but not its pages. */
-	tables->cost += seq_page_cost * Max(table->rd_rel->relpages, 0) +
-		(table->rd_rel->reltuples < 0 ? get_float8_infinity() :
-		 cpu_tuple_cost * table->rd_rel->reltuples);
+	if (table->rd_rel->relhassubclass || table->rd_rel->reltuples < 0)
+		tables->cost = get_float8_infinity();
+	else
+		tables->cost += seq_page_cost * table->rd_rel->relpages +
+			cpu_tuple_cost * table->rd_rel->reltuples;
 	tables->has_candidate |= rte->relkind == RELKIND_PARTITIONED_TABLE ||
 		(rte->relkind == RELKIND_RELATION &&
 		 pgbloom_join_brin_columns(table) != NULL);
@@ -65,8 +66,8 @@ find_tables_walker(Node *node, void *context)
 
 /*
  * Does a statement read so much that another plan may pay, and has it a table
- * that a filter could leave partly unread?  Tables that were never analyzed are
- * large.
+ * that a filter could leave partly unread?  Tables with children, and those that
+ * were never analyzed, are large.
  */
 bool
 pgbloom_join_reads_much(Query *parse, bool *has_candidate)
