@@ -229,9 +229,12 @@
 #define PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type) false
 #endif
 
-/* 17 brought expressions of JSON that have domains. */
+/* 16 and 17 brought expressions of JSON that find casts, or have domains. */
 #if PG_VERSION_NUM >= 170000
-#define PGBLOOM_IS_JSON_EXPR(node)	IsA(node, JsonExpr)
+#define PGBLOOM_IS_JSON_EXPR(node) \
+	(IsA(node, JsonExpr) || IsA(node, JsonConstructorExpr))
+#elif PG_VERSION_NUM >= 160000
+#define PGBLOOM_IS_JSON_EXPR(node)	IsA(node, JsonConstructorExpr)
 #else
 #define PGBLOOM_IS_JSON_EXPR(node)	false
 #endif
@@ -378,13 +381,6 @@
 #define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	(old_snapshot_threshold >= 0)
 #else
 #define PGBLOOM_SNAPSHOTS_GET_TOO_OLD	false
-#endif
-
-/* Until 17, tuples of a relation with children are those that conditions leave. */
-#if PG_VERSION_NUM < 180000
-#define PGBLOOM_TUPLES_ARE_FILTERED(rte)	((rte)->inh)
-#else
-#define PGBLOOM_TUPLES_ARE_FILTERED(rte)	false
 #endif
 
 #endif							/* PGBLOOM_COMPAT_H */

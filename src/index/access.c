@@ -366,7 +366,7 @@ bfi_check_complete(const BfiIndex *index, Oid oid)
 				 errmsg("index \"%s\" lacks pages",
 						RelationGetRelationName(index->relation)),
 				 errdetail("VACUUM has not finished to rebuild it, and lookups find every key of these pages."),
-				 errhint("Rebuild it by VACUUM (PARALLEL 0) or REINDEX.")));
+				 errhint("Rebuild it by VACUUM or REINDEX.")));
 }
 
 /*

@@ -350,7 +350,7 @@ typedef struct BfiScan
 extern void bfi_scan_versions(Relation heap, Relation index,
 							  struct IndexInfo *info, BfiKeySort *keys,
 							  BfiScan *scan);
-extern double bfi_count_versions(Relation heap);
+extern double bfi_count_versions(Relation heap, bool replaced);
 
 /* index_build.c */
 struct IndexBuildResult;
@@ -387,6 +387,7 @@ extern void bfi_check_has_all_rows(Relation index);
 /* lookup.c */
 extern bool bfi_asked_by_queries;
 extern AttrNumber bfi_column_of(Oid index);
+extern bool bfi_is_hashed_in_c(Oid type);
 extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 							Oid key_type, Oid collation);
 extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);

@@ -39,12 +39,9 @@
 /* Whether queries ask indexes: the setting bloomfilter.index_pruning. */
 bool		bfi_asked_by_queries = true;
 
-/*
- * Do values of a type hash by what they are, by functions that do not fail?
- * Enums hash by labels, which may be renamed.
- */
-static bool
-hashes_reliably(Oid type)
+/* The type of which a key is, or of which it has values: no domain or array. */
+static Oid
+innermost_type(Oid type)
 {
 	Oid			element;
 
@@ -52,12 +49,25 @@ hashes_reliably(Oid type)
 		 OidIsValid(element = get_element_type(type));
 		 type = getBaseType(element))
 		;
-	if (type_is_enum(type))
-		return false;
-	if (type < FirstNormalObjectId)
-		return true;
-	return pgbloom_is_in_c(lookup_type_cache(type,
+	return type;
+}
+
+/* Is the function that hashes values of a type in C? */
+bool
+bfi_is_hashed_in_c(Oid type)
+{
+	return pgbloom_is_in_c(lookup_type_cache(innermost_type(type),
 											 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
+}
+
+/*
+ * Do values of a type hash by what they are, by functions that do not fail?
+ * Enums hash by labels, which may be renamed.
+ */
+static bool
+hashes_reliably(Oid type)
+{
+	return !type_is_enum(innermost_type(type)) && bfi_is_hashed_in_c(type);
 }
 
 /*

@@ -383,7 +383,8 @@ return_free_pages(Relation index)
 
 /*
  * An index that was built without rows knows how many keys a row has from the
- * first VACUUM on.  If some are gone by then, that is too many, at most one.
+ * first VACUUM on, of which versions that were replaced have none.  If some are
+ * gone by then, that is too many, at most one.
  */
 static void
 learn_keys_per_row(const State *state, double rows)
@@ -418,7 +419,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 		bfi_measure(index, &meta, &view);
 	state.keys = meta.partial ? HUGE_VAL : bf_cardinality(&view);
 	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
-		is_due(&state, &meta, bfi_count_versions(heap)))
+		is_due(&state, &meta, bfi_count_versions(heap, true)))
 	{
 		RestrictSearchPath();
 		rebuild(&state, heap);
@@ -427,7 +428,8 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 		stats->pages_newly_deleted = bfi_end(&meta) - 1;
 	}
 	else if (meta.keys_per_row == 0)
-		learn_keys_per_row(&state, rows);
+		learn_keys_per_row(&state,
+						   fmin(rows, bfi_count_versions(heap, false)));
 	return_free_pages(index);
 	table_close(heap, NoLock);
 }

@@ -17,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/transam.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
@@ -144,13 +145,17 @@ is_not_in_c(Oid function, void *context)
 	return !pgbloom_is_in_c(function);
 }
 
-/* Constraints of domains may call any function. */
+/*
+ * Constraints of domains, casts that JSON constructors find when they are executed,
+ * and comparisons of types of others may call any function.
+ */
 static bool
 may_read_tables_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, CoerceToDomain) || PGBLOOM_IS_JSON_EXPR(node) ||
+		(IsA(node, MinMaxExpr) && exprType(node) >= FirstNormalObjectId) ||
 		check_functions_in_node(node, is_not_in_c, context) ||
 		(IsA(node, FuncExpr) &&
 		 may_read_tables_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
@@ -166,7 +171,9 @@ bfi_may_read_tables(Relation index)
 {
 	return may_read_tables_walker(stored_tree(index, Anum_pg_index_indexprs),
 								  NULL) ||
-		may_read_tables_walker(stored_tree(index, Anum_pg_index_indpred), NULL);
+		may_read_tables_walker(stored_tree(index, Anum_pg_index_indpred),
+							   NULL) ||
+		!bfi_is_hashed_in_c(bfi_key_sql_type(index));
 }
 
 /* The columns that an index reads, as pull_varattnos numbers them. */

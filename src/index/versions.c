@@ -12,6 +12,8 @@
  */
 #include "index/index.h"
 
+#include <math.h>
+
 #include "access/genam.h"
 #include "access/heapam.h"
 #include "access/sysattr.h"
@@ -59,6 +61,14 @@ version_state(TupleTableSlot *slot, TransactionId horizon)
 	return state;
 }
 
+/* Has an UPDATE put another version in the place of one, in the same table? */
+static bool
+is_replaced(HeapTupleHeader tuple, ItemPointer tid)
+{
+	return !ItemPointerEquals(&tuple->t_ctid, tid) &&
+		!HeapTupleHeaderIndicatesMovedPartitions(tuple);
+}
+
 /* Is a value that the index needs stored outside of the row? */
 static bool
 is_stored_outside(const Versions *versions, TupleTableSlot *slot)
@@ -100,18 +110,18 @@ take_version(Versions *versions, TupleTableSlot *slot)
 	ExprContext *econtext = GetPerTupleExprContext(versions->estate);
 	HTSV_Result state = version_state(slot, versions->horizon);
 	BfiScan    *scan = versions->scan;
+	bool		is_row,
+				is_counted;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
 	if (state == HEAPTUPLE_DEAD)
 		return;
-	/* A version that was replaced has no key for itself, in most cases. */
-	if (state != HEAPTUPLE_RECENTLY_DEAD ||
-		ItemPointerEquals(&slot->tts_tid,
-						  &ExecFetchSlotHeapTuple(slot, false, NULL)->t_data->t_ctid))
-		scan->versions++;
-	if (state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS)
-		scan->rows++;
+	is_row = state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS;
+	is_counted = is_row ||
+		!is_replaced(ExecFetchSlotHeapTuple(slot, false, NULL)->t_data,
+					 &slot->tts_tid);
+	scan->rows += is_row;
 	while (state == HEAPTUPLE_RECENTLY_DEAD &&
 		   is_stored_outside(versions, slot))
 	{
@@ -130,6 +140,7 @@ take_version(Versions *versions, TupleTableSlot *slot)
 	}
 	if (state == HEAPTUPLE_DEAD)
 		return;
+	scan->versions += is_counted;
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!ExecQual(versions->predicate, econtext))
@@ -229,17 +240,20 @@ bfi_scan_versions(Relation heap, Relation index, IndexInfo *info,
 }
 
 /*
- * Count the versions of rows of a table, by some of its pages if it has many.
+ * Count the versions of rows of a table, or those that no other version has
+ * replaced, by some of its pages if it has many; of other access methods, too many.
  * VACUUM reads only pages that have changed, and takes the others for alike.
  */
 double
-bfi_count_versions(Relation heap)
+bfi_count_versions(Relation heap, bool replaced)
 {
 	BlockNumber npages = RelationGetNumberOfBlocks(heap);
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_VACUUM);
 	BlockSamplerData sampler;
 	double		n = 0;
 
+	if (table_slot_callbacks(heap) != &TTSOpsBufferHeapTuple)
+		return HUGE_VAL;
 	BlockSampler_Init(&sampler, npages, SAMPLED_PAGES,
 					  pg_prng_uint32(&pg_global_prng_state));
 	while (BlockSampler_HasMore(&sampler))
@@ -253,7 +267,15 @@ bfi_count_versions(Relation heap)
 		PGBLOOM_VACUUM_DELAY_POINT();
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		for (i = FirstOffsetNumber; i <= PageGetMaxOffsetNumber(page); i++)
-			n += ItemIdIsNormal(PageGetItemId(page, i));
+		{
+			ItemId		item = PageGetItemId(page, i);
+			ItemPointerData tid;
+
+			ItemPointerSet(&tid, BufferGetBlockNumber(buffer), i);
+			n += ItemIdIsNormal(item) &&
+				(replaced ||
+				 !is_replaced((HeapTupleHeader) PageGetItem(page, item), &tid));
+		}
 		UnlockReleaseBuffer(buffer);
 	}
 	return n / Max(sampler.m, 1) * npages;

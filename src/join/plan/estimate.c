@@ -78,11 +78,16 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 		Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(var.statsTuple);
 
 		side->ndistinct = get_variable_numdistinct(&var, &is_default);
+
+		/*
+		 * Those of a relation with children are what conditions leave, until
+		 * 17, or the pruning of partitions.
+		 */
 		side->tuples = var.rel->tuples;
-		if (PGBLOOM_TUPLES_ARE_FILTERED(planner_rt_fetch(var.rel->relid, root)))
-			side->tuples /= Max(clauselist_selectivity(root,
-													   var.rel->baserestrictinfo,
-													   0, JOIN_INNER, NULL), 1e-9);
+		if (planner_rt_fetch(var.rel->relid, root)->inh)
+			side->tuples = var.rel->rows /
+				Max(clauselist_selectivity(root, var.rel->baserestrictinfo, 0,
+										   JOIN_INNER, NULL), 1e-9);
 		side->values = form->stadistinct > 0 ? side->ndistinct :
 			side->ndistinct * side->tuples / var.rel->tuples;
 		side->nonnull = 1 - form->stanullfrac;

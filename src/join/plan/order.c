@@ -154,7 +154,9 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 		if (compared != column)
 			order = pgbloom_join_correlation(root, rel, column) *
 				pgbloom_join_correlation(root, rel, compared);
-		if (piece != NULL && fabs(order) >= NEARLY_SAME_ORDER)
+		/* Equal values count as ordered: of one, that tells nothing. */
+		if (piece != NULL && fabs(order) >= NEARLY_SAME_ORDER &&
+			get_op_opfamily_strategy(op->opno, type->btree_opf) != BTEqualStrategyNumber)
 			piece->vague |= fabs(order) < SAME_ORDER;
 		if (fabs(order) < SAME_ORDER)
 			continue;
