@@ -67,7 +67,7 @@ TARGETS = {
     'retail dates worst': Target('the worst single one of the 40 with BRIN indexes', 'off', 1.25),
     'plan none': Target('planning with `join_planning`, six tables below `join_planning_cost`',
                         'filters without `join_planning`', 1.02),
-    'plan large': Target('planning with `join_planning`, the same above `join_planning_cost`, nothing to leave unread',
+    'plan large': Target('planning with `join_planning`, the same above it, nothing to leave unread',
                          'filters without `join_planning`', 2.0),
     'plan above': Target('planning with `join_planning`, 84 partitions, above `join_planning_cost`',
                          'filters without `join_planning`', 2.0),
