@@ -155,6 +155,7 @@ CREATE TABLE w (name text, price numeric) WITH (autovacuum_enabled = off);
 CREATE INDEX w_lower ON w USING bloomfilter (lower(name)) WITH (rebuild_scale_factor = 0);
 CREATE INDEX w_partial ON w USING bloomfilter (name) WITH (rebuild_scale_factor = 0) WHERE price > 0 AND name <> 'y';
 CREATE INDEX w_c ON w USING bloomfilter (in_c(name, 'x')) WITH (rebuild_scale_factor = 0);
+CREATE INDEX w_least ON w USING bloomfilter (least(name, 'z')) WITH (rebuild_scale_factor = 0);
 CREATE INDEX w_plpgsql ON w USING bloomfilter (in_plpgsql(name)) WITH (rebuild_scale_factor = 0);
 CREATE INDEX w_sql ON w USING bloomfilter (in_sql(name)) WITH (rebuild_scale_factor = 0);
 CREATE INDEX w_predicate ON w USING bloomfilter (name) WITH (rebuild_scale_factor = 0) WHERE in_plpgsql(name) <> 'y';
@@ -188,6 +189,16 @@ CREATE INDEX k_id ON k USING bloomfilter (id);
 COMMIT;
 ANALYZE k;
 SELECT deleted < 0.01 AS deleted FROM bloom_index_info('k_id');
+-- A version whose UPDATE was rolled back is a row.
+TRUNCATE k;
+INSERT INTO k SELECT i % 1000, i FROM generate_series(1, 20000) i;
+BEGIN;
+UPDATE k SET n = 0 WHERE n > 1000;
+ROLLBACK;
+VACUUM k;
+DELETE FROM k WHERE id >= 100;
+VACUUM k;
+SELECT cardinality < 110 AS rebuilt FROM bloom_index_info('k_id');
 DROP TABLE k;
 
 -- Partitions, of which each is rebuilt by itself

@@ -418,7 +418,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 	if (!meta.partial)
 		bfi_measure(index, &meta, &view);
 	state.keys = meta.partial ? HUGE_VAL : bf_cardinality(&view);
-	if (can_rebuild(index, heap, &meta) && is_due(&state, &meta, rows) &&
+	if (is_due(&state, &meta, rows) && can_rebuild(index, heap, &meta) &&
 		is_due(&state, &meta, bfi_count_versions(heap, true)))
 	{
 		RestrictSearchPath();
@@ -427,7 +427,7 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 			stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
 		stats->pages_newly_deleted = bfi_end(&meta) - 1;
 	}
-	else if (meta.keys_per_row == 0)
+	else if (meta.keys_per_row == 0 && state.keys > 0)
 		learn_keys_per_row(&state,
 						   fmin(rows, bfi_count_versions(heap, false)));
 	return_free_pages(index);

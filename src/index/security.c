@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 
 /* A column of pg_index that is an expression tree, or NULL. */
 static Node *
@@ -155,7 +156,9 @@ may_read_tables_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, CoerceToDomain) || PGBLOOM_IS_JSON_EXPR(node) ||
-		(IsA(node, MinMaxExpr) && exprType(node) >= FirstNormalObjectId) ||
+		(IsA(node, MinMaxExpr) &&
+		 !pgbloom_is_in_c(lookup_type_cache(exprType(node),
+											TYPECACHE_CMP_PROC)->cmp_proc)) ||
 		check_functions_in_node(node, is_not_in_c, context) ||
 		(IsA(node, FuncExpr) &&
 		 may_read_tables_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,

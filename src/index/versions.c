@@ -65,8 +65,10 @@ version_state(TupleTableSlot *slot, TransactionId horizon)
 static bool
 is_replaced(HeapTupleHeader tuple, ItemPointer tid)
 {
-	return !ItemPointerEquals(&tuple->t_ctid, tid) &&
-		!HeapTupleHeaderIndicatesMovedPartitions(tuple);
+	return (tuple->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		!ItemPointerEquals(&tuple->t_ctid, tid) &&
+		!HeapTupleHeaderIndicatesMovedPartitions(tuple) &&
+		!TransactionIdDidAbort(HeapTupleHeaderGetUpdateXid(tuple));
 }
 
 /* Is a value that the index needs stored outside of the row? */
@@ -118,9 +120,8 @@ take_version(Versions *versions, TupleTableSlot *slot)
 	if (state == HEAPTUPLE_DEAD)
 		return;
 	is_row = state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS;
-	is_counted = is_row ||
-		!is_replaced(ExecFetchSlotHeapTuple(slot, false, NULL)->t_data,
-					 &slot->tts_tid);
+	is_counted = !is_replaced(ExecFetchSlotHeapTuple(slot, false, NULL)->t_data,
+							  &slot->tts_tid);
 	scan->rows += is_row;
 	while (state == HEAPTUPLE_RECENTLY_DEAD &&
 		   is_stored_outside(versions, slot))
