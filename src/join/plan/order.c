@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -17,6 +18,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
@@ -26,7 +28,7 @@
 #define SAME_ORDER		0.99999
 
 /* What a column in this order leaves is not independent, nor is it known. */
-#define NEARLY_SAME_ORDER	0.9
+#define NEARLY_SAME_ORDER	0.5
 
 /*
  * So far away may a piece be from where another column's statistics tell: half
@@ -47,9 +49,9 @@ pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
 	AttStatsSlot slot;
 	double		result = 0;
 
-	if (rte->rtekind == RTE_RELATION && !rte->inh)
+	if (rte->rtekind == RTE_RELATION)
 		tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
-								Int16GetDatum(column), BoolGetDatum(false));
+								Int16GetDatum(column), BoolGetDatum(rte->inh));
 	if (!HeapTupleIsValid(tuple))
 		return 0;
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
@@ -114,6 +116,33 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 }
 
 /*
+ * Has a condition a column that is nearly in the order of another one?  Equal
+ * values count as ordered: a condition by which a column is one, or NULL or not,
+ * tells nothing.
+ */
+static bool
+has_nearly_same_order(PlannerInfo *root, const RelOptInfo *rel,
+					  AttrNumber column, Expr *condition)
+{
+	Bitmapset  *columns = NULL;
+	double		order = pgbloom_join_correlation(root, rel, column);
+	int			i = -1;
+
+	if (IsA(condition, NullTest) ||
+		(IsA(condition, OpExpr) &&
+		 get_oprrest(((OpExpr *) condition)->opno) == F_EQSEL))
+		return false;
+	pull_varattnos((Node *) condition, rel->relid, &columns);
+	while ((i = bms_next_member(columns, i)) >= 0)
+	{
+		if (fabs(order * pgbloom_join_correlation(root, rel,
+												  i + FirstLowInvalidHeapAttributeNumber)) >= NEARLY_SAME_ORDER)
+			return true;
+	}
+	return false;
+}
+
+/*
  * The share of rows that is left by conditions that compare the column, or one
  * in its order, with a known value, and, if asked, which piece of the order it
  * is.
@@ -140,26 +169,27 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 		AttrNumber	compared;
 		Expr	   *key;
 		Node	   *value;
-		double		order = 1;
+		double		order = 0;
 
 		/* both are empty unless it is an operator of two arguments */
-		if (value_is_left == bms_is_empty(rinfo->right_relids))
-			continue;
-		key = list_nth(op->args, value_is_left);
-		compared = pgbloom_join_column(key);
-		type = lookup_type_cache(exprType((Node *) key),
-								 TYPECACHE_BTREE_OPFAMILY);
-		if (compared <= 0 || !op_in_opfamily(op->opno, type->btree_opf))
-			continue;
-		if (compared != column)
-			order = pgbloom_join_correlation(root, rel, column) *
-				pgbloom_join_correlation(root, rel, compared);
-		/* Equal values count as ordered: of one, that tells nothing. */
-		if (piece != NULL && fabs(order) >= NEARLY_SAME_ORDER &&
-			get_op_opfamily_strategy(op->opno, type->btree_opf) != BTEqualStrategyNumber)
-			piece->vague |= fabs(order) < SAME_ORDER;
+		if (value_is_left != bms_is_empty(rinfo->right_relids))
+		{
+			key = list_nth(op->args, value_is_left);
+			compared = pgbloom_join_column(key);
+			type = lookup_type_cache(exprType((Node *) key),
+									 TYPECACHE_BTREE_OPFAMILY);
+			if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf))
+				order = compared == column ? 1 :
+					pgbloom_join_correlation(root, rel, column) *
+					pgbloom_join_correlation(root, rel, compared);
+		}
 		if (fabs(order) < SAME_ORDER)
+		{
+			if (piece != NULL)
+				piece->vague |= has_nearly_same_order(root, rel, column,
+													  rinfo->clause);
 			continue;
+		}
 		value = estimate_expression_value(root,
 										  list_nth(op->args, !value_is_left));
 		if (IsA(value, Const))
