@@ -67,7 +67,7 @@ pgbloom_join_define_settings(void)
 							 &pgbloom_join_planning, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_planning_cost",
-							 "The least cost of reading the tables of a statement for which joins are estimated anew.",
+							 "The least cost of reading the tables of a statement for which join_planning does anything.",
 							 NULL,
 							 &pgbloom_join_planning_cost, 10000, 0, 1e10,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);

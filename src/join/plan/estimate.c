@@ -80,7 +80,7 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 		side->ndistinct = get_variable_numdistinct(&var, &is_default);
 
 		/*
-		 * Those of a relation with children are what conditions leave, until
+		 * Tuples of a relation with children are what conditions leave, until
 		 * 17, or the pruning of partitions.
 		 */
 		side->tuples = var.rel->tuples;
