@@ -139,6 +139,20 @@ SELECT * FROM errors('SELECT * FROM events JOIN versions USING (version) WHERE m
 SELECT * FROM errors('SELECT * FROM faster JOIN thirds USING (day) WHERE thirds.day BETWEEN ''2000-01-01'' AND ''2000-12-31''');
 SELECT condition, (errors('SELECT * FROM shipped JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ' || condition)).*
   FROM unnest('{ship >= 84800, may_ship >= 84800, (ship + 0 >= 84800), (ship >= 84800 OR ship IS NULL), may_ship IS NOT NULL}'::text[]) AS condition;
+-- also if rows are in another order, or few are neither NULL nor a default; an item tells nothing of them
+CREATE TABLE shuffled AS SELECT id, ship FROM shipped ORDER BY hashint4(id * 9 + ship);
+CREATE TABLE defaults AS SELECT id, CASE WHEN id % 4 < 2 THEN id % 4 * 1000000 ELSE ship END AS ship, CASE WHEN ship % 10 < 4 THEN ship END AS may_ship,
+	(hashint4(ship) & 1023) AS item FROM shipped;
+CREATE TABLE visits AS SELECT day + time '12:00' AS visited FROM facts;
+CREATE INDEX ON visits ((visited::date));
+ANALYZE shuffled, defaults, visits;
+SELECT * FROM errors('SELECT * FROM shuffled JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ship >= 84800');
+SELECT condition, (errors('SELECT * FROM defaults JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ' || condition)).*
+  FROM unnest('{ship >= 84800 AND ship < 1000000, may_ship >= 84800, item < 500}'::text[]) AS condition;
+-- nor is one corrected by an expression, or if there is another one of the same table
+SELECT is_corrected('SELECT * FROM visits JOIN calendar ON day = visited::date WHERE year = 2002') AS expression,
+	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000') AS one,
+	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000 AND b.id >= 84800') AS two;
 -- a flag that few rows have is in nearly any order
 CREATE TABLE flagged AS SELECT day, year, (number % 35 = 0)::int AS flag FROM calendar;
 ANALYZE flagged;

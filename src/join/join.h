@@ -192,8 +192,11 @@ extern Size pgbloom_join_filter_limit(void);
 extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
 extern List *pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile);
 
-/* estimate.c */
+/* correct.c */
 extern void pgbloom_join_correct_pairs(PlannerInfo *root);
+
+/* estimate.c */
+extern double pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo);
 extern double pgbloom_join_share_read(PlannerInfo *root, RelOptInfo *filtered,
 									  RelOptInfo *by, AttrNumber *column);
 
@@ -269,12 +272,12 @@ typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 	double		to;
 	double		error;			/* it may be so much lower or higher */
 	double		unknown;		/* share of it by values that are not known */
-	bool		vague;			/* another condition tells nearly the same */
+	bool		vague;			/* another condition may tell the same */
 } PgBloomPiece;
 
 extern double pgbloom_join_correlation(PlannerInfo *root,
 									   const RelOptInfo *rel,
-									   AttrNumber column);
+									   AttrNumber column, bool nulls);
 extern double pgbloom_join_left_of_order(PlannerInfo *root,
 										 const RelOptInfo *rel,
 										 AttrNumber column,

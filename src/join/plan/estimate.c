@@ -33,14 +33,8 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* Smaller errors than this factor are left as they are. */
-#define LEAST_FACTOR	1.2
-
 /* By a BRIN index, rows in this order are read in part. */
 #define ORDERED			0.9
-
-/* Of more relations, with a common key, all pairs would take too long. */
-#define MAX_RELATIONS	8
 
 typedef struct Side				/* of an equality */
 {
@@ -148,10 +142,12 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 		return false;
 	for (i = 0; i < 2; i++)
 	{
-		if (!examine_side(root, &sides[i], list_nth(op->args, i)))
+		AttrNumber	column = pgbloom_join_column(list_nth(op->args, i));
+
+		if (column <= 0 ||
+			!examine_side(root, &sides[i], list_nth(op->args, i)))
 			return false;
-		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel,
-												   pgbloom_join_column(list_nth(op->args, i)),
+		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel, column,
 												   &sides[i].piece);
 		if (sides[i].piece.vague)
 			return false;
@@ -234,6 +230,8 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 		}
 	}
 	bound = most ? low : low - 1;
+	if (slot.nvalues == 0)
+		return place;
 	fmgr_info(get_opcode(type->lt_opr), &proc);
 	common_before = mcv_selectivity(&var, &proc, op->inputcollid,
 									slot.values[Max(0, Min(bound, slot.nvalues - 1))],
@@ -291,145 +289,30 @@ left_of(const Side *side)
 }
 
 /*
- * How many times as many rows as PostgreSQL estimates has the equality at least?
- * To count on rows that are not there makes worse plans than PostgreSQL's, so
- * the side with the fewest of them counts.  If both sides have most common
- * values, PostgreSQL compares these.
+ * How many times as many rows as PostgreSQL estimates has an equality at least?
+ * 0 if that is not known.  To count on rows that are not there makes worse plans
+ * than PostgreSQL's, so the side with the fewest of them counts.  If both sides
+ * have most common values, PostgreSQL compares these.
  */
-static double
-factor_of(PlannerInfo *root, OpExpr *op, const Side sides[2])
+double
+pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
 {
+	OpExpr	   *op = (OpExpr *) rinfo->clause;
+	Side		sides[2];
 	const Side *a = &sides[0];
 	const Side *b = &sides[1];
-	bool		first_is_larger = a->tuples >= b->tuples;
+	bool		first_is_larger;
 
+	if (!find_sides(root, rinfo, sides))
+		return 0;
 	if (a->has_common && b->has_common)
 		return 1;
+	first_is_larger = a->tuples >= b->tuples;
 	return Max(a->ndistinct, b->ndistinct) /
 		Max(a->values * a->share, b->values * b->share) *
 		fmin(share_in_both(root, op, sides, 0, !first_is_larger) * b->share,
 			 share_in_both(root, op, sides, 1, first_is_larger) * a->share) /
 		(left_of(a) * left_of(b));
-}
-
-/*
- * Are no more than two columns equal to each other?  Of three, the planner may
- * join any two first, and the errors of its estimates make up for each other.
- */
-static bool
-is_of_two(const EquivalenceClass *class)
-{
-	int			n = 0;
-	ListCell   *lc;
-
-	foreach(lc, class != NULL ? class->ec_members : NIL)
-		n += !((EquivalenceMember *) lfirst(lc))->em_is_child;
-	return n <= 2;
-}
-
-/*
- * Correct the selectivity of a clause.  Without a join, it would be estimated
- * as a condition of one relation, and with a foreign key, not at all.
- */
-static void
-correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
-{
-	SpecialJoinInfo *join = makeNode(SpecialJoinInfo);
-	ListCell   *lc;
-
-	join->min_lefthand = join->syn_lefthand = rinfo->left_relids;
-	join->min_righthand = join->syn_righthand = rinfo->right_relids;
-	join->jointype = JOIN_INNER;
-	clause_selectivity(root, (Node *) rinfo, 0, JOIN_INNER, join);
-	if (rinfo->norm_selec >= 0 && rinfo->norm_selec <= 1)
-		rinfo->norm_selec = Min(1, rinfo->norm_selec * factor);
-	foreach(lc, root->fkey_list)
-	{
-		ForeignKeyOptInfo *key = lfirst(lc);
-
-		if (key->nkeys == 1 &&
-			bms_is_member(key->con_relid, rinfo->clause_relids) &&
-			bms_is_member(key->ref_relid, rinfo->clause_relids))
-			root->fkey_list = foreach_delete_current(root->fkey_list, lc);
-	}
-}
-
-/*
- * Correct the joins of two relations, of which the first one has the smaller
- * number.  PostgreSQL has one clause of each class for each order of the two.
- * Returns whether there was one.
- */
-static bool
-correct_pair(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b)
-{
-	Relids		both = bms_union(a->relids, b->relids);
-	bool		corrected = false;
-	ListCell   *x,
-			   *y;
-
-	forboth(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
-			y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
-	{
-		RestrictInfo *rinfo = lfirst(x);
-		Side		sides[2];
-		double		factor;
-
-		if (!is_of_two(rinfo->parent_ec) ||
-			!find_sides(root, rinfo, sides) ||
-			(factor = factor_of(root, (OpExpr *) rinfo->clause,
-								sides)) < LEAST_FACTOR)
-			continue;
-		correct_clause(root, rinfo, factor);
-		if (lfirst(y) != rinfo)
-			correct_clause(root, lfirst(y), factor);
-		corrected = true;
-	}
-	return corrected;
-}
-
-/*
- * Correct the joins of pairs of base relations of a query before the first
- * search of its joins.  Not where partitions are joined one by one, whose
- * clauses are others.  If conditions limit two of the columns by which a
- * relation is joined, the estimates of its joins would tell half of it.
- */
-void
-pgbloom_join_correct_pairs(PlannerInfo *root)
-{
-	Relids		all = root->all_baserels,
-				limited = NULL;
-	bool		corrected = false;
-	int			i,
-				j;
-
-	if (root->join_rel_list != NIL || enable_partitionwise_join ||
-		bms_num_members(all) > MAX_RELATIONS)
-		return;
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-	{
-		RelOptInfo *rel = root->simple_rel_array[i];
-		Relids		own = bms_union(rel->relids, bms_make_singleton(0));
-
-		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
-		{
-			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
-				pgbloom_join_left_of_order(root, rel, j, NULL) >= 1)
-				continue;
-			if (bms_is_member(i, limited))
-				return;
-			limited = bms_add_member(limited, i);
-		}
-	}
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		for (j = i; (j = bms_next_member(all, j)) >= 0;)
-			if (bms_is_member(i, limited) || bms_is_member(j, limited))
-				corrected |= correct_pair(root, root->simple_rel_array[i],
-										  root->simple_rel_array[j]);
-	if (!corrected)
-		return;
-	pgbloom_join_assume_filter();
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		pgbloom_join_cost_pruned(root->simple_rel_array[i]);
 }
 
 /*
@@ -460,7 +343,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 				(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED)
+		fabs(pgbloom_join_correlation(root, filtered, *column, true)) >= ORDERED)
 		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;

@@ -27,8 +27,8 @@
 /* Of 30,000 rows of a sample, not one is far from its place in the order. */
 #define SAME_ORDER		0.99999
 
-/* What a column in this order leaves is not independent, nor is it known. */
-#define NEARLY_SAME_ORDER	0.5
+/* Rows in random order have almost never this correlation with a column. */
+#define IN_ORDER		0.2
 
 /*
  * So far away may a piece be from where another column's statistics tell: half
@@ -38,11 +38,11 @@
 
 /*
  * The correlation of a column's values, in their order, with the table's rows,
- * from -1 to 1, of which NULLs have none.
+ * from -1 to 1, of which NULLs have none, or are left out.
  */
 double
 pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
-						 AttrNumber column)
+						 AttrNumber column, bool nulls)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 	HeapTuple	tuple = NULL;
@@ -57,8 +57,9 @@ pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
 						 ATTSTATSSLOT_NUMBERS))
 	{
-		result = slot.numbers[0] *
-			(1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac);
+		result = slot.numbers[0];
+		if (nulls)
+			result *= 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
 		free_attstatsslot(&slot);
 	}
 	ReleaseSysCache(tuple);
@@ -116,16 +117,17 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 }
 
 /*
- * Has a condition a column that is nearly in the order of another one?  Equal
- * values count as ordered: a condition by which a column is one, or NULL or not,
- * tells nothing.
+ * May a condition tell the same as one on a column?  It does not if rows are stored
+ * in the order of exactly one of the columns.  Equal values count as ordered: a
+ * condition by which a column is one, or NULL or not, tells nothing.
  */
 static bool
-has_nearly_same_order(PlannerInfo *root, const RelOptInfo *rel,
-					  AttrNumber column, Expr *condition)
+may_tell_same(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column,
+			  Expr *condition)
 {
+	bool		in_order = fabs(pgbloom_join_correlation(root, rel, column,
+														 false)) >= IN_ORDER;
 	Bitmapset  *columns = NULL;
-	double		order = pgbloom_join_correlation(root, rel, column);
 	int			i = -1;
 
 	if (IsA(condition, NullTest) ||
@@ -135,8 +137,10 @@ has_nearly_same_order(PlannerInfo *root, const RelOptInfo *rel,
 	pull_varattnos((Node *) condition, rel->relid, &columns);
 	while ((i = bms_next_member(columns, i)) >= 0)
 	{
-		if (fabs(order * pgbloom_join_correlation(root, rel,
-												  i + FirstLowInvalidHeapAttributeNumber)) >= NEARLY_SAME_ORDER)
+		AttrNumber	other = i + FirstLowInvalidHeapAttributeNumber;
+
+		if (in_order == (fabs(pgbloom_join_correlation(root, rel, other,
+													   false)) >= IN_ORDER))
 			return true;
 	}
 	return false;
@@ -144,8 +148,7 @@ has_nearly_same_order(PlannerInfo *root, const RelOptInfo *rel,
 
 /*
  * The share of rows that is left by conditions that compare the column, or one
- * in its order, with a known value, and, if asked, which piece of the order it
- * is.
+ * in its order, with a known value, and which piece of the order it is.
  */
 double
 pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
@@ -154,13 +157,10 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 	List	   *conditions = NIL;
 	ListCell   *lc;
 
-	if (piece != NULL)
-	{
-		piece->from = piece->error = 0;
-		piece->to = piece->unknown = 1;
-		piece->vague = false;
-	}
-	foreach(lc, column > 0 ? rel->baserestrictinfo : NIL)
+	piece->from = piece->error = 0;
+	piece->to = piece->unknown = 1;
+	piece->vague = false;
+	foreach(lc, rel->baserestrictinfo)
 	{
 		RestrictInfo *rinfo = lfirst(lc);
 		OpExpr	   *op = (OpExpr *) rinfo->clause;
@@ -180,27 +180,22 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 									 TYPECACHE_BTREE_OPFAMILY);
 			if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf))
 				order = compared == column ? 1 :
-					pgbloom_join_correlation(root, rel, column) *
-					pgbloom_join_correlation(root, rel, compared);
+					pgbloom_join_correlation(root, rel, column, true) *
+					pgbloom_join_correlation(root, rel, compared, true);
 		}
 		if (fabs(order) < SAME_ORDER)
 		{
-			if (piece != NULL)
-				piece->vague |= has_nearly_same_order(root, rel, column,
-													  rinfo->clause);
+			piece->vague |= may_tell_same(root, rel, column, rinfo->clause);
 			continue;
 		}
 		value = estimate_expression_value(root,
 										  list_nth(op->args, !value_is_left));
-		if (IsA(value, Const))
-			conditions = lappend(conditions, rinfo);
-		if (piece == NULL)
-			continue;
 		if (!IsA(value, Const))
 		{
 			piece->unknown *= selectivity(root, rinfo);
 			continue;
 		}
+		conditions = lappend(conditions, rinfo);
 		if (compared != column)
 			piece->error = ERROR_OF_PLACE;
 		narrow(root, rinfo, key, (Expr *) value,
