@@ -209,6 +209,7 @@ bfp_begin_planning(BfpPlanning *planning, Query *query, int options,
 	{
 		planning->query = copyObject(query);
 		planning->moment = current_moment(GetActiveSnapshot());
+		planning->changes = bfi_relation_changes;
 		foreach(cell, note == NULL ? NIL : note->values_lists)
 			planning->tables = lappend(planning->tables,
 									   read_table(lfirst(cell)));
@@ -261,9 +262,10 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 	plan->invalItems = lappend(plan->invalItems, dependency);
 	plan->rtable = add_to(plan->rtable,
 						  list_make5(planning->query,
-									 list_make3_int(planning->options,
+									 list_make4_int(planning->options,
 													planning->has_params,
-													planning->nopened),
+													planning->nopened,
+													bfi_relation_changes != planning->changes),
 									 tables, dependency, planning->moment));
 }
 
@@ -304,6 +306,11 @@ plan_again(Query *statement, const QueryDesc *query, int options,
  * Ask the indexes of a plan again, and plan the statement again if a partition
  * that is not in the plan may have a key; or, for a plan that has all partitions,
  * if enough of them are ruled out.  Returns NULL if the plan is right.
+ *
+ * PostgreSQL passes over rows of other partitions if it learns between planning a
+ * table and its execution that one was attached.  It seldom does, but learns of it
+ * by what we ask.  So if it has learned of any change, the statement is planned
+ * again.
  */
 static PlannedStmt *
 exchange_plan(List *note, const QueryDesc *query, int options,
@@ -311,12 +318,14 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 {
 	Query	   *statement = linitial_node(Query, note);
 	PlanInvalItem *dependency = lfourth(note);
+	uint64		changes = bfi_relation_changes;
 	bool		asked = is_asked(llast(note), query->snapshot);
-	bool		is_wrong = false;
+	bool		is_wrong = lfourth_int(lsecond(note)) != 0;
 	int			ruled_out = 0;
 	List	   *tables = NIL;
 	ListCell   *cell;
 
+	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	foreach(cell, (List *) lthird(note))
 	{
 		BfpTable   *table = read_table(lfirst(cell));
@@ -329,7 +338,7 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 			((Const *) table->value)->constisnull ||
 			(is_generic ? suspended : asked && !suspended))
 			continue;
-		bfp_find_leaves(table);
+		bfp_find_leaves(table, is_generic ? SCANS_STARTED + 1 : 1);
 		tables = lappend(tables, write_table(table));
 		if (!is_generic)
 			is_wrong |= suspended || !table->prunes ||
@@ -337,6 +346,7 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 		else if (table->prunes)
 			ruled_out += table->nleaves - list_length(table->leaves);
 	}
+	is_wrong |= bfi_relation_changes != changes;
 	ruled_out = Min(ruled_out, lthird_int(lsecond(note)));
 	if (!is_wrong && !is_worth_planning(query->plannedstmt, ruled_out))
 		return NULL;
@@ -385,7 +395,6 @@ bfp_check_plan(QueryDesc *query, int eflags)
 		is_of_cursor(query, linitial_int(lsecond(note->values_lists)));
 	options = (suspended ? CURSOR_OPT_NO_SCROLL : 0) |
 		((eflags & EXEC_FLAG_BACKWARD) != 0 ? CURSOR_OPT_SCROLL : 0);
-	(void) bfp_is_permitted(NULL, query->plannedstmt);
 	context = AllocSetContextCreate(caller, "index pruning",
 									ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);

@@ -58,6 +58,7 @@ typedef struct BfpPlanning
 	List	   *tables;			/* BfpTable */
 	int			nopened;		/* partitions of those that are not pruned */
 	List	   *moment;			/* before indexes were asked: see note.c */
+	uint64		changes;		/* to relations, known by then */
 } BfpPlanning;
 
 #ifdef __GNUC__
@@ -75,7 +76,7 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 						  RangeTblEntry *rte);
 
 /* table.c */
-extern void bfp_find_leaves(BfpTable *table);
+extern void bfp_find_leaves(BfpTable *table, int parts);
 extern bool bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index,
 						Node *key);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);

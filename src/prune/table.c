@@ -23,10 +23,10 @@
 
 /*
  * Find the leaves that may have a key.  They do not prune the table if they are
- * too many, or the index does not tell.
+ * too many, or as large a part of all as one of these, or the index does not tell.
  */
 void
-bfp_find_leaves(BfpTable *table)
+bfp_find_leaves(BfpTable *table, int parts)
 {
 	Const	   *key = (Const *) table->value;
 	BfiIndex	index;
@@ -53,7 +53,7 @@ bfp_find_leaves(BfpTable *table)
 			table->leaves = lappend_oid(table->leaves, leaves[i].table);
 			table->indexes = lappend_oid(table->indexes, leaves[i].index);
 			table->prunes = list_length(table->leaves) <=
-				Min(BFP_MAX_LEAVES, table->nleaves - 1);
+				Min(BFP_MAX_LEAVES, (table->nleaves - 1) / parts);
 		}
 	}
 }
@@ -104,7 +104,7 @@ ask_index(Relation index, const BfpEquality *equality)
 	if (IsA(table->key, Const))
 	{
 		table->value = table->key;
-		bfp_find_leaves(table);
+		bfp_find_leaves(table, 1);
 	}
 	bfp_planning->tables = lappend(bfp_planning->tables, table);
 	return table;
