@@ -218,18 +218,18 @@ bfi_extra_bits(Relation index, const BfiSet *set)
 }
 
 /*
- * Initialize the pages of a layer that no directory has yet.  Pages may exist
- * that an attempt before a crash left behind.
+ * Initialize pages of a layer that no directory has yet.  Pages may exist that an
+ * attempt before a crash left behind.
  */
-static void
-make_layer_pages(Relation index, const BfiLayer *layer)
+void
+bfi_make_layer_pages(Relation index, const BfiLayer *layer, BlockNumber from,
+					 BlockNumber to)
 {
 	BufferAccessStrategy strategy = GetAccessStrategy(BAS_BULKWRITE);
 	BlockNumber existing = RelationGetNumberOfBlocks(index);
-	BlockNumber end = layer->first + layer->npages;
 	BlockNumber i;
 
-	for (i = 0; i < layer->npages; i++)
+	for (i = from; i < to; i++)
 	{
 		BlockNumber block = layer->first + i;
 		Buffer		buffer;
@@ -251,25 +251,26 @@ make_layer_pages(Relation index, const BfiLayer *layer)
 		UnlockReleaseBuffer(buffer);
 	}
 	FreeAccessStrategy(strategy);
-	if (RelationNeedsWAL(index) && end > existing)
-		log_newpage_range(index, MAIN_FORKNUM, Max(layer->first, existing),
-						  end, true);
+	if (RelationNeedsWAL(index) && layer->first + to > existing)
+		log_newpage_range(index, MAIN_FORKNUM,
+						  Max(layer->first + from, existing),
+						  layer->first + to, true);
 }
 
 /*
- * Append a layer to a set.  Only who holds the lock on the meta page changes it,
- * and extends the index.
+ * Append a layer to a set, of which the first pages have been made.  Only who
+ * holds the lock on the meta page changes it, and extends the index.
  */
 void
 bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
-					const BfGeometry *geometry)
+					const BfGeometry *geometry, BlockNumber made)
 {
 	BfiLayer   *layer = &set->layers[set->nlayers];
 
 	layer->geometry = *geometry;
 	bfi_set_layer(layer, set, set->nlayers, 0);
 	layer->first = bfi_end(meta);
-	make_layer_pages(index, layer);
+	bfi_make_layer_pages(index, layer, made, layer->npages);
 	set->nlayers++;
 	bfi_change_meta(index, meta);
 }
@@ -284,7 +285,7 @@ bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set, uint64 keys)
 		bfi_first_geometry(meta, keys, keys + keys / 2, &geometry);
 	else
 		successor_geometry(meta, set, keys, &geometry);
-	bfi_append_geometry(index, meta, set, &geometry);
+	bfi_append_geometry(index, meta, set, &geometry, 0);
 }
 
 /*

@@ -286,8 +286,10 @@ extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,
 							   BfGeometry *geometry);
 extern void bfi_measure(Relation index, const BfiMeta *meta, BfView *view);
 extern uint64 bfi_extra_bits(Relation index, const BfiSet *set);
+extern void bfi_make_layer_pages(Relation index, const BfiLayer *layer,
+								 BlockNumber from, BlockNumber to);
 extern void bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
-								const BfGeometry *geometry);
+								const BfGeometry *geometry, BlockNumber made);
 extern void bfi_append_layer(Relation index, BfiMeta *meta, BfiSet *set,
 							 uint64 keys);
 
@@ -332,6 +334,7 @@ typedef struct BfiKeySort
 
 extern void bfi_begin_keys(BfiKeySort *keys, Relation index, uint64 seed,
 						   int memory);
+extern void bfi_take_hash(BfiKeySort *keys, uint64 hash);
 extern void bfi_take_key(Relation index, ItemPointer tid, Datum *values,
 						 bool *isnull, bool is_live, void *state);
 extern bool bfi_next_key(BfiKeySort *keys, uint64 *hash, bool first);
@@ -410,7 +413,7 @@ extern BfiPartition *bfi_complete_partitions(Oid oid, int *n);
 
 /* security.c */
 extern void bfi_check_expressions(Relation index);
-extern bool bfi_may_read_tables(Relation index);
+extern bool bfi_key_may_change(Relation index);
 extern void bfi_set_expressions(Relation index, struct IndexInfo *info);
 extern Bitmapset *bfi_indexed_columns(Relation index);
 extern void bfi_check_privileges(Relation index, bool tells_partition);

@@ -41,6 +41,17 @@ bfi_begin_keys(BfiKeySort *keys, Relation index, uint64 seed, int memory)
 									   TUPLESORT_RANDOMACCESS);
 }
 
+/* Take a hash, whose Datum is in allocated memory where pointers are small. */
+void
+bfi_take_hash(BfiKeySort *keys, uint64 hash)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(keys->key_context);
+
+	tuplesort_putdatum(keys->sort, hash_to_datum(hash), false);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(keys->key_context);
+}
+
 /* Take the key of a row. */
 void
 bfi_take_key(Relation index, ItemPointer tid, Datum *values, bool *isnull,
@@ -48,6 +59,7 @@ bfi_take_key(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 {
 	BfiKeySort *keys = state;
 	MemoryContext old_context;
+	uint64		hash;
 
 	(void) index;
 	(void) tid;
@@ -55,13 +67,9 @@ bfi_take_key(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[0])
 		return;
 	old_context = MemoryContextSwitchTo(keys->key_context);
-	tuplesort_putdatum(keys->sort,
-					   hash_to_datum(pgbloom_hash_value(keys->key_info,
-														values[0],
-														keys->seed)),
-					   false);
+	hash = pgbloom_hash_value(keys->key_info, values[0], keys->seed);
 	MemoryContextSwitchTo(old_context);
-	MemoryContextReset(keys->key_context);
+	bfi_take_hash(keys, hash);
 	keys->nrows++;
 }
 

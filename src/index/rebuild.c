@@ -51,6 +51,9 @@
 /* A next set that has so many times the pages that it needs is too large. */
 #define MAX_EXCESS		1.15
 
+/* So many pages are made at once, in a millisecond or two. */
+#define PAGES_AT_ONCE	128
+
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
 
@@ -151,20 +154,40 @@ drop_next(Relation index, bool is_moved)
 	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
 }
 
-/* Begin a next set, for so many keys. */
+/*
+ * Begin a next set, for so many keys.  PostgreSQL cancels an autovacuum that keeps
+ * others waiting, so the lock is released after some pages.  If others append a
+ * layer there meanwhile, the pages are made again behind it.
+ */
 static void
 begin_next(State *state, double keys)
 {
 	BfiMeta		meta;
-	BfGeometry	geometry;
+	BfiLayer	layer = {0};
+	BlockNumber made = 0;
 
 	state->begun = GetCurrentTimestamp();
-	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
-	bfi_read_meta(state->index, &meta);
-	rebuilt_geometry(&meta, keys, &geometry);
-	state->number = meta.next.number = meta.last_set + 1;
+	for (;;)
+	{
+		BlockNumber first = layer.first;
+
+		LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+		bfi_read_meta(state->index, &meta);
+		rebuilt_geometry(&meta, keys, &layer.geometry);
+		state->number = meta.next.number = meta.last_set + 1;
+		bfi_set_layer(&layer, &meta.next, 0, bfi_end(&meta));
+		if (layer.first != first)
+			made = 0;
+		if (layer.npages - made <= PAGES_AT_ONCE)
+			break;
+		bfi_make_layer_pages(state->index, &layer, made, made + PAGES_AT_ONCE);
+		made += PAGES_AT_ONCE;
+		UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+		PGBLOOM_VACUUM_DELAY_POINT();
+	}
 	meta.last_set += 2;
-	bfi_append_geometry(state->index, &meta, &meta.next, &geometry);
+	bfi_append_geometry(state->index, &meta, &meta.next, &layer.geometry,
+						made);
 	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 }
 
@@ -206,39 +229,52 @@ next_set_fits(State *state)
 }
 
 /*
- * Add sorted keys to the next set.  Those for which a page has no room are left
- * at the front, until others have filled their pages.
+ * Add sorted keys to the next set, or only as far as their pages have their share
+ * of bits, if those that are left are taken.
  */
 static void
-fill_next(State *state, BfiKeySort *keys)
+add_sorted(State *state, BfiKeySort *keys, BfiKeySort *left)
 {
-	uint64	   *hashes = palloc(sizeof(uint64));
-	size_t		left = 0;
-	size_t		done;
+	uint64	   *batch = palloc(MAX_BATCH * sizeof(uint64));
 	uint64		hash = 0;
 	bool		more = bfi_next_key(keys, &hash, true);
 
 	while (more)
 	{
-		uint64	   *batch;
+		BfiMeta		meta;
 		int			n = 0;
 
-		hashes = repalloc_huge(hashes, (left + MAX_BATCH) * sizeof(uint64));
-		batch = hashes + left;
 		for (; more && n < MAX_BATCH; more = bfi_next_key(keys, &hash, false))
 			batch[n++] = hash;
 		PGBLOOM_VACUUM_DELAY_POINT();
-		left += bfi_add_to_shares(state->index, state->number, batch, n);
+		if (left == NULL)
+		{
+			bfi_read_meta(state->index, &meta);
+			bfi_add_to_set(state->index, &meta, state->number, batch, n);
+			continue;
+		}
+		n = bfi_add_to_shares(state->index, state->number, batch, n);
+		while (n > 0)
+			bfi_take_hash(left, batch[--n]);
 	}
-	for (done = 0; done < left; done += MAX_BATCH)
-	{
-		BfiMeta		meta;
+	pfree(batch);
+}
 
-		bfi_read_meta(state->index, &meta);
-		bfi_add_to_set(state->index, &meta, state->number, hashes + done,
-					   (int) Min(left - done, MAX_BATCH));
-	}
-	pfree(hashes);
+/*
+ * Add sorted keys to the next set.  Those for which a page has no room wait until
+ * others have filled their pages.
+ */
+static void
+fill_next(State *state, BfiKeySort *keys)
+{
+	BfiKeySort	left;
+
+	bfi_begin_keys(&left, state->index, keys->seed,
+				   PGBLOOM_VACUUM_MEMORY / 8);
+	add_sorted(state, keys, &left);
+	tuplesort_performsort(left.sort);
+	add_sorted(state, &left, NULL);
+	bfi_end_keys(&left);
 }
 
 /* Let the next set take the place of the current one, from the first page on. */
@@ -347,7 +383,8 @@ rebuild(State *state, Relation heap)
  * whose versions PostgreSQL reads for us, or if pages may have lost versions
  * that a snapshot sees.  What reads other tables would see them as they were
  * when VACUUM began, or not at all, as nothing keeps others from removing those
- * rows.  Keys that are hashed differently now take a REINDEX.  A VACUUM against
+ * rows; and VACUUM has other settings than who looks up keys.  Keys that are hashed
+ * differently now take a REINDEX.  A VACUUM against
  * wraparound must not fail, as this may.
  */
 static bool
@@ -358,7 +395,7 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		bfi_key_info(index, CurrentMemoryContext)->key_type.code ==
 		meta->key_type &&
 		table_slot_callbacks(heap) == &TTSOpsBufferHeapTuple &&
-		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD && !bfi_may_read_tables(index);
+		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD && !bfi_key_may_change(index);
 }
 
 /*

@@ -31,7 +31,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/syscache.h"
-#include "utils/typcache.h"
 
 /* A column of pg_index that is an expression tree, or NULL. */
 static Node *
@@ -147,35 +146,55 @@ is_not_in_c(Oid function, void *context)
 }
 
 /*
- * Constraints of domains, casts that JSON constructors find when they are executed,
- * and comparisons of types of others may call any function.
+ * What else there is finds functions when it is executed, as a cast to a domain
+ * does, or depends on settings, as many texts of values do.
  */
 static bool
-may_read_tables_walker(Node *node, void *context)
+may_change_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, CoerceToDomain) || PGBLOOM_IS_JSON_EXPR(node) ||
-		(IsA(node, MinMaxExpr) &&
-		 !pgbloom_is_in_c(lookup_type_cache(exprType(node),
-											TYPECACHE_CMP_PROC)->cmp_proc)) ||
-		check_functions_in_node(node, is_not_in_c, context) ||
-		(IsA(node, FuncExpr) &&
-		 may_read_tables_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
-														  ((FuncExpr *) node)->args),
-								context)))
-		return true;
-	return expression_tree_walker(node, may_read_tables_walker, context);
+	switch (nodeTag(node))
+	{
+		case T_List:
+			break;
+		case T_FuncExpr:
+			if (may_change_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
+															((FuncExpr *) node)->args),
+								  context))
+				return true;
+			/* FALLTHROUGH */
+		case T_Var:
+		case T_Const:
+		case T_OpExpr:
+		case T_ScalarArrayOpExpr:
+		case T_BoolExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_CoalesceExpr:
+		case T_ArrayExpr:
+		case T_RelabelType:
+		case T_CollateExpr:
+			if (exprType(node) >= FirstNormalObjectId ||
+				check_functions_in_node(node, is_not_in_c, context))
+				return true;
+			break;
+		default:
+			return true;
+	}
+	return expression_tree_walker(node, may_change_walker, context);
 }
 
-/* May the key or predicate of an index depend on other rows than its own? */
+/*
+ * May the key or predicate of an index change without an UPDATE of the row?  Not
+ * if it is of columns and functions in C, on PostgreSQL's own types.
+ */
 bool
-bfi_may_read_tables(Relation index)
+bfi_key_may_change(Relation index)
 {
-	return may_read_tables_walker(stored_tree(index, Anum_pg_index_indexprs),
-								  NULL) ||
-		may_read_tables_walker(stored_tree(index, Anum_pg_index_indpred),
-							   NULL) ||
+	return may_change_walker(stored_tree(index, Anum_pg_index_indexprs),
+							 NULL) ||
+		may_change_walker(stored_tree(index, Anum_pg_index_indpred), NULL) ||
 		!bfi_is_hashed_in_c(bfi_key_sql_type(index));
 }
 

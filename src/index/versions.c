@@ -47,28 +47,35 @@ typedef struct Versions
 	TupleTableSlot *successor;	/* of a version that is left out */
 } Versions;
 
-/* The state of the version in a slot. */
-static HTSV_Result
-version_state(TupleTableSlot *slot, TransactionId horizon)
-{
-	Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
-	HTSV_Result state;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	state = HeapTupleSatisfiesVacuum(ExecFetchSlotHeapTuple(slot, false, NULL),
-									 horizon, buffer);
-	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	return state;
-}
-
-/* Has an UPDATE put another version in the place of one, in the same table? */
+/*
+ * Has an UPDATE put another version in the place of one, in the same table?  One
+ * that is only locked may still name what an aborted one had put there.  The
+ * caller holds a lock on the page.
+ */
 static bool
 is_replaced(HeapTupleHeader tuple, ItemPointer tid)
 {
 	return (tuple->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		!HEAP_XMAX_IS_LOCKED_ONLY(tuple->t_infomask) &&
 		!ItemPointerEquals(&tuple->t_ctid, tid) &&
 		!HeapTupleHeaderIndicatesMovedPartitions(tuple) &&
 		!TransactionIdDidAbort(HeapTupleHeaderGetUpdateXid(tuple));
+}
+
+/* The state of the version in a slot, and whether another one has replaced it. */
+static HTSV_Result
+version_state(TupleTableSlot *slot, TransactionId horizon, bool *replaced)
+{
+	Buffer		buffer = ((BufferHeapTupleTableSlot *) slot)->buffer;
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, NULL);
+	HTSV_Result state;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	state = HeapTupleSatisfiesVacuum(tuple, horizon, buffer);
+	*replaced = state != HEAPTUPLE_DEAD &&
+		is_replaced(tuple->t_data, &slot->tts_tid);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return state;
 }
 
 /* Is a value that the index needs stored outside of the row? */
@@ -110,18 +117,17 @@ static void
 take_version(Versions *versions, TupleTableSlot *slot)
 {
 	ExprContext *econtext = GetPerTupleExprContext(versions->estate);
-	HTSV_Result state = version_state(slot, versions->horizon);
+	bool		replaced,
+				ignored;
+	HTSV_Result state = version_state(slot, versions->horizon, &replaced);
 	BfiScan    *scan = versions->scan;
-	bool		is_row,
-				is_counted;
+	bool		is_row;
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 
 	if (state == HEAPTUPLE_DEAD)
 		return;
 	is_row = state == HEAPTUPLE_LIVE || state == HEAPTUPLE_INSERT_IN_PROGRESS;
-	is_counted = !is_replaced(ExecFetchSlotHeapTuple(slot, false, NULL)->t_data,
-							  &slot->tts_tid);
 	scan->rows += is_row;
 	while (state == HEAPTUPLE_RECENTLY_DEAD &&
 		   is_stored_outside(versions, slot))
@@ -137,11 +143,11 @@ take_version(Versions *versions, TupleTableSlot *slot)
 										   versions->successor))
 			return;
 		slot = versions->successor;
-		state = version_state(slot, versions->horizon);
+		state = version_state(slot, versions->horizon, &ignored);
 	}
 	if (state == HEAPTUPLE_DEAD)
 		return;
-	scan->versions += is_counted;
+	scan->versions += !replaced;
 	ResetExprContext(econtext);
 	econtext->ecxt_scantuple = slot;
 	if (!ExecQual(versions->predicate, econtext))

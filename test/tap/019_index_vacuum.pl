@@ -230,9 +230,8 @@ sub execute_while_moving
 	$sessions[0]->query('DELETE FROM m WHERE random() < 0.3');
 	$sessions[$_]->send('CALL write_meanwhile()') foreach 1, 2;
 	my ($before) = $sessions[0]->query(q{SELECT last_rebuild FROM bloom_index_info('m_i')});
-	$sessions[3]->send('CALL execute_while_moving($$' . sprintf($statement, $sessions[0]->pid) . "\$\$, '$before', NULL)");
-	usleep(200_000);
 	$sessions[0]->send('VACUUM m');
+	$sessions[3]->send('CALL execute_while_moving($$' . sprintf($statement, $sessions[0]->pid) . "\$\$, '$before', NULL)");
 	return @sessions;
 }
 
@@ -267,7 +266,7 @@ foreach my $round (1 .. 50 * $factor)
 	my $killed = () = slurp_file($primary->logfile) =~ /was terminated by signal 9/g;
 	is($killed, $round, "VACUUM is killed, round $round");
 	$_->{psql}->kill_kill foreach @sessions;
-	$primary->poll_query_until('postgres', 'SELECT 1', '1');
+	usleep(50_000) until eval { $primary->safe_psql('postgres', 'SELECT 1') };
 	my (undef, undef, $message) = $primary->psql('postgres', q{SELECT bloom_index_info('m_i')});
 	$lacking++ if $message =~ /index "m_i" lacks pages/;
 	is(look_after_crash('m', 'm_i'), "0|0|0", "no key is lost in a crash while pages are moved, round $round");
@@ -452,6 +451,27 @@ SELECT pg_reload_conf()});
 ok($primary->poll_query_until('postgres', q{SELECT last_rebuild IS NOT NULL AND NOT bloom_index_contains('a_id', 20000) FROM bloom_index_info('a_id')}),
 	'autovacuum rebuilds an index');
 ok($primary->poll_query_until('postgres', q{SELECT last_autovacuum IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'a'}), 'and ends');
+
+# It is not cancelled as one that keeps others waiting, however many pages it makes.
+$primary->safe_psql('postgres', q{
+CREATE TABLE large (id bigint) WITH (autovacuum_vacuum_insert_threshold = 1, autovacuum_vacuum_insert_scale_factor = 0);
+CREATE INDEX large_id ON large USING bloomfilter (id) WITH (fpp = 1e-6, expected = 100000000, rebuild_scale_factor = 0);
+INSERT INTO large SELECT generate_series(1, 100000);
+CREATE PROCEDURE insert_many() LANGUAGE plpgsql AS $$
+BEGIN
+  FOR i IN 1000 .. 100000 LOOP
+    INSERT INTO large SELECT i * 1000::bigint + j FROM generate_series(1, 200) j;
+    COMMIT;
+    PERFORM pg_sleep(0.005);
+    EXIT WHEN (SELECT last_rebuild IS NOT NULL FROM bloom_index_info('large_id'));
+  END LOOP;
+END $$});
+my $writer = BloomTest::Session->new($primary, 'postgres');
+$writer->query(q{SET deadlock_timeout = '30ms'});
+is(join('|', $writer->query('CALL insert_many()')), '|', 'many rows are inserted meanwhile');
+$writer->quit;
+unlike(slurp_file($primary->logfile), qr/canceling autovacuum task(?s:.{0,200}large_id)/, 'no autovacuum is cancelled by who waits for it');
+
 $primary->safe_psql('postgres', q{DO $$ BEGIN FOR i IN 1 .. 100001 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$});
 ok($primary->poll_query_until('postgres', q{SELECT age(relfrozenxid) < 100000 FROM pg_class WHERE relname = 'old'}),
 	'a VACUUM against wraparound evaluates no expression and hashes no key');
@@ -489,7 +509,7 @@ CREATE FUNCTION setting(text) RETURNS text IMMUTABLE LANGUAGE internal AS 'show_
 CREATE FUNCTION wait(bigint) RETURNS int IMMUTABLE STRICT LANGUAGE internal AS 'pg_advisory_xact_lock_shared_int8';
 CREATE TABLE d (id int);
 INSERT INTO d SELECT generate_series(1, 20000);
-CREATE INDEX d_i ON d USING bloomfilter ((id + wait(CASE WHEN setting('application_name') = 'vacuum' THEN 1 ELSE 2 END))) WITH (rebuild_scale_factor = 0)});
+CREATE INDEX d_i ON d USING bloomfilter ((id + wait(2 - (setting('application_name') = 'vacuum')::int))) WITH (rebuild_scale_factor = 0)});
 my ($file, $first) = split /\|/, $checked->safe_psql('postgres', q{SELECT pg_relation_filepath('d_i'), pages FROM bloom_index_info('d_i')});
 $holder = BloomTest::Session->new($checked, 'postgres');
 $holder->query('SELECT pg_advisory_lock(1)');
@@ -525,7 +545,7 @@ $checked->safe_psql('postgres', q{
 CREATE EXTENSION pg_walinspect;
 CREATE TABLE g (id int);
 INSERT INTO g SELECT generate_series(1, 50000);
-CREATE INDEX g_i ON g USING bloomfilter ((id + wait(CASE WHEN setting('application_name') = 'vacuum' THEN 1 ELSE 2 END)))
+CREATE INDEX g_i ON g USING bloomfilter ((id + wait(2 - (setting('application_name') = 'vacuum')::int)))
   WITH (fpp = 1e-6, rebuild_scale_factor = 0)});
 my ($half, $pages) = split /\|/, $checked->safe_psql('postgres', q{
 SELECT pg_current_wal_insert_lsn() AS start \gset
