@@ -60,7 +60,7 @@ clean_up() {
 	find "$work" -name postmaster.pid 2>/dev/null | while read -r pid_file; do
 		as_server "$server_bin/pg_ctl" -D "${pid_file%/*}" -m immediate -w -t 20 stop >/dev/null 2>&1 || true
 	done
-	if [ "$(type -t on_exit)" = function ]; then on_exit; fi
+	if [ "$(type -t on_exit)" = function ]; then on_exit || true; fi   # nobody may be there to read what it prints
 	rm -rf "$work" "$short_tmp" 2>/dev/null || { sleep 2; rm -rf "$work" "$short_tmp" 2>/dev/null; } || true
 	exit "$status"
 }
