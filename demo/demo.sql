@@ -292,7 +292,7 @@ SELECT count(*) FROM crawl WHERE url IN (SELECT url FROM packages WHERE section 
 \echo :bold'8. A filter that maintains itself':plain
 \echo
 \echo An index of access method bloomfilter is a filter of a column. Every INSERT, by any number of sessions,
-\echo adds to it; functions look keys up.
+\echo adds to it; functions and queries look keys up.
 \echo
 CREATE TABLE pages (url text);
 \echo
@@ -318,5 +318,24 @@ SELECT count(*) AS added,
   FROM added;
 \echo
 SELECT layers, pages, cardinality, current_fpp < 0.001 AS "within fpp" FROM bloom_index_info('visited');
+\echo
+\echo Queries by a key ask it, too: of a table with a partition for each section, only those partitions are
+\echo planned and read that may have the key.
+\echo
+CREATE TABLE by_section (LIKE packages) PARTITION BY LIST (section);
+\set ECHO none
+\set QUIET on
+SELECT format('CREATE TABLE by_section_%s PARTITION OF by_section FOR VALUES IN (%L)', row_number() OVER (), section)
+  FROM packages GROUP BY section ORDER BY section \gexec
+\set QUIET off
+\set ECHO queries
+INSERT INTO by_section SELECT * FROM packages;
+\echo
+CREATE INDEX ON by_section USING bloomfilter (url) WITH (fpp = 0.0001);
+\echo
+EXPLAIN (COSTS OFF) SELECT name, section FROM by_section WHERE url = 'https://jdbc.postgresql.org/';
+\echo
+SELECT name, section, holds(section IN ('java', 'doc')) AS "of two partitions"
+  FROM by_section WHERE url = 'https://jdbc.postgresql.org/';
 \echo
 \echo Recipes for whole jobs are in doc/INDEX.md and doc/COOKBOOK.md.
