@@ -139,7 +139,7 @@ SELECT * FROM errors('SELECT * FROM events JOIN versions USING (version) WHERE m
 SELECT * FROM errors('SELECT * FROM faster JOIN thirds USING (day) WHERE thirds.day BETWEEN ''2000-01-01'' AND ''2000-12-31''');
 SELECT condition, (errors('SELECT * FROM shipped JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ' || condition)).*
   FROM unnest('{ship >= 84800, may_ship >= 84800, (ship + 0 >= 84800), (ship >= 84800 OR ship IS NULL), may_ship IS NOT NULL}'::text[]) AS condition;
--- also if rows are in another order, or few are neither NULL nor a default; an item tells nothing of them
+-- also if rows are in another order, or few are neither NULL nor a default; nor does anything tell that items are independent
 CREATE TABLE shuffled AS SELECT id, ship FROM shipped ORDER BY hashint4(id * 9 + ship);
 CREATE TABLE defaults AS SELECT id, CASE WHEN id % 4 < 2 THEN id % 4 * 1000000 ELSE ship END AS ship, CASE WHEN ship % 10 < 4 THEN ship END AS may_ship,
 	(hashint4(ship) & 1023) AS item FROM shipped;
@@ -149,10 +149,17 @@ ANALYZE shuffled, defaults, visits;
 SELECT * FROM errors('SELECT * FROM shuffled JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ship >= 84800');
 SELECT condition, (errors('SELECT * FROM defaults JOIN orders USING (id) WHERE orders.id BETWEEN 80000 AND 85000 AND ' || condition)).*
   FROM unnest('{ship >= 84800 AND ship < 1000000, may_ship >= 84800, item < 500}'::text[]) AS condition;
--- nor is one corrected by an expression, or if there is another one of the same table
+-- nor is one corrected by an expression, or if conditions limit another one, by whatever it is joined
 SELECT is_corrected('SELECT * FROM visits JOIN calendar ON day = visited::date WHERE year = 2002') AS expression,
 	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000') AS one,
-	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000 AND b.id >= 84800') AS two;
+	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000 AND b.id >= 84800') AS two,
+	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship + 0 WHERE a.id BETWEEN 80000 AND 85000 AND b.id >= 84800') AS two_by_expression,
+	is_corrected('SELECT * FROM shipped JOIN orders a ON a.id = shipped.id JOIN orders b ON b.id = ship WHERE a.id BETWEEN 80000 AND 85000 AND b.id >= (SELECT 84800)') AS two_of_unknown;
+-- few rows in a piece, beside which there are many
+CREATE TABLE dated AS SELECT n AS id, n / 100 AS day FROM generate_series(1, 100000) n;
+CREATE TABLE late AS SELECT CASE WHEN n < 1000 THEN 70000 + n * 20 ELSE 90000 + n / 8 END AS id FROM generate_series(1, 80000) n;
+ANALYZE dated, late;
+SELECT "on" <= greatest("off", 0) AS "right" FROM errors('SELECT * FROM late JOIN dated USING (id) WHERE day BETWEEN 870 AND 898');
 -- a flag that few rows have is in nearly any order
 CREATE TABLE flagged AS SELECT day, year, (number % 35 = 0)::int AS flag FROM calendar;
 ANALYZE flagged;

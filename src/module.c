@@ -118,7 +118,7 @@ search_joins(PlannerInfo *root, int levels, List *relations)
 	bool		examine = pgbloom_join_may_change_plan(root);
 
 	if (examine)
-		pgbloom_join_correct_pairs(root);
+		pgbloom_join_correct(root);
 	if (previous_join_search != NULL)
 		return previous_join_search(root, levels, relations);
 	return examine ?

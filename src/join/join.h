@@ -193,7 +193,7 @@ extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
 extern List *pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile);
 
 /* correct.c */
-extern void pgbloom_join_correct_pairs(PlannerInfo *root);
+extern void pgbloom_join_correct(PlannerInfo *root);
 
 /* estimate.c */
 extern double pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo);
@@ -277,7 +277,7 @@ typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 
 extern double pgbloom_join_correlation(PlannerInfo *root,
 									   const RelOptInfo *rel,
-									   AttrNumber column, bool nulls);
+									   AttrNumber column);
 extern double pgbloom_join_left_of_order(PlannerInfo *root,
 										 const RelOptInfo *rel,
 										 AttrNumber column,

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * correct.c
- *	  Which joins of a query have other selectivities than PostgreSQL's.
+ *	  Which join of a query has another selectivity than PostgreSQL's.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +15,6 @@
 
 /* Of more relations, with a common key, all pairs would take too long. */
 #define MAX_RELATIONS	8
-
-typedef struct Correction
-{
-	RestrictInfo *clauses[2];	/* the same, for each order of its relations */
-	double		factor;
-} Correction;
 
 /*
  * Are no more than two columns equal to each other?  Of three, the planner may
@@ -65,48 +59,11 @@ correct_clause(PlannerInfo *root, RestrictInfo *rinfo, double factor)
 }
 
 /*
- * Find what to correct in the joins of two relations, of which the first one has
- * the smaller number.  Returns false if one of them has such a join by another
- * column, too, as conditions on the two others may tell the same.
+ * Find the relations of which conditions limit a column by which they are joined.
+ * Returns false if they limit two columns of one relation.
  */
 static bool
-find_corrections(PlannerInfo *root, RelOptInfo *a, RelOptInfo *b,
-				 Relids *joined, List **corrections)
-{
-	Relids		both = bms_union(a->relids, b->relids);
-	ListCell   *x,
-			   *y;
-
-	forboth(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
-			y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
-	{
-		Correction *correction;
-		double		factor;
-
-		if (!is_of_two(((RestrictInfo *) lfirst(x))->parent_ec) ||
-			(factor = pgbloom_join_factor(root, lfirst(x))) == 0)
-			continue;
-		if (bms_overlap(both, *joined))
-			return false;
-		*joined = bms_add_members(*joined, both);
-		if (factor < LEAST_FACTOR)
-			continue;
-		correction = palloc(sizeof(Correction));
-		correction->clauses[0] = lfirst(x);
-		correction->clauses[1] = lfirst(y);
-		correction->factor = factor;
-		*corrections = lappend(*corrections, correction);
-	}
-	return true;
-}
-
-/*
- * Do conditions limit two of the columns by which one relation is joined?  Then
- * corrected estimates of its joins would tell half of it.  If not, returns the
- * relations that have one.
- */
-static bool
-are_limited_twice(PlannerInfo *root, Relids *limited)
+find_limited(PlannerInfo *root, Relids *limited)
 {
 	int			i = -1;
 
@@ -120,54 +77,74 @@ are_limited_twice(PlannerInfo *root, Relids *limited)
 		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
 		{
 			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
-				pgbloom_join_left_of_order(root, rel, j, &piece) >= 1)
+				pgbloom_join_left_of_order(root, rel, j,
+										   &piece) * piece.unknown >= 1)
 				continue;
 			if (bms_is_member(i, *limited))
-				return true;
+				return false;
 			*limited = bms_add_member(*limited, i);
 		}
 	}
-	return false;
+	return true;
 }
 
 /*
- * Correct the joins of pairs of base relations of a query before the first
- * search of its joins.  Not where partitions are joined one by one, whose
- * clauses are others.
+ * Correct a join of two relations before the first search of a query's joins,
+ * unless conditions limit another one, or these by another column: they may tell
+ * the same, and then the corrected estimate would be further from right.  Not
+ * where partitions are joined one by one, whose clauses are others.
+ *
+ * PostgreSQL has one clause of each class for each order of two relations.
  */
 void
-pgbloom_join_correct_pairs(PlannerInfo *root)
+pgbloom_join_correct(PlannerInfo *root)
 {
-	Relids		all = root->all_baserels,
-				limited = NULL,
-				joined = NULL;
-	List	   *corrections = NIL;
-	ListCell   *lc;
+	Relids		limited = NULL;
+	RestrictInfo *clause = NULL,
+			   *mirrored = NULL;
+	double		factor = 1;
 	int			i,
 				j;
 
 	if (root->join_rel_list != NIL || enable_partitionwise_join ||
-		bms_num_members(all) > MAX_RELATIONS ||
-		are_limited_twice(root, &limited))
+		bms_num_members(root->all_baserels) > MAX_RELATIONS ||
+		!find_limited(root, &limited) || limited == NULL)
 		return;
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
-		for (j = i; (j = bms_next_member(all, j)) >= 0;)
-			if ((bms_is_member(i, limited) || bms_is_member(j, limited)) &&
-				!find_corrections(root, root->simple_rel_array[i],
-								  root->simple_rel_array[j], &joined,
-								  &corrections))
-				return;
-	if (corrections == NIL)
-		return;
-	foreach(lc, corrections)
+	for (i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
 	{
-		Correction *correction = lfirst(lc);
+		for (j = i; (j = bms_next_member(root->all_baserels, j)) >= 0;)
+		{
+			RelOptInfo *a = root->simple_rel_array[i];
+			RelOptInfo *b = root->simple_rel_array[j];
+			Relids		both = bms_union(a->relids, b->relids);
+			ListCell   *x,
+					   *y;
 
-		correct_clause(root, correction->clauses[0], correction->factor);
-		if (correction->clauses[1] != correction->clauses[0])
-			correct_clause(root, correction->clauses[1], correction->factor);
+			if (!bms_is_subset(limited, both))
+				continue;
+			forboth(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
+					y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
+			{
+				RestrictInfo *rinfo = lfirst(x);
+				double		more = is_of_two(rinfo->parent_ec) ?
+					pgbloom_join_factor(root, rinfo) : 1;
+
+				if (more < LEAST_FACTOR)
+					continue;
+				if (clause != NULL)
+					return;
+				clause = rinfo;
+				mirrored = lfirst(y);
+				factor = more;
+			}
+		}
 	}
+	if (clause == NULL)
+		return;
+	correct_clause(root, clause, factor);
+	if (mirrored != clause)
+		correct_clause(root, mirrored, factor);
 	pgbloom_join_assume_filter();
-	for (i = -1; (i = bms_next_member(all, i)) >= 0;)
+	for (i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
 		pgbloom_join_cost_pruned(root->simple_rel_array[i]);
 }

@@ -149,8 +149,6 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 			return false;
 		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel, column,
 												   &sides[i].piece);
-		if (sides[i].piece.vague)
-			return false;
 	}
 	if (sides[0].left * sides[0].piece.unknown >= 1 &&
 		sides[1].left * sides[1].piece.unknown >= 1)
@@ -250,29 +248,30 @@ share_before(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 
 /*
  * The share of the rows of a side that is in both ranges, and in the piece that
- * conditions leave of either.  Of where the other side's piece may be, that with
- * the most or the fewest rows counts.
+ * conditions leave of either.  The other side's piece is where statistics tell, or
+ * as far from there as it may be, where most rows are, or fewest.
  */
 static double
 share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
-			  bool most)
+			  bool most, bool may_err)
 {
 	const Side *side = &sides[at];
 	const PgBloomPiece *other = &sides[1 - at].piece;
+	double		error = may_err ? other->error : 0;
 	double		result = !most;
 	int			i;
 
-	for (i = other->error > 0 ? -1 : 1; i <= 1; i++)
+	for (i = error > 0 ? -1 : 1; i <= 1; i++)
 	{
 		double		from = 0,
 					to = 1;
 
 		if (other->from > 0)
-			from = share_before(root, op, sides, at,
-								other->from + i * other->error, !most);
+			from = share_before(root, op, sides, at, other->from + i * error,
+								!most);
 		if (other->to < 1)
-			to = share_before(root, op, sides, at,
-							  other->to + i * other->error, most);
+			to = share_before(root, op, sides, at, other->to + i * error,
+							  most);
 		from = Max(from, Max(side->piece.from, side->first));
 		to = Min(to, Min(side->piece.to, side->first + side->share));
 		to = Max(to - from, 0);
@@ -291,8 +290,9 @@ left_of(const Side *side)
 /*
  * How many times as many rows as PostgreSQL estimates has an equality at least?
  * 0 if that is not known.  To count on rows that are not there makes worse plans
- * than PostgreSQL's, so the side with the fewest of them counts.  If both sides
- * have most common values, PostgreSQL compares these.
+ * than PostgreSQL's, so the side with the fewest of them counts, for the larger one
+ * at the worst place.  If both sides have most common values, PostgreSQL compares
+ * these.
  */
 double
 pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
@@ -303,15 +303,15 @@ pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
 	const Side *b = &sides[1];
 	bool		first_is_larger;
 
-	if (!find_sides(root, rinfo, sides))
+	if (!find_sides(root, rinfo, sides) || a->piece.vague || b->piece.vague)
 		return 0;
 	if (a->has_common && b->has_common)
 		return 1;
 	first_is_larger = a->tuples >= b->tuples;
 	return Max(a->ndistinct, b->ndistinct) /
 		Max(a->values * a->share, b->values * b->share) *
-		fmin(share_in_both(root, op, sides, 0, !first_is_larger) * b->share,
-			 share_in_both(root, op, sides, 1, first_is_larger) * a->share) /
+		fmin(share_in_both(root, op, sides, 0, false, first_is_larger) * b->share,
+			 share_in_both(root, op, sides, 1, false, !first_is_larger) * a->share) /
 		(left_of(a) * left_of(b));
 }
 
@@ -337,13 +337,13 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL)
 		return 1;
 	if (find_sides(root, clause, sides))
-		range = fmin(1, share_in_both(root, op, sides, at, true) /
+		range = fmin(1, share_in_both(root, op, sides, at, true, true) /
 					 Max(sides[at].piece.to - sides[at].piece.from, 1e-9)) *
 			Min(1, sides[1 - at].piece.unknown /
 				(sides[1 - at].share * sides[1 - at].nonnull));
 	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		fabs(pgbloom_join_correlation(root, filtered, *column, true)) >= ORDERED)
+		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED)
 		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
 	if (!pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;

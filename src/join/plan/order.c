@@ -27,9 +27,6 @@
 /* Of 30,000 rows of a sample, not one is far from its place in the order. */
 #define SAME_ORDER		0.99999
 
-/* Rows in random order have almost never this correlation with a column. */
-#define IN_ORDER		0.2
-
 /*
  * So far away may a piece be from where another column's statistics tell: half
  * as many rows as are between two bounds of a histogram.
@@ -38,11 +35,11 @@
 
 /*
  * The correlation of a column's values, in their order, with the table's rows,
- * from -1 to 1, of which NULLs have none, or are left out.
+ * from -1 to 1, of which NULLs have none.
  */
 double
 pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
-						 AttrNumber column, bool nulls)
+						 AttrNumber column)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 	HeapTuple	tuple = NULL;
@@ -57,9 +54,8 @@ pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
 						 ATTSTATSSLOT_NUMBERS))
 	{
-		result = slot.numbers[0];
-		if (nulls)
-			result *= 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+		result = slot.numbers[0] *
+			(1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac);
 		free_attstatsslot(&slot);
 	}
 	ReleaseSysCache(tuple);
@@ -117,33 +113,15 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 }
 
 /*
- * May a condition tell the same as one on a column?  It does not if rows are stored
- * in the order of exactly one of the columns.  Equal values count as ordered: a
- * condition by which a column is one, or NULL or not, tells nothing.
+ * May a condition tell the same as one on another column?  Statistics do not show
+ * that two columns are independent.  What PostgreSQL takes one value for is taken to
+ * be so here, too.
  */
 static bool
-may_tell_same(PlannerInfo *root, const RelOptInfo *rel, AttrNumber column,
-			  Expr *condition)
+may_tell_same(const Expr *condition)
 {
-	bool		in_order = fabs(pgbloom_join_correlation(root, rel, column,
-														 false)) >= IN_ORDER;
-	Bitmapset  *columns = NULL;
-	int			i = -1;
-
-	if (IsA(condition, NullTest) ||
-		(IsA(condition, OpExpr) &&
-		 get_oprrest(((OpExpr *) condition)->opno) == F_EQSEL))
-		return false;
-	pull_varattnos((Node *) condition, rel->relid, &columns);
-	while ((i = bms_next_member(columns, i)) >= 0)
-	{
-		AttrNumber	other = i + FirstLowInvalidHeapAttributeNumber;
-
-		if (in_order == (fabs(pgbloom_join_correlation(root, rel, other,
-													   false)) >= IN_ORDER))
-			return true;
-	}
-	return false;
+	return !IsA(condition, OpExpr) ||
+		get_oprrest(((const OpExpr *) condition)->opno) != F_EQSEL;
 }
 
 /*
@@ -180,12 +158,12 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 									 TYPECACHE_BTREE_OPFAMILY);
 			if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf))
 				order = compared == column ? 1 :
-					pgbloom_join_correlation(root, rel, column, true) *
-					pgbloom_join_correlation(root, rel, compared, true);
+					pgbloom_join_correlation(root, rel, column) *
+					pgbloom_join_correlation(root, rel, compared);
 		}
 		if (fabs(order) < SAME_ORDER)
 		{
-			piece->vague |= may_tell_same(root, rel, column, rinfo->clause);
+			piece->vague |= may_tell_same(rinfo->clause);
 			continue;
 		}
 		value = estimate_expression_value(root,
