@@ -402,6 +402,7 @@ extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 
 /* partitions.c */
 extern uint64 bfi_relation_changes;
+extern bool bfi_have_changed(const List *oids, uint64 changes);
 extern uint64 bfi_list_changes;
 extern void bfi_count_relation_changes(void);
 extern BfiPartition *bfi_leaves(Relation index, int *n);

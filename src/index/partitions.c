@@ -50,15 +50,34 @@ static HTAB *relations = NULL;
 uint64		bfi_relation_changes = 0;
 uint64		bfi_list_changes = 0;
 
+/* Of these relations were the last ones. */
+static Oid	last_changed[64];
+
 static void
 count_relation_change(Datum arg, Oid relation)
 {
 	(void) arg;
-	bfi_relation_changes++;
+	last_changed[bfi_relation_changes++ % lengthof(last_changed)] = relation;
 	if (relations != NULL &&
 		(!OidIsValid(relation) ||
 		 hash_search(relations, &relation, HASH_FIND, NULL) != NULL))
 		bfi_list_changes++;
+}
+
+/* Has one of these relations changed since there were so many changes? */
+bool
+bfi_have_changed(const List *oids, uint64 changes)
+{
+	if (bfi_relation_changes - changes > lengthof(last_changed))
+		return true;
+	for (; changes < bfi_relation_changes; changes++)
+	{
+		Oid			oid = last_changed[changes % lengthof(last_changed)];
+
+		if (!OidIsValid(oid) || list_member_oid(oids, oid))
+			return true;
+	}
+	return false;
 }
 
 static Size

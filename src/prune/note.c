@@ -39,6 +39,9 @@
 /* A relation is planned in the time in which so many scans are started. */
 #define SCANS_STARTED		5
 
+/* A plan whose relations have changed meanwhile is made again, so many times. */
+#define MAX_PLANNED			10
+
 BfpPlanning *bfp_planning = NULL;
 
 static List *
@@ -265,7 +268,8 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 									 list_make4_int(planning->options,
 													planning->has_params,
 													planning->nopened,
-													bfi_relation_changes != planning->changes),
+													bfi_have_changed(plan->relationOids,
+																	 planning->changes)),
 									 tables, dependency, planning->moment));
 }
 
@@ -309,8 +313,8 @@ plan_again(Query *statement, const QueryDesc *query, int options,
  *
  * PostgreSQL passes over rows of other partitions if it learns between planning a
  * table and its execution that one was attached.  It seldom does, but learns of it
- * by what we ask.  So if it has learned of any change, the statement is planned
- * again.
+ * by what we ask.  So if it has learned of a change to a relation of the plan, the
+ * statement is planned again.
  */
 static PlannedStmt *
 exchange_plan(List *note, const QueryDesc *query, int options,
@@ -320,8 +324,11 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 	PlanInvalItem *dependency = lfourth(note);
 	uint64		changes = bfi_relation_changes;
 	bool		asked = is_asked(llast(note), query->snapshot);
-	bool		is_wrong = lfourth_int(lsecond(note)) != 0;
+	bool		has_changed = lfourth_int(lsecond(note)) != 0;
+	bool		is_wrong = false;
 	int			ruled_out = 0;
+	int			i;
+	PlannedStmt *plan;
 	List	   *tables = NIL;
 	ListCell   *cell;
 
@@ -346,15 +353,23 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 		else if (table->prunes)
 			ruled_out += table->nleaves - list_length(table->leaves);
 	}
-	is_wrong |= bfi_relation_changes != changes;
+	has_changed |= bfi_have_changed(query->plannedstmt->relationOids, changes);
 	ruled_out = Min(ruled_out, lthird_int(lsecond(note)));
-	if (!is_wrong && !is_worth_planning(query->plannedstmt, ruled_out))
+	if (!is_wrong && !has_changed &&
+		!is_worth_planning(query->plannedstmt, ruled_out))
 		return NULL;
-	if (is_wrong && !suspended)
+	if (has_changed || (is_wrong && !suspended))
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
-	return plan_again(copyObject(statement), query,
-					  linitial_int(lsecond(note)) | options,
-					  lsecond_int(lsecond(note)) != 0, tables);
+	for (i = 0; i < MAX_PLANNED; i++)
+	{
+		changes = bfi_relation_changes;
+		plan = plan_again(copyObject(statement), query,
+						  linitial_int(lsecond(note)) | options,
+						  lsecond_int(lsecond(note)) != 0, tables);
+		if (!bfi_have_changed(plan->relationOids, changes))
+			break;
+	}
+	return plan;
 }
 
 /*
