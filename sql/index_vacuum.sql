@@ -152,7 +152,7 @@ CREATE FUNCTION in_sql(name text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT
 CREATE FUNCTION in_c(name text, other text DEFAULT in_plpgsql('x')) RETURNS text IMMUTABLE LANGUAGE internal AS 'textcat';
 CREATE DOMAIN name_domain AS text CHECK (value <> '');
 CREATE TYPE name_kind AS ENUM ('known');
-CREATE TABLE w (name text, price int, rate float8, data bytea, kind name_kind) WITH (autovacuum_enabled = off);
+CREATE TABLE w (name text, price int, rate float8, data bytea, kind name_kind, short varchar) WITH (autovacuum_enabled = off);
 CREATE FUNCTION create_indexes(how text, VARIADIC definitions text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   FOR i IN 1 .. cardinality(definitions) LOOP
@@ -161,9 +161,10 @@ BEGIN
   END LOOP;
 END $$;
 SELECT create_indexes('rebuilt', 'kind', 'name', 'lower(name)', '(name COLLATE "C")', '(ARRAY[name, ''x''])', 'in_c(name, ''x'')',
-  'name WHERE price > 0 AND name <> ''y''', 'name WHERE price IS NOT NULL OR (price = 5) IS TRUE', 'coalesce(name, ''x'') WHERE price = ANY (''{1,2}'')');
+  'name WHERE price > 0 AND name <> ''y''', 'name WHERE price IS NOT NULL OR (price = 5) IS TRUE', 'coalesce(name, ''x'') WHERE price = ANY (''{1,2}'')',
+  'nullif(name, '''') WHERE short IN (''a'', ''b'') OR NOT price IS DISTINCT FROM 1', '(CASE price WHEN 1 THEN name ELSE ''x'' END)');
 SELECT create_indexes('built', 'in_plpgsql(name)', 'in_sql(name)', 'name WHERE in_plpgsql(name) <> ''y''', 'in_c(name)', '(name::name_domain)',
-  'least(name, ''z'')', '(price::text)', '(rate::text)', '(data::text)', 'name WHERE (price, name) > (1, ''1'')',
+  'least(name, ''z'')', '(price::text)', '(rate::text)', '(data::text)', '(rate || '''')', 'name WHERE (price, name) > (1, ''1'')',
   'name WHERE kind IS NOT NULL');
 DO $$ BEGIN
   IF current_setting('server_version_num')::int >= 160000 THEN

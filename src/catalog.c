@@ -46,16 +46,13 @@ get_text(HeapTuple function, AttrNumber column)
 	return isnull ? "" : TextDatumGetCString(value);
 }
 
-/* Is a function PostgreSQL's own, or in C?  Others may read tables. */
+/* Is a function in C?  Others may read tables. */
 bool
 pgbloom_is_in_c(Oid function)
 {
-	HeapTuple	tuple;
-	bool		result = false;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result = !OidIsValid(function);
 
-	if (function < FirstNormalObjectId)
-		return true;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (HeapTupleIsValid(tuple))
 	{
 		result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId ||

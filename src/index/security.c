@@ -157,6 +157,7 @@ may_change_walker(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_List:
+		case T_CaseWhen:
 			break;
 		case T_FuncExpr:
 			if (may_change_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
@@ -167,7 +168,12 @@ may_change_walker(Node *node, void *context)
 		case T_Var:
 		case T_Const:
 		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
 		case T_ScalarArrayOpExpr:
+		case T_CaseExpr:
+		case T_CaseTestExpr:
+		case T_ArrayCoerceExpr:
 		case T_BoolExpr:
 		case T_NullTest:
 		case T_BooleanTest:
