@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * correct.c
- *	  Which join of a query has another selectivity than PostgreSQL's.
+ *	  Which joins of a query have other selectivities than PostgreSQL's.
  *
  *-------------------------------------------------------------------------
  */
@@ -89,20 +89,23 @@ find_limited(PlannerInfo *root, Relids *limited)
 }
 
 /*
- * Correct a join of two relations before the first search of a query's joins,
- * unless conditions limit another one, or these by another column: they may tell
- * the same, and then the corrected estimate would be further from right.  Not
- * where partitions are joined one by one, whose clauses are others.
+ * Correct joins of two relations each before the first search of a query's joins.
+ * If conditions limit a relation, and it is joined otherwise, or by several
+ * columns, they may tell the same as others do, and then corrected estimates would
+ * be further from right: nothing is corrected.  Nor where partitions are joined
+ * one by one, whose clauses are others.
  *
  * PostgreSQL has one clause of each class for each order of two relations.
  */
 void
 pgbloom_join_correct(PlannerInfo *root)
 {
-	Relids		limited = NULL;
-	RestrictInfo *clause = NULL,
-			   *mirrored = NULL;
-	double		factor = 1;
+	Relids		limited = NULL,
+				joined = NULL;
+	List	   *clauses = NIL;
+	double		factors[MAX_RELATIONS];
+	int			n = 0;
+	bool		corrected = false;
 	int			i,
 				j;
 
@@ -120,30 +123,40 @@ pgbloom_join_correct(PlannerInfo *root)
 			ListCell   *x,
 					   *y;
 
-			if (!bms_is_subset(limited, both))
+			if (!bms_overlap(limited, both))
 				continue;
 			forboth(x, PGBLOOM_IMPLIED_EQUALITIES(root, both, a, b),
 					y, PGBLOOM_IMPLIED_EQUALITIES(root, both, b, a))
 			{
 				RestrictInfo *rinfo = lfirst(x);
-				double		more = is_of_two(rinfo->parent_ec) ?
-					pgbloom_join_factor(root, rinfo) : 1;
 
-				if (more < LEAST_FACTOR)
+				if (!is_of_two(rinfo->parent_ec) ||
+					(factors[n] = pgbloom_join_factor(root, rinfo)) == 0)
 					continue;
-				if (clause != NULL)
+				if (bms_overlap(joined, both))
 					return;
-				clause = rinfo;
-				mirrored = lfirst(y);
-				factor = more;
+				joined = bms_add_members(joined, both);
+				clauses = lappend(lappend(clauses, rinfo), lfirst(y));
+				n++;
 			}
 		}
 	}
-	if (clause == NULL)
+	if (!bms_is_subset(limited, joined))
 		return;
-	correct_clause(root, clause, factor);
-	if (mirrored != clause)
-		correct_clause(root, mirrored, factor);
+	for (i = 0; i < n; i++)
+	{
+		RestrictInfo *clause = list_nth(clauses, 2 * i);
+		RestrictInfo *mirrored = list_nth(clauses, 2 * i + 1);
+
+		if (factors[i] < LEAST_FACTOR)
+			continue;
+		correct_clause(root, clause, factors[i]);
+		if (mirrored != clause)
+			correct_clause(root, mirrored, factors[i]);
+		corrected = true;
+	}
+	if (!corrected)
+		return;
 	pgbloom_join_assume_filter();
 	for (i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
 		pgbloom_join_cost_pruned(root->simple_rel_array[i]);

@@ -291,8 +291,8 @@ left_of(const Side *side)
  * How many times as many rows as PostgreSQL estimates has an equality at least?
  * 0 if that is not known.  To count on rows that are not there makes worse plans
  * than PostgreSQL's, so the side with the fewest of them counts, for the larger one
- * at the worst place.  If both sides have most common values, PostgreSQL compares
- * these.
+ * at the worst place.  If another condition may tell the same, or PostgreSQL compares
+ * most common values of both sides, its estimate stays.
  */
 double
 pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
@@ -303,9 +303,9 @@ pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
 	const Side *b = &sides[1];
 	bool		first_is_larger;
 
-	if (!find_sides(root, rinfo, sides) || a->piece.vague || b->piece.vague)
+	if (!find_sides(root, rinfo, sides))
 		return 0;
-	if (a->has_common && b->has_common)
+	if (a->piece.vague || b->piece.vague || (a->has_common && b->has_common))
 		return 1;
 	first_is_larger = a->tuples >= b->tuples;
 	return Max(a->ndistinct, b->ndistinct) /
