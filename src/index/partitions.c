@@ -51,7 +51,7 @@ uint64		bfi_relation_changes = 0;
 uint64		bfi_list_changes = 0;
 
 /* Of these relations were the last ones. */
-static Oid	last_changed[64];
+static Oid	last_changed[1024];
 
 static void
 count_relation_change(Datum arg, Oid relation)

@@ -39,7 +39,7 @@
 /* A relation is planned in the time in which so many scans are started. */
 #define SCANS_STARTED		5
 
-/* A plan whose relations have changed meanwhile is made again, so many times. */
+/* A plan whose tables have changed meanwhile is made again, so many times. */
 #define MAX_PLANNED			10
 
 BfpPlanning *bfp_planning = NULL;
@@ -239,6 +239,24 @@ is_worth_planning(const PlannedStmt *plan, int npartitions)
 	return npartitions > SCANS_STARTED * rest;
 }
 
+/* Has a partitioned table of a plan changed since there were so many changes? */
+static bool
+has_changed(const PlannedStmt *plan, uint64 changes)
+{
+	List	   *tables = NIL;
+	ListCell   *cell;
+
+	foreach(cell, plan->rtable)
+	{
+		RangeTblEntry *entry = lfirst(cell);
+
+		if (entry->rtekind == RTE_RELATION &&
+			entry->relkind == RELKIND_PARTITIONED_TABLE)
+			tables = lappend_oid(tables, entry->relid);
+	}
+	return bfi_have_changed(tables, changes);
+}
+
 /* Note in the plan which tables were pruned, or may be when keys are known. */
 void
 bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
@@ -268,8 +286,7 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 									 list_make4_int(planning->options,
 													planning->has_params,
 													planning->nopened,
-													bfi_have_changed(plan->relationOids,
-																	 planning->changes)),
+													has_changed(plan, planning->changes)),
 									 tables, dependency, planning->moment));
 }
 
@@ -313,8 +330,8 @@ plan_again(Query *statement, const QueryDesc *query, int options,
  *
  * PostgreSQL passes over rows of other partitions if it learns between planning a
  * table and its execution that one was attached.  It seldom does, but learns of it
- * by what we ask.  So if it has learned of a change to a relation of the plan, the
- * statement is planned again.
+ * by what we ask.  So if it has learned of a change to a partitioned table of the
+ * plan, the statement is planned again.
  */
 static PlannedStmt *
 exchange_plan(List *note, const QueryDesc *query, int options,
@@ -324,7 +341,7 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 	PlanInvalItem *dependency = lfourth(note);
 	uint64		changes = bfi_relation_changes;
 	bool		asked = is_asked(llast(note), query->snapshot);
-	bool		has_changed = lfourth_int(lsecond(note)) != 0;
+	bool		is_stale = lfourth_int(lsecond(note)) != 0;
 	bool		is_wrong = false;
 	int			ruled_out = 0;
 	int			i;
@@ -353,12 +370,12 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 		else if (table->prunes)
 			ruled_out += table->nleaves - list_length(table->leaves);
 	}
-	has_changed |= bfi_have_changed(query->plannedstmt->relationOids, changes);
+	is_stale |= has_changed(query->plannedstmt, changes);
 	ruled_out = Min(ruled_out, lthird_int(lsecond(note)));
-	if (!is_wrong && !has_changed &&
+	if (!is_wrong && !is_stale &&
 		!is_worth_planning(query->plannedstmt, ruled_out))
 		return NULL;
-	if (has_changed || (is_wrong && !suspended))
+	if (is_stale || (is_wrong && !suspended))
 		CallSyscacheCallbacks(dependency->cacheId, dependency->hashValue);
 	for (i = 0; i < MAX_PLANNED; i++)
 	{
@@ -366,7 +383,7 @@ exchange_plan(List *note, const QueryDesc *query, int options,
 		plan = plan_again(copyObject(statement), query,
 						  linitial_int(lsecond(note)) | options,
 						  lsecond_int(lsecond(note)) != 0, tables);
-		if (!bfi_have_changed(plan->relationOids, changes))
+		if (!has_changed(plan, changes))
 			break;
 	}
 	return plan;

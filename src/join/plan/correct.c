@@ -76,9 +76,12 @@ find_limited(PlannerInfo *root, Relids *limited)
 
 		for (j = 1; j <= rel->max_attr && rel->baserestrictinfo != NIL; j++)
 		{
-			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own) ||
-				pgbloom_join_left_of_order(root, rel, j,
-										   &piece) * piece.unknown >= 1)
+			double		left;
+
+			if (bms_is_subset(rel->attr_needed[j - rel->min_attr], own))
+				continue;
+			left = pgbloom_join_left_of_order(root, rel, j, &piece);
+			if (left * piece.unknown >= 1)
 				continue;
 			if (bms_is_member(i, *limited))
 				return false;

@@ -113,7 +113,7 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 }
 
 /*
- * May a condition tell the same as one on another column?  Statistics do not show
+ * May a condition tell the same as those that compare the key?  Statistics do not show
  * that two columns are independent.  What PostgreSQL takes one value for is taken to
  * be so here, too.
  */
