@@ -280,6 +280,13 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 	return result;
 }
 
+/* Do conditions on the order limit a side? */
+static bool
+is_limited(const Side *side)
+{
+	return side->left * side->piece.unknown < 1;
+}
+
 /* What conditions on the order leave of a side, which is no less than one row. */
 static double
 left_of(const Side *side)
@@ -291,8 +298,9 @@ left_of(const Side *side)
  * How many times as many rows as PostgreSQL estimates has an equality at least?
  * 0 if that is not known.  To count on rows that are not there makes worse plans
  * than PostgreSQL's, so the side with the fewest of them counts, for the larger one
- * at the worst place.  If another condition may tell the same, or PostgreSQL compares
- * most common values of both sides, its estimate stays.
+ * at the worst place.  If another condition on a side may tell the same as those that
+ * limit the other one, or PostgreSQL compares most common values of both, its
+ * estimate stays.
  */
 double
 pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
@@ -305,7 +313,8 @@ pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
 
 	if (!find_sides(root, rinfo, sides))
 		return 0;
-	if (a->piece.vague || b->piece.vague || (a->has_common && b->has_common))
+	if ((a->piece.vague && is_limited(b)) || (b->piece.vague && is_limited(a)) ||
+		(a->has_common && b->has_common))
 		return 1;
 	first_is_larger = a->tuples >= b->tuples;
 	return Max(a->ndistinct, b->ndistinct) /
