@@ -383,9 +383,9 @@ rebuild(State *state, Relation heap)
  * whose versions PostgreSQL reads for us, or if pages may have lost versions
  * that a snapshot sees.  What reads other tables would see them as they were
  * when VACUUM began, or not at all, as nothing keeps others from removing those
- * rows; and VACUUM has other settings than who looks up keys.  Keys that are hashed
- * differently now take a REINDEX.  A VACUUM against
- * wraparound must not fail, as this may.
+ * rows; and VACUUM has other settings than who looks up keys.  Keys that are
+ * hashed differently now take a REINDEX.  A VACUUM against wraparound must not
+ * fail, as this may.
  */
 static bool
 can_rebuild(Relation index, Relation heap, const BfiMeta *meta)

@@ -10,7 +10,6 @@
 #include <math.h>
 
 #include "access/stratnum.h"
-#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
@@ -113,9 +112,9 @@ narrow(PlannerInfo *root, RestrictInfo *rinfo, Expr *key, Expr *value,
 }
 
 /*
- * May a condition tell the same as those that compare the key?  Statistics do not show
- * that two columns are independent.  What PostgreSQL takes one value for is taken to
- * be so here, too.
+ * May a condition tell the same as those that compare the key?  Statistics do
+ * not show that two columns are independent.  Only a condition that a column
+ * is one value counts as independent, as PostgreSQL takes it.
  */
 static bool
 may_tell_same(const Expr *condition)
