@@ -48,7 +48,7 @@
 /* An index may have so many times the pages that it would have after it. */
 #define MAX_GROWTH		4
 
-/* A next set that has so many times the pages that it needs is too large. */
+/* A next set may be so many times as large as it should be, or as small. */
 #define MAX_EXCESS		1.15
 
 /* So many pages are made at once, in a millisecond or two. */
@@ -210,8 +210,8 @@ read_table(State *state, Relation heap, BfiKeySort *sort)
 }
 
 /*
- * Has the first layer of the next set room for the keys of the table, and not
- * much more?  It was made by an estimate, and rows may have more different keys
+ * Has the first layer of the next set room for the keys of the table and some
+ * more, and not much more?  It was made by an estimate, and rows may have more different keys
  * than before, or fewer.
  */
 static bool
@@ -223,7 +223,7 @@ next_set_fits(State *state)
 	bfi_read_meta(state->index, &meta);
 	layer = &meta.next.layers[0];
 	return bfi_is_too_large(meta.fpp, (uint64) (state->distinct * ROOM)) ||
-		(layer->geometry.capacity >= state->distinct &&
+		(layer->geometry.capacity * MAX_EXCESS >= state->distinct * ROOM &&
 		 layer->npages - 1 <=
 		 MAX_EXCESS * pages_for(&meta, (double) state->distinct));
 }
