@@ -180,20 +180,6 @@
 	pg_proc_aclcheck(function, role, ACL_EXECUTE)
 #endif
 
-/*
- * From 19 on, a joined relation may have a second one, of rows that are grouped
- * early.  Without it, they are grouped above.
- */
-#if PG_VERSION_NUM >= 190000
-#define PGBLOOM_FORGET_GROUPED(joinrel) ((joinrel)->grouped_rel = NULL)
-#define PGBLOOM_GROUPS_EARLY(root, joinrel) \
-	((joinrel)->grouped_rel != NULL && \
-	 !bms_equal((joinrel)->relids, (root)->all_query_rels))
-#else
-#define PGBLOOM_GROUPS_EARLY(root, joinrel) false
-#define PGBLOOM_FORGET_GROUPED(joinrel) ((void) (joinrel))
-#endif
-
 /* What a query joins; from 16 on, outer joins have numbers as well. */
 #if PG_VERSION_NUM >= 160000
 #define PGBLOOM_QUERY_RELS(root)	((root)->all_query_rels)

@@ -103,27 +103,14 @@ add_gates(PlannerInfo *root, RelOptInfo *rel, Index number,
 }
 
 static RelOptInfo *
-search_joins_once(PlannerInfo *root, int levels, List *relations)
+search_joins(PlannerInfo *root, int levels, List *relations)
 {
-	if (levels == 1)
-		return linitial(relations);
+	pgbloom_join_begin_search(root);
+	if (previous_join_search != NULL)
+		return previous_join_search(root, levels, relations);
 	if (enable_geqo && levels >= geqo_threshold)
 		return geqo(root, levels, relations);
 	return standard_join_search(root, levels, relations);
-}
-
-static RelOptInfo *
-search_joins(PlannerInfo *root, int levels, List *relations)
-{
-	bool		examine = pgbloom_join_may_change_plan(root);
-
-	if (examine)
-		pgbloom_join_correct(root);
-	if (previous_join_search != NULL)
-		return previous_join_search(root, levels, relations);
-	return examine ?
-		pgbloom_join_search(search_joins_once, root, levels, relations) :
-		search_joins_once(root, levels, relations);
 }
 
 static void

@@ -193,7 +193,7 @@ extern void pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile);
 extern List *pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile);
 
 /* correct.c */
-extern void pgbloom_join_correct(PlannerInfo *root);
+extern bool pgbloom_join_correct(PlannerInfo *root);
 
 /* estimate.c */
 extern double pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo);
@@ -285,30 +285,13 @@ extern double pgbloom_join_left_of_order(PlannerInfo *root,
 extern bool pgbloom_join_reads_some(PlannerInfo *root);
 
 /* assume.c */
-
-/*
- * One relation is filtered by the keys of another one.  These are their numbers
- * in the range table, as what the planner makes may be gone with its memory.
- */
-typedef struct PgBloomAssumption
-{
-	Index		filtered;
-	Index		by;
-	AttrNumber	column;			/* of the filtered one; 0 for any */
-	bool		partitioned;
-	bool		fulfilled;		/* the plan has the filter */
-} PgBloomAssumption;
-
-extern void pgbloom_join_assume_filter(void);
-extern List *pgbloom_join_assumptions(void);
 extern bool pgbloom_join_plans_volatile(void);
-extern bool pgbloom_join_may_change_plan(PlannerInfo *root);
-extern RelOptInfo *pgbloom_join_search(join_search_hook_type search,
-									   PlannerInfo *root, int levels,
-									   List *relations);
+extern void pgbloom_join_begin_search(PlannerInfo *root);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   bool is_volatile,
 											   PGBLOOM_PLANNER_PARAMETERS);
+extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
+									  HashJoin *join, List *targets);
 extern void pgbloom_join_add_assumed_path(PlannerInfo *root,
 										  RelOptInfo *joinrel,
 										  RelOptInfo *outer, RelOptInfo *inner,
@@ -331,13 +314,6 @@ typedef struct PgBloomJoinTarget
 extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  const PgBloomPlannedJoin *planned,
 										  List **targets);
-
-/* verify.c */
-extern bool pgbloom_join_reads_much(Query *parse, bool *has_candidate);
-extern void pgbloom_join_cost_pruned(RelOptInfo *rel);
-extern bool pgbloom_join_reads_by_index(Path *path, const RelOptInfo *rel);
-extern void pgbloom_join_note_filters(const PgBloomStatement *statement,
-									  HashJoin *join, List *targets);
 
 /* worth.c */
 extern PgBloomReason pgbloom_join_never_worthwhile(HashJoin *join);
@@ -431,7 +407,6 @@ extern bool pgbloom_join_indexes_refute(ScanState *scan,
 extern void pgbloom_join_gate_scan(ScanState *scan);
 
 /* brin.c */
-extern Bitmapset *pgbloom_join_brin_columns(Relation table);
 extern bool pgbloom_join_has_brin(const RelOptInfo *rel, AttrNumber column,
 								  Oid collation);
 extern Bitmapset *pgbloom_join_limiting_columns(ScanState *scan);

@@ -5,325 +5,71 @@
  *
  * The planner does not know that a filter of a calendar leaves one of many
  * partitions of a fact, and may join the calendar last, in a nested loop that
- * has no filter.  So the joins of a statement that is expensive are searched a
- * second time, under assumptions: that of two relations, one is filtered by the
- * keys of the other and only partly read.  These are joined first, by a hash
- * join of which the outer scan costs less by what is not read.  All other
- * estimates are those of PostgreSQL, which chooses among the paths of both
- * searches.
+ * has no filter.  So where it joins two relations, of which one is filtered by
+ * the keys of the other and only partly read, it gets one more path: a hash join
+ * of which the outer scan costs less by what is not read.  All other estimates
+ * are those of PostgreSQL, which chooses among all paths.
  *
- * Whether the filter of each assumption is there is seen when filters are
- * added to the finished plan.  If one is missing, the statement is planned again
- * as PostgreSQL does.  So it is if estimates were corrected (estimate.c) and the
- * plan has no filter: they make other errors of the planner's costs count, and
- * nothing would make up for it.
+ * Whether the filters of such joins are there is seen when filters are added to
+ * the finished plan.  If one is missing, the statement is planned again as
+ * PostgreSQL does.  So it is if estimates were corrected (correct.c) and the plan
+ * has no filter: they make other errors of the planner's costs count, and nothing
+ * would make up for it.
  *
  *-------------------------------------------------------------------------
  */
 #include "join/join.h"
 
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
+#include "utils/float.h"
+#include "utils/rel.h"
 
 /* If a larger share of a relation is read, nothing is assumed. */
 #define MAX_SHARE	0.7
 
-/* The join of the two relations, while joins are searched. */
-typedef struct AssumedJoin
+/*
+ * How much is read of one relation with a filter by the keys of another one.
+ * They are told by their numbers in the range table, as what the planner makes may
+ * be gone with its memory.
+ */
+typedef struct Assumption
 {
-	PgBloomAssumption assumption;	/* first: what remains of it afterwards */
-	RelOptInfo *filtered;
-	RelOptInfo *by;
+	Index		filtered;
+	Index		by;
+	AttrNumber	column;			/* by which the rest is ruled out; 0 for any */
+	bool		partitioned;
 	double		share;			/* of the scan that is read */
-	Cost		saved;
-	Path	   *scan;			/* of the filtered relation, as assumed */
-	HashPath   *path;			/* of the join */
-} AssumedJoin;
+} Assumption;
 
 /* The planning of one statement. */
 typedef struct Planning
 {
-	Query	   *parse;			/* NULL if nothing can be assumed */
+	Query	   *parse;			/* NULL if its plan is PostgreSQL's */
 	bool		is_volatile;	/* it calls a volatile function */
-	bool		may_change;		/* estimates may be corrected */
-	List	   *assumptions;	/* of AssumedJoin; paths have been added */
-	AssumedJoin *joining;		/* while its two relations are joined */
+	bool		corrected;		/* estimates were */
+	bool		has_filter;		/* the finished plan */
+	bool		lacks_filter;	/* one that was assumed */
+	List	   *assumptions;
 } Planning;
 
 static Planning *current = NULL;
-
-/*
- * Is the order of their join with others free?  Not if one of them is on the
- * side of an outer or semi join that the other is not on.
- */
-static bool
-is_free(PlannerInfo *root, const RelOptInfo *x, const RelOptInfo *y)
-{
-	ListCell   *lc;
-
-	foreach(lc, root->join_info_list)
-	{
-		Relids		side = ((SpecialJoinInfo *) lfirst(lc))->syn_righthand;
-
-		if (bms_is_member(x->relid, side) != bms_is_member(y->relid, side))
-			return false;
-	}
-	return true;
-}
-
-/* Is this a scan of a base relation that is worth another search? */
-static bool
-is_worth_filtering(const RelOptInfo *rel)
-{
-	Path	   *scan = rel->cheapest_total_path;
-
-	return rel->relid != 0 && scan->param_info == NULL &&
-		!IS_DUMMY_REL((RelOptInfo *) rel) &&
-		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
-		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 scan->total_cost >= pgbloom_join_planning_cost);
-}
-
-static int
-compare_saved(const ListCell *a, const ListCell *b)
-{
-	Cost		x = ((AssumedJoin *) lfirst(a))->saved;
-	Cost		y = ((AssumedJoin *) lfirst(b))->saved;
-
-	return (x < y) - (x > y);
-}
-
-/*
- * All that can be assumed of two relations, what saves most first.  Statistics do
- * not tell how many ranges of a BRIN index have a key, as a few rows that came
- * late change them; and of few keys, index lookups read less than what a filter
- * leaves.  So nothing is assumed where PostgreSQL's own plan reads by an index.
- */
-static List *
-find_assumptions(PlannerInfo *root, List *relations, Path *without)
-{
-	List	   *result = NIL;
-	ListCell   *x,
-			   *y;
-
-	foreach(x, relations)
-	{
-		RelOptInfo *filtered = lfirst(x);
-		Path	   *scan = filtered->cheapest_total_path;
-
-		if (!is_worth_filtering(filtered) ||
-			pgbloom_join_reads_by_index(without, filtered))
-			continue;
-		foreach(y, relations)
-		{
-			RelOptInfo *by = lfirst(y);
-			AssumedJoin *join;
-			AttrNumber	column;
-			double		share;
-
-			if (by == filtered || by->relid == 0 ||
-				by->cheapest_total_path->param_info != NULL ||
-				!is_free(root, filtered, by))
-				continue;
-			share = pgbloom_join_share_read(root, filtered, by, &column);
-			if (share > MAX_SHARE)
-				continue;
-			join = palloc0(sizeof(AssumedJoin));
-			join->assumption.filtered = filtered->relid;
-			join->assumption.by = by->relid;
-			join->assumption.column = column;
-			join->assumption.partitioned = filtered->part_scheme != NULL;
-			join->filtered = filtered;
-			join->by = by;
-			join->share = share;
-			join->saved = (1 - share) *
-				(scan->total_cost - scan->startup_cost);
-			result = lappend(result, join);
-		}
-	}
-	list_sort(result, compare_saved);
-	return result;
-}
-
-/*
- * The clauses of a join of two base relations by which it can hash, with the
- * side told that is outside.
- */
-static List *
-hash_clauses(JoinPathExtraData *extra, RelOptInfo *outer)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, extra->restrictlist)
-	{
-		RestrictInfo *clause = lfirst(lc);
-
-		if (!clause->can_join || !OidIsValid(clause->hashjoinoperator))
-			continue;
-		clause->outer_is_left = bms_is_member(outer->relid,
-											  clause->left_relids);
-		result = lappend(result, clause);
-	}
-	return result;
-}
-
-/* Make the path of an assumption while its relations are joined. */
-void
-pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
-							  RelOptInfo *outer, RelOptInfo *inner,
-							  JoinType type, JoinPathExtraData *extra)
-{
-	AssumedJoin *join = current != NULL ? current->joining : NULL;
-	JoinCostWorkspace workspace;
-	List	   *clauses;
-
-	if (join == NULL || outer != join->filtered || inner != join->by ||
-		type != JOIN_INNER || (clauses = hash_clauses(extra, outer)) == NIL)
-		return;
-	initial_cost_hashjoin(root, &workspace, type, clauses, join->scan,
-						  inner->cheapest_total_path, extra, false);
-	join->path = create_hashjoin_path(root, joinrel, type, &workspace, extra,
-									  join->scan, inner->cheapest_total_path,
-									  false, extra->restrictlist, NULL,
-									  clauses);
-}
-
-/*
- * Join two relations as assumed, or return NULL if that is not possible.  The
- * scan, a copy of the path with other costs, returns fewer rows for the join,
- * but keeps its rows in the plan, where worth.c compares them with those that
- * match.
- */
-static RelOptInfo *
-join_as_assumed(PlannerInfo *root, AssumedJoin *join)
-{
-	RelOptInfo *filtered = join->filtered;
-	Path	   *scan = filtered->cheapest_total_path;
-	int			njoined = list_length(root->join_rel_list);
-	RelOptInfo *joined;
-
-	join->scan = (Path *) create_projection_path(root, filtered, scan,
-												 scan->pathtarget);
-	join->scan->total_cost -= join->saved;
-	join->scan->rows = clamp_row_est(scan->rows * join->share);
-	current->joining = join;
-	joined = make_join_rel(root, filtered, join->by);
-	current->joining = NULL;
-	join->scan->rows = scan->rows;
-	if (joined == NULL || join->path == NULL)
-	{
-		root->join_rel_list = list_truncate(root->join_rel_list, njoined);
-		root->join_rel_hash = NULL;
-		return NULL;
-	}
-	joined->pathlist = list_make1(join->path);
-	joined->partial_pathlist = NIL;
-	PGBLOOM_FORGET_GROUPED(joined);
-	set_cheapest(joined);
-	return joined;
-}
-
-/*
- * Join relations as assumed, and put each two of them in the place of both.
- * Returns these joins.
- */
-static List *
-join_all_as_assumed(PlannerInfo *root, List **relations, Path *without)
-{
-	List	   *result = NIL;
-	Relids		used = NULL;
-	ListCell   *lc;
-
-	foreach(lc, find_assumptions(root, *relations, without))
-	{
-		AssumedJoin *join = lfirst(lc);
-		Relids		both = bms_union(join->filtered->relids,
-									 join->by->relids);
-		RelOptInfo *joined;
-
-		if (bms_overlap(both, used) ||
-			(joined = join_as_assumed(root, join)) == NULL)
-			continue;
-		*relations = list_delete_ptr(list_copy(*relations), join->filtered);
-		*relations = list_delete_ptr(*relations, join->by);
-		*relations = lappend(*relations, joined);
-		used = bms_add_members(used, both);
-		result = lappend(result, join);
-	}
-	return result;
-}
-
-/*
- * Add the paths of a relation that was joined as assumed to those of the same
- * relation.  Returns whether any of them is cheap enough to be kept.
- */
-static bool
-add_assumed_paths(RelOptInfo *rel, const RelOptInfo *assumed)
-{
-	List	   *before = rel->pathlist;
-	ListCell   *lc;
-
-	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
-		rel->pathlist = rel->partial_pathlist = NIL;
-	foreach(lc, assumed->pathlist)
-	{
-		Path	   *path = lfirst(lc);
-
-		if (IsA(path, NestPath) || IsA(path, MergePath) || IsA(path, HashPath))
-		{
-			path->parent = rel;
-			path->pathtarget = rel->reltarget;
-			if (path->param_info == NULL)
-				path->rows = rel->rows;
-			add_path(rel, path);
-		}
-	}
-	if (rel->pathlist == NIL)
-		rel->pathlist = before;
-	set_cheapest(rel);
-	return list_length(list_difference_ptr(rel->pathlist,
-										   assumed->pathlist)) <
-		list_length(rel->pathlist);
-}
-
-/*
- * Assume that the plan has a filter, whichever: without one, it is to be that of
- * PostgreSQL's estimates.
- */
-void
-pgbloom_join_assume_filter(void)
-{
-	current->assumptions = lappend(current->assumptions,
-								   palloc0(sizeof(AssumedJoin)));
-}
-
-/* What the paths of the statement that is being planned assume. */
-List *
-pgbloom_join_assumptions(void)
-{
-	return current != NULL ? current->assumptions : NIL;
-}
-
-/* Does the statement that is being planned call a volatile function? */
-bool
-pgbloom_join_plans_volatile(void)
-{
-	return current != NULL && current->is_volatile;
-}
 
 /*
  * May the query have another plan than that of PostgreSQL's estimates?  Not if
  * the statement calls a volatile function, perhaps more often than before, or no
  * scan has enough rows for a filter: planning must not take longer for these.
  */
-bool
-pgbloom_join_may_change_plan(PlannerInfo *root)
+static bool
+may_change_plan(PlannerInfo *root)
 {
 	int			i = -1;
 
-	while (current != NULL && current->may_change &&
+	while (current != NULL && current->parse != NULL &&
 		   (i = bms_next_member(root->all_baserels, i)) >= 0)
 	{
 		if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
@@ -333,46 +79,275 @@ pgbloom_join_may_change_plan(PlannerInfo *root)
 	return false;
 }
 
-/*
- * Search the joins of relations, in the outermost query a second time as
- * assumed, if something can be assumed and the first search has found nothing
- * cheap.  As in GEQO, what one search has joined is not there for the other.
- * Not if rows of a part of the query may be grouped early: add_path() would free
- * paths of which those of the groups are made.
- */
-RelOptInfo *
-pgbloom_join_search(join_search_hook_type search, PlannerInfo *root,
-					int levels, List *relations)
+/* Correct estimates before the first search of the joins of a query. */
+void
+pgbloom_join_begin_search(PlannerInfo *root)
 {
-	int			njoined = list_length(root->join_rel_list);
-	RelOptInfo *rel = search(root, levels, relations);
-	List	   *joined = root->join_rel_list;
-	struct HTAB *hash = root->join_rel_hash;
-	List	   *initial = root->initial_rels;
-	List	   *joins;
-	RelOptInfo *assumed;
+	if (may_change_plan(root))
+		current->corrected |= pgbloom_join_correct(root);
+}
+
+/*
+ * Does the planner expect to look up rows by an index and the rows of another
+ * relation for less than a scan?  Of few keys, that reads less than what a filter leaves; and
+ * statistics do not tell how many ranges of a BRIN index have a key, as a few
+ * rows that came late change them.
+ */
+static bool
+has_lookups(PlannerInfo *root, const RelOptInfo *rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		Path	   *path = lfirst(lc);
+		int			by;
+
+		if (bms_get_singleton_member(PATH_REQ_OUTER(path), &by) &&
+			root->simple_rel_array[by] != NULL &&
+			root->simple_rel_array[by]->rows * path->total_cost <
+			rel->cheapest_total_path->total_cost)
+			return true;
+	}
+	return false;
+}
+
+/* Is a scan of the relation worth a path? */
+static bool
+is_worth_filtering(PlannerInfo *root, const RelOptInfo *rel)
+{
+	Path	   *scan = rel->cheapest_total_path;
+
+	return may_change_plan(root) && scan->param_info == NULL &&
+		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
+		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+		 (scan->total_cost >= pgbloom_join_planning_cost &&
+		  !has_lookups(root, rel)));
+}
+
+/* What is known of two relations. */
+static const Assumption *
+assumption_of(PlannerInfo *root, RelOptInfo *filtered, RelOptInfo *by)
+{
+	MemoryContext previous;
+	Assumption *result;
+	ListCell   *lc;
+
+	foreach(lc, current->assumptions)
+	{
+		result = lfirst(lc);
+		if (result->filtered == filtered->relid && result->by == by->relid)
+			return result;
+	}
+	/* GEQO joins relations in contexts that it deletes. */
+	previous = MemoryContextSwitchTo(root->planner_cxt);
+	result = palloc0(sizeof(Assumption));
+	result->filtered = filtered->relid;
+	result->by = by->relid;
+	result->partitioned = filtered->part_scheme != NULL;
+	result->share = is_worth_filtering(root, filtered) ?
+		pgbloom_join_share_read(root, filtered, by, &result->column) : 1;
+	current->assumptions = lappend(current->assumptions, result);
+	MemoryContextSwitchTo(previous);
+	return result;
+}
+
+/* The clauses of a join of two base relations by which it can hash. */
+static List *
+hash_clauses(const JoinPathExtraData *extra)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, extra->restrictlist)
+	{
+		RestrictInfo *clause = lfirst(lc);
+
+		if (clause->can_join && OidIsValid(clause->hashjoinoperator))
+			result = lappend(result, clause);
+	}
+	return result;
+}
+
+/*
+ * Is this a relation of the query, not made of one, that the plan scans by its
+ * number?
+ */
+static bool
+is_scanned(PlannerInfo *root, const RelOptInfo *rel)
+{
+	return rel->reloptkind == RELOPT_BASEREL &&
+		rel->rtekind != RTE_SUBQUERY && rel == root->simple_rel_array[rel->relid];
+}
+
+/*
+ * Add the path of a hash join of two base relations of the outermost query, whose
+ * numbers are the same in the plan, if the scan of one is assumed to be read in
+ * part.  The scan, a copy with other costs, returns fewer rows for the join, but
+ * keeps its rows in the plan, where worth.c compares them with those that match.
+ */
+void
+pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
+							  RelOptInfo *outer, RelOptInfo *inner,
+							  JoinType type, JoinPathExtraData *extra)
+{
+	Path	   *scan = outer->cheapest_total_path;
+	Path	   *keys = inner->cheapest_total_path;
+	JoinCostWorkspace workspace;
+	HashPath   *path;
+	List	   *clauses;
+	double		share;
 
 	if (current == NULL || current->parse != root->parse ||
-		root->parent_root != NULL || root->hasLateralRTEs ||
-		!enable_hashjoin || enable_partitionwise_join ||
-		PGBLOOM_GROUPS_EARLY(root, rel) ||
-		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
-		 rel->cheapest_total_path->total_cost < pgbloom_join_planning_cost))
-		return rel;
-	root->join_rel_list = list_truncate(list_copy(joined), njoined);
-	root->join_rel_hash = NULL;
-	joins = join_all_as_assumed(root, &relations, rel->cheapest_total_path);
-	if (joins != NIL)
+		root->parent_root != NULL || type != JOIN_INNER || !enable_hashjoin ||
+		!is_scanned(root, outer) || !is_scanned(root, inner) ||
+		joinrel->lateral_relids != NULL || keys->param_info != NULL ||
+		(clauses = hash_clauses(extra)) == NIL ||
+		(share = assumption_of(root, outer, inner)->share) > MAX_SHARE)
+		return;
+	scan = (Path *) create_projection_path(root, outer, scan,
+										   scan->pathtarget);
+	scan->total_cost -= (1 - share) * (scan->total_cost - scan->startup_cost);
+	scan->rows = clamp_row_est(outer->rows * share);
+	initial_cost_hashjoin(root, &workspace, type, clauses, scan, keys, extra,
+						  false);
+	path = create_hashjoin_path(root, joinrel, type, &workspace, extra, scan,
+								keys, false, extra->restrictlist, NULL,
+								clauses);
+	scan->rows = outer->rows;
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		path->jpath.path.startup_cost = path->jpath.path.total_cost = 0;
+	add_path(joinrel, (Path *) path);
+}
+
+/* Does the statement that is being planned call a volatile function? */
+bool
+pgbloom_join_plans_volatile(void)
+{
+	return current != NULL && current->is_volatile;
+}
+
+/* The relation that a side of a join scans, or 0 if that is a join itself. */
+static Index
+scanned_relation(const PgBloomStatement *statement, Plan *plan)
+{
+	int			column = 0;
+	Index		result;
+
+	while ((result = pgbloom_scanned_column(statement, plan, &column)) == 0 &&
+		   !IsA(plan, HashJoin) && !IsA(plan, NestLoop) &&
+		   !IsA(plan, MergeJoin) && pgbloom_plan_children(plan) != NIL)
+		plan = linitial(pgbloom_plan_children(plan));
+	return result;
+}
+
+/*
+ * Is this scan filtered as assumed, by the column by which something is left
+ * unread, and of a kind that skip.c skips?
+ */
+static bool
+fulfils(const Assumption *assumption, const PgBloomStatement *statement,
+		const PgBloomJoinTarget *target)
+{
+	ListCell   *lc;
+
+	if ((!IsA(target->scan, SeqScan) && !IsA(target->scan, ForeignScan)) ||
+		(!assumption->partitioned && statement->hides_rows))
+		return false;
+	foreach(lc, target->keys)
 	{
-		root->initial_rels = relations;
-		assumed = search(root, list_length(relations), relations);
-		if (add_assumed_paths(rel, assumed))
-			current->assumptions = list_concat(current->assumptions, joins);
+		int			column = pgbloom_join_column(lfirst(lc));
+
+		if (pgbloom_scanned_column(statement, target->scan,
+								   &column) == assumption->filtered &&
+			(assumption->column == 0 || assumption->column == column))
+			return true;
 	}
-	root->join_rel_list = joined;
-	root->join_rel_hash = hash;
-	root->initial_rels = initial;
-	return rel;
+	return false;
+}
+
+/*
+ * Scans below this join are going to probe filters for these targets.  Note
+ * whether these are what was assumed, if the join is one of which a scan costs
+ * less.  None is parallel.
+ */
+void
+pgbloom_join_note_filters(const PgBloomStatement *statement, HashJoin *join,
+						  List *targets)
+{
+	Index		filtered = scanned_relation(statement, outerPlan(join));
+	Index		by = scanned_relation(statement, innerPlan(join));
+	ListCell   *x,
+			   *y;
+
+	current->has_filter |= targets != NIL;
+	foreach(x, current->assumptions)
+	{
+		const Assumption *assumption = lfirst(x);
+		bool		fulfilled = false;
+
+		if (assumption->filtered != filtered || assumption->by != by ||
+			assumption->share > MAX_SHARE || outerPlan(join)->parallel_aware)
+			continue;
+		foreach(y, targets)
+			fulfilled |= fulfils(assumption, statement, lfirst(y));
+		current->lacks_filter |= !fulfilled;
+	}
+}
+
+/*
+ * Add up the cost of reading the tables of a query and of its subqueries, which may
+ * be pulled up.  Tables with children, and those that were never analyzed, are
+ * large.
+ */
+static bool
+cost_of_tables_walker(Node *node, void *context)
+{
+	RangeTblEntry *rte = (RangeTblEntry *) node;
+	Cost	   *cost = context;
+	Relation	table;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		/* Most queries have no subqueries in expressions. */
+		if (query->hasSubLinks)
+			return query_tree_walker(query, cost_of_tables_walker, context,
+									 QTW_EXAMINE_RTES_BEFORE);
+		return range_table_walker(query->rtable, cost_of_tables_walker, context,
+								  QTW_EXAMINE_RTES_BEFORE |
+								  QTW_IGNORE_JOINALIASES) ||
+			cost_of_tables_walker((Node *) query->cteList, context);
+	}
+	if (!IsA(node, RangeTblEntry))
+		return expression_tree_walker(node, cost_of_tables_walker, context);
+	/* The target of INSERT is not read, nor is a view itself. */
+	if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_VIEW ||
+		rte->rellockmode != AccessShareLock)
+		return false;
+	table = table_open(rte->relid, NoLock);
+	if (table->rd_rel->relhassubclass || table->rd_rel->reltuples < 0)
+		*cost = get_float8_infinity();
+	else
+		*cost += seq_page_cost * table->rd_rel->relpages +
+			cpu_tuple_cost * table->rd_rel->reltuples;
+	table_close(table, NoLock);
+	return false;
+}
+
+/* Does a statement read so much that another plan may pay? */
+static bool
+reads_much(Query *parse)
+{
+	Cost		cost = 0;
+
+	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
+		return true;
+	cost_of_tables_walker((Node *) parse, &cost);
+	return cost >= pgbloom_join_planning_cost;
 }
 
 /* May a statement have filters, by what it does with rows? */
@@ -407,24 +382,11 @@ plan_as(Planning *planning, planner_hook_type plan, PGBLOOM_PLANNER_PARAMETERS)
 	return stmt;
 }
 
-static bool
-all_fulfilled(const Planning *planning)
-{
-	ListCell   *lc;
-
-	foreach(lc, planning->assumptions)
-	{
-		if (!((PgBloomAssumption *) lfirst(lc))->fulfilled)
-			return false;
-	}
-	return true;
-}
-
 /*
- * Plan a statement, and again as PostgreSQL does if an assumption is not
- * fulfilled.  Others who have hooks of the planner see both, but only one has the
- * number by which pg_stat_statements counts.  The planner changes the Query, so
- * the first one has a copy.
+ * Plan a statement, and again as PostgreSQL does if it lacks a filter.  Others who
+ * have hooks of the planner see both, but only one has the number by which
+ * pg_stat_statements counts.  The planner changes the Query, so the first one has
+ * a copy.
  */
 PlannedStmt *
 pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
@@ -434,20 +396,15 @@ pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 	Planning	assuming = planning;
 	Query	   *original = parse;
 	Query	   *copy;
-	bool		has_candidate;
 	PlannedStmt *stmt;
 
 	if (!pgbloom_join_planning || is_volatile ||
 		pgbloom_join_filters == PGBLOOM_JOIN_OFF || !may_have_filters(parse) ||
-		pgbloom_join_has_no_join(parse) ||
-		!pgbloom_join_reads_much(parse, &has_candidate))
+		pgbloom_join_has_no_join(parse) || !reads_much(parse))
 		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	parse = copy = copyObject(original);
-	assuming.may_change = true;
-	if (has_candidate)
-		assuming.parse = parse;
+	assuming.parse = parse = copy = copyObject(original);
 	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	if (all_fulfilled(&assuming))
+	if (!assuming.lacks_filter && (assuming.has_filter || !assuming.corrected))
 		return stmt;
 	parse = original;
 	parse->queryId = 0;

@@ -92,15 +92,52 @@ find_limited(PlannerInfo *root, Relids *limited)
 }
 
 /*
+ * Correct what it costs to look up rows of a partitioned table by its partition
+ * key.  PostgreSQL takes each to read all partitions, which matters little as
+ * long as it expects too few; if only their number were corrected, it would
+ * avoid them.
+ */
+static void
+cost_pruned(RelOptInfo *rel)
+{
+	ListCell   *x,
+			   *y;
+
+	if (rel->part_scheme == NULL || !enable_partition_pruning)
+		return;
+	foreach(x, rel->pathlist)
+	{
+		Path	   *path = lfirst(x);
+		bool		pruned = false;
+
+		if (!IsA(path, AppendPath) || path->param_info == NULL)
+			continue;
+		foreach(y, path->param_info->ppi_clauses)
+		{
+			RestrictInfo *rinfo = lfirst(y);
+			OpExpr	   *op = (OpExpr *) rinfo->clause;
+
+			pruned |= rinfo->mergeopfamilies != NIL &&
+				(pgbloom_join_is_partition_key(rel, linitial(op->args), op) ||
+				 pgbloom_join_is_partition_key(rel, lsecond(op->args), op));
+		}
+		if (pruned)
+			path->total_cost = path->startup_cost +
+				(path->total_cost - path->startup_cost) *
+				pgbloom_join_largest_part(rel);
+	}
+}
+
+/*
  * Correct joins of two relations each before the first search of a query's joins.
  * If conditions limit a relation, and it is joined otherwise, or by several
  * columns, they may tell the same as others do, and then corrected estimates would
  * be further from right: nothing is corrected.  Nor where partitions are joined
- * one by one, whose clauses are others.
+ * one by one, whose clauses are others.  Returns whether any is.
  *
  * PostgreSQL has one clause of each class for each order of two relations.
  */
-void
+bool
 pgbloom_join_correct(PlannerInfo *root)
 {
 	Relids		limited = NULL,
@@ -115,7 +152,7 @@ pgbloom_join_correct(PlannerInfo *root)
 	if (root->join_rel_list != NIL || enable_partitionwise_join ||
 		bms_num_members(root->all_baserels) > MAX_RELATIONS ||
 		!find_limited(root, &limited) || limited == NULL)
-		return;
+		return false;
 	for (i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
 	{
 		for (j = i; (j = bms_next_member(root->all_baserels, j)) >= 0;)
@@ -137,7 +174,7 @@ pgbloom_join_correct(PlannerInfo *root)
 					(factors[n] = pgbloom_join_factor(root, rinfo)) == 0)
 					continue;
 				if (bms_overlap(joined, both))
-					return;
+					return false;
 				joined = bms_add_members(joined, both);
 				clauses = lappend(lappend(clauses, rinfo), lfirst(y));
 				n++;
@@ -145,7 +182,7 @@ pgbloom_join_correct(PlannerInfo *root)
 		}
 	}
 	if (!bms_is_subset(limited, joined))
-		return;
+		return false;
 	for (i = 0; i < n; i++)
 	{
 		RestrictInfo *clause = list_nth(clauses, 2 * i);
@@ -158,9 +195,7 @@ pgbloom_join_correct(PlannerInfo *root)
 			correct_clause(root, mirrored, factors[i]);
 		corrected = true;
 	}
-	if (!corrected)
-		return;
-	pgbloom_join_assume_filter();
-	for (i = -1; (i = bms_next_member(root->all_baserels, i)) >= 0;)
-		pgbloom_join_cost_pruned(root->simple_rel_array[i]);
+	for (i = -1; corrected && (i = bms_next_member(root->all_baserels, i)) >= 0;)
+		cost_pruned(root->simple_rel_array[i]);
+	return corrected;
 }

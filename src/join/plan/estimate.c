@@ -43,7 +43,8 @@ typedef struct Side				/* of an equality */
 	double		ndistinct;		/* of the rows that PostgreSQL knows of */
 	double		values;			/* of all tuples */
 	bool		has_common;		/* most common values are known */
-	double		left;			/* of its rows, by conditions on the order */
+	double		left;			/* of its rows, by conditions on the order, at
+								 * least one row */
 	PgBloomPiece piece;			/* where in the order these are */
 	double		nonnull;		/* of its rows */
 	double		first;			/* of these, before the other side's range */
@@ -92,52 +93,32 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 	return !is_default && side->nonnull > 0;
 }
 
-/*
- * How much of its sides would a merge join by the clause pass over before the
- * first match, in this direction?  PostgreSQL asks it, too, and remembers it in
- * the clause.
- */
-static MergeScanSelCache *
-scan_range(PlannerInfo *root, RestrictInfo *rinfo, int strategy)
+/* Do conditions on the order limit a side? */
+static bool
+is_limited(const Side *side)
 {
-	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	MergeScanSelCache *scan;
-	ListCell   *lc;
-
-	foreach(lc, rinfo->scansel_cache)
-	{
-		scan = lfirst(lc);
-		if ((int) scan->cmptype == strategy && !scan->nulls_first)
-			return scan;
-	}
-	scan = palloc0(sizeof(MergeScanSelCache));
-	scan->opfamily = linitial_oid(rinfo->mergeopfamilies);
-	scan->collation = op->inputcollid;
-	scan->cmptype = strategy;
-	mergejoinscansel(root, (Node *) op, scan->opfamily, scan->cmptype, false,
-					 &scan->leftstartsel, &scan->leftendsel,
-					 &scan->rightstartsel, &scan->rightendsel);
-	rinfo->scansel_cache = lappend(rinfo->scansel_cache, scan);
-	return scan;
+	return side->left * side->piece.unknown < 1;
 }
 
 /*
  * Find what is known of both sides of an equality; returns false if something
  * is not, or there is no condition on their order.  In the range of the other
- * side is what a merge join would read, all rows if statistics do not tell.
- * PostgreSQL finds it there when it plans that join, in ascending order; if it
- * does not, values are compared by its own functions only, which cannot fail.
+ * side is what a merge join would not pass over in either direction, all rows if
+ * statistics do not tell.  Values are compared by PostgreSQL's own functions only,
+ * which cannot fail.
  */
 static bool
 find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 {
 	OpExpr	   *op = (OpExpr *) rinfo->clause;
-	MergeScanSelCache *scan;
+	Selectivity after[2],
+				unused;
+	Oid			family;
 	int			i;
 
 	if (rinfo->mergeopfamilies == NIL ||
 		get_oprjoin(op->opno) != F_EQJOINSEL ||
-		linitial_oid(rinfo->mergeopfamilies) >= FirstNormalObjectId ||
+		(family = linitial_oid(rinfo->mergeopfamilies)) >= FirstNormalObjectId ||
 		!pgbloom_join_is_own(op->opno, op->inputcollid))
 		return false;
 	for (i = 0; i < 2; i++)
@@ -147,25 +128,20 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 		if (column <= 0 ||
 			!examine_side(root, &sides[i], list_nth(op->args, i)))
 			return false;
-		sides[i].left = pgbloom_join_left_of_order(root, sides[i].rel, column,
-												   &sides[i].piece);
+		sides[i].left = Max(pgbloom_join_left_of_order(root, sides[i].rel, column,
+													   &sides[i].piece),
+							1 / sides[i].tuples);
 	}
-	if (sides[0].left * sides[0].piece.unknown >= 1 &&
-		sides[1].left * sides[1].piece.unknown >= 1)
+	if (!is_limited(&sides[0]) && !is_limited(&sides[1]))
 		return false;
-	scan = scan_range(root, rinfo, BTLessStrategyNumber);
-	sides[0].first = scan->leftstartsel / sides[0].nonnull;
-	sides[1].first = scan->rightstartsel / sides[1].nonnull;
-	sides[0].share = scan->leftendsel - sides[0].first;
-	sides[1].share = scan->rightendsel - sides[1].first;
-	if (sides[0].nonnull < 1 || sides[1].nonnull < 1)
+	mergejoinscansel(root, (Node *) op, family, BTLessStrategyNumber, false,
+					 &sides[0].first, &unused, &sides[1].first, &unused);
+	mergejoinscansel(root, (Node *) op, family, BTGreaterStrategyNumber, false,
+					 &after[0], &unused, &after[1], &unused);
+	for (i = 0; i < 2; i++)
 	{
-		/* Those ends are compared with NULLs in them. */
-		scan = scan_range(root, rinfo, BTGreaterStrategyNumber);
-		sides[0].share = 1 - sides[0].first -
-			scan->leftstartsel / sides[0].nonnull;
-		sides[1].share = 1 - sides[1].first -
-			scan->rightstartsel / sides[1].nonnull;
+		sides[i].first /= sides[i].nonnull;
+		sides[i].share = 1 - sides[i].first - after[i] / sides[i].nonnull;
 	}
 	return sides[0].share > 0 && sides[1].share > 0;
 }
@@ -280,20 +256,6 @@ share_in_both(PlannerInfo *root, OpExpr *op, const Side sides[2], int at,
 	return result;
 }
 
-/* Do conditions on the order limit a side? */
-static bool
-is_limited(const Side *side)
-{
-	return side->left * side->piece.unknown < 1;
-}
-
-/* What conditions on the order leave of a side, which is no less than one row. */
-static double
-left_of(const Side *side)
-{
-	return Max(side->left, 1 / side->tuples);
-}
-
 /*
  * How many times as many rows as PostgreSQL estimates has an equality at least?
  * 0 if that is not known.  To count on rows that are not there makes worse plans
@@ -321,7 +283,7 @@ pgbloom_join_factor(PlannerInfo *root, RestrictInfo *rinfo)
 		Max(a->values * a->share, b->values * b->share) *
 		fmin(share_in_both(root, op, sides, 0, false, first_is_larger) * b->share,
 			 share_in_both(root, op, sides, 1, false, !first_is_larger) * a->share) /
-		(left_of(a) * left_of(b));
+		(a->left * b->left);
 }
 
 /*
@@ -337,6 +299,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	int			at = bms_is_member(filtered->relid, clause->right_relids);
 	Node	   *key = list_nth(op->args, at);
 	double		parts = Max(bms_num_members(filtered->live_parts), 1);
+	bool		by_block;
 	double		range = 1;
 	Side		sides[2];
 
@@ -345,17 +308,18 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 	if (*column == 0 || !pgbloom_join_can_hash(op->opno, op->inputcollid) ||
 		planner_rt_fetch(filtered->relid, root)->tablesample != NULL)
 		return 1;
+	by_block = filtered->cheapest_total_path->pathtype == T_SeqScan &&
+		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
+		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED;
+	if (!by_block && !pgbloom_join_is_partition_key(filtered, key, op))
+		return 1;
 	if (find_sides(root, clause, sides))
 		range = fmin(1, share_in_both(root, op, sides, at, true, true) /
 					 Max(sides[at].piece.to - sides[at].piece.from, 1e-9)) *
 			Min(1, sides[1 - at].piece.unknown /
 				(sides[1 - at].share * sides[1 - at].nonnull));
-	if (filtered->cheapest_total_path->pathtype == T_SeqScan &&
-		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED)
+	if (by_block)
 		return range * Max(by->rows - 1, 0.1) / (by->rows + 1);
-	if (!pgbloom_join_is_partition_key(filtered, key, op))
-		return 1;
 	if (filtered->part_scheme->strategy == PARTITION_STRATEGY_RANGE)
 		parts = Min(parts, 1 + filtered->nparts * range);
 	return pgbloom_join_largest_part(filtered) *

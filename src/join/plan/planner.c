@@ -29,7 +29,7 @@ typedef struct FilterPlanning
 	int			last_number;
 	List	   *targets;		/* whose scans are going to probe filters */
 	PgBloomPlanWalk walk;
-	const PgBloomStatement *statement;	/* NULL until it is needed */
+	const PgBloomStatement *statement;
 } FilterPlanning;
 
 /*
@@ -154,7 +154,6 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 		target->qual = make_probe(planning, target->number, target->keys);
 	}
 	planning->targets = list_concat(planning->targets, targets);
-	pgbloom_join_note_filters(planning->statement, join, targets);
 
 	*plan = *child;
 	plan->type = T_CustomScan;
@@ -200,8 +199,6 @@ find_targets(FilterPlanning *planning, const PgBloomPlannedJoin *planned,
 		reason = PGBLOOM_REASON_EARLIER_PLAN;
 	if (reason != PGBLOOM_NO_REASON)
 		return reason;
-	if (planning->statement == NULL)
-		planning->statement = pgbloom_look_up_statement(planning->stmt);
 	reason = pgbloom_join_targets(planning->statement, planned, targets);
 	if (reason == PGBLOOM_NO_REASON && !OidIsValid(planning->function))
 		reason = planning->reason =
@@ -219,6 +216,7 @@ consider_joins(FilterPlanning *planning)
 	ListCell   *lc;
 
 	pgbloom_walk_plan(planning->stmt, &planning->walk);
+	planning->statement = pgbloom_look_up_statement(planning->stmt);
 	foreach(lc, planning->walk.joins)
 	{
 		PgBloomPlannedJoin *join = lfirst(lc);
@@ -227,6 +225,8 @@ consider_joins(FilterPlanning *planning)
 
 		if (!planning->only_reasons && reason == PGBLOOM_NO_REASON)
 			add_filters(planning, join->join, targets, join->parallel);
+		if (!planning->only_reasons)
+			pgbloom_join_note_filters(planning->statement, join->join, targets);
 		if (!pgbloom_is_builder(outerPlan(innerPlan(join->join))))
 			join->reason = reason != PGBLOOM_NO_REASON ?
 				reason : PGBLOOM_REASON_EARLIER_PLAN;

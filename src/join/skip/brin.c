@@ -65,8 +65,8 @@ add_index_columns(Bitmapset *columns, Oid index)
 }
 
 /* The columns of a table that have BRIN indexes, like pull_varattnos(). */
-Bitmapset *
-pgbloom_join_brin_columns(Relation table)
+static Bitmapset *
+brin_columns(Relation table)
 {
 	List	   *indexes = table->rd_rel->relhasindex ?
 		RelationGetIndexList(table) : NIL;
@@ -120,7 +120,7 @@ pgbloom_join_limiting_columns(ScanState *scan)
 		IsParallelWorker() ||
 		scan->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return NULL;
-	return pgbloom_join_brin_columns(scan->ss_currentRelation);
+	return brin_columns(scan->ss_currentRelation);
 }
 
 /* Is this a BRIN index of all rows for the snapshot? */
