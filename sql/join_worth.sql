@@ -307,6 +307,19 @@ SELECT explains('EXECUTE cached', 'the statement calls a volatile function, or t
 DEALLOCATE cached;
 RESET plan_cache_mode;
 
+-- More keys than the scan has rows, which the planner did not expect
+CREATE TABLE few AS SELECT i FROM generate_series(1, 20000) i;
+CREATE TABLE many AS SELECT i FROM generate_series(1, 50000) i;
+ANALYZE few, many;
+CREATE FUNCTION built(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  plan jsonb;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+  RETURN QUERY SELECT concat_ws(' ', f -> 'Keys', f ->> 'State') FROM jsonb_path_query(plan, 'strict $.**."Bloom Filters"[*]') AS f;
+END $$;
+SELECT * FROM built('SELECT count(*) FROM few JOIN many USING (i) WHERE many.i + 0 = many.i');
+
 -- The names of what is joined
 CREATE TABLE parts (k int) PARTITION BY RANGE (k);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (500);

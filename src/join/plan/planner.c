@@ -12,8 +12,6 @@
  */
 #include "join/join.h"
 
-#include <limits.h>
-
 #include "catalog/pg_type_d.h"
 #include "jit/jit.h"
 #include "nodes/makefuncs.h"
@@ -56,9 +54,9 @@ drops_outer_rows(JoinType type)
 		PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type);
 }
 
-/* Does the target have the filter of one before it, whose keys are the same? */
-static bool
-shares_filter(List *targets, PgBloomJoinTarget *target)
+/* The first of the targets that has the filter of this one, whose keys are the same. */
+static PgBloomJoinTarget *
+first_with_filter(List *targets, const PgBloomJoinTarget *target)
 {
 	ListCell   *lc;
 
@@ -66,14 +64,11 @@ shares_filter(List *targets, PgBloomJoinTarget *target)
 	{
 		PgBloomJoinTarget *other = lfirst(lc);
 
-		if (other == target)
-			break;
-		target->number = other->number;
 		if ((other->grouping == NULL) == (target->grouping == NULL) &&
 			equal(other->key_numbers, target->key_numbers))
-			return true;
+			return other;
 	}
-	return false;
+	pg_unreachable();
 }
 
 /* What the executor is told has a name. */
@@ -144,14 +139,19 @@ add_filters(FilterPlanning *planning, HashJoin *join, List *targets, bool parall
 	foreach(lc, targets)
 	{
 		PgBloomJoinTarget *target = lfirst(lc);
+		PgBloomJoinTarget *first = first_with_filter(targets, target);
 
-		if (!shares_filter(targets, target))
-		{
+		if (first == target)
 			target->number = ++planning->last_number;
-			filters = lappend(filters, describe_filter(target));
-		}
+		target->number = first->number;
+		first->most_keys = Max(first->most_keys, target->most_keys);
 		target->matching = pgbloom_join_share_matching(join);
 		target->qual = make_probe(planning, target->number, target->keys);
+	}
+	foreach(lc, targets)
+	{
+		if (first_with_filter(targets, lfirst(lc)) == lfirst(lc))
+			filters = lappend(filters, describe_filter(lfirst(lc)));
 	}
 	planning->targets = list_concat(planning->targets, targets);
 

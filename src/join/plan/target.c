@@ -96,7 +96,8 @@ add_target(TargetSearch *search, Plan *scan, Keys *keys)
 
 	target->scan = scan;
 	target->grouping = keys->grouping;
-	target->most_keys = INT_MAX;
+	target->most_keys = pgbloom_join_filters == PGBLOOM_JOIN_FORCE ? INT_MAX :
+		(int) Min(rows, INT_MAX);
 	for (i = 0; i < keys->n; i++)
 	{
 		target->keys = lappend(target->keys, keys->key[i].expr);

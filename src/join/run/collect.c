@@ -185,11 +185,21 @@ make_room_for_hash(PgBloomJoinCollector *collector)
 		give_up(collector);
 }
 
-/* Add the hash of a row of the inner side. */
+/*
+ * Add the hash of a row of the inner side.  If that has so many more rows than
+ * estimated that the filter saves less than it costs, or that nearly all outer rows
+ * are likely to match, which some filters do not sample, collecting ends.  Of
+ * shared bits, each process adds only some, so none of them knows.
+ */
 void
 pgbloom_join_collect(PgBloomJoinCollector *collector, uint64 hash)
 {
-	collector->filter->counts->keys++;
+	if (++collector->filter->counts->keys > (uint64) collector->most_keys &&
+		collector->shared_bits == NULL)
+	{
+		give_up(collector);
+		return;
+	}
 	if (collector->nhashes == collector->hashes_size)
 	{
 		make_room_for_hash(collector);
@@ -242,12 +252,7 @@ merge_shared(PgBloomJoinCollector *collector)
 	}
 }
 
-/*
- * The inner side has been read: let the outer side be probed.  But not if it
- * had so many more rows than estimated that nearly all outer rows are likely to
- * match: some filters are not sampled.  Of shared bits, each process has added
- * only some, so none of them knows.
- */
+/* The inner side has been read: let the outer side be probed. */
 void
 pgbloom_join_publish(PgBloomJoinCollector *collector)
 {
@@ -256,12 +261,6 @@ pgbloom_join_publish(PgBloomJoinCollector *collector)
 	filter->ranges.complete = filter->ranges.usable;
 	if (!collector->collecting)
 		return;
-	if (filter->counts->keys > (uint64) collector->most_keys &&
-		collector->shared_bits == NULL)
-	{
-		give_up(collector);
-		return;
-	}
 	collector->collecting = false;
 	if (collector->shared_bits != NULL)
 	{
