@@ -159,14 +159,9 @@ may_change_walker(Node *node, void *context)
 		case T_List:
 		case T_CaseWhen:
 			break;
-		case T_FuncExpr:
-			if (may_change_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
-															((FuncExpr *) node)->args),
-								  context))
-				return true;
-			/* FALLTHROUGH */
 		case T_Var:
 		case T_Const:
+		case T_FuncExpr:
 		case T_OpExpr:
 		case T_DistinctExpr:
 		case T_NullIfExpr:
@@ -182,7 +177,11 @@ may_change_walker(Node *node, void *context)
 		case T_RelabelType:
 		case T_CollateExpr:
 			if (exprType(node) >= FirstNormalObjectId ||
-				check_functions_in_node(node, is_not_in_c, context))
+				check_functions_in_node(node, is_not_in_c, context) ||
+				(IsA(node, FuncExpr) &&
+				 may_change_walker(pgbloom_default_arguments(((FuncExpr *) node)->funcid,
+															 ((FuncExpr *) node)->args),
+								   context)))
 				return true;
 			break;
 		default:
