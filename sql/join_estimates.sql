@@ -239,8 +239,10 @@ SELECT condition, (errors('SELECT * FROM facts JOIN until_now d USING (day) WHER
 SELECT is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = (SELECT 2002)');
 -- only the first rows, or all for the first ones
 CREATE INDEX ON facts (day);
+SET enable_mergejoin = off;
 SELECT rest, is_corrected('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002 ' || rest)
   FROM unnest('{"", LIMIT 10, OFFSET 10, ORDER BY amount LIMIT 10, ORDER BY day LIMIT 10, ORDER BY day}'::text[]) AS rest;
+RESET enable_mergejoin;
 SELECT is_corrected('SELECT day, count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 GROUP BY day LIMIT 10') AS grouped_by_day,
 	is_corrected('SELECT amount, count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 GROUP BY amount LIMIT 10') AS by_another,
 	is_corrected('SELECT count(*) FROM facts JOIN calendar USING (day) WHERE year = 2002 LIMIT 10') AS counted,
