@@ -89,9 +89,9 @@ pgbloom_join_begin_search(PlannerInfo *root)
 
 /*
  * Does the planner expect to look up rows by an index and the rows of another
- * relation for less than a scan?  Of few keys, that reads less than what a filter leaves; and
- * statistics do not tell how many ranges of a BRIN index have a key, as a few
- * rows that came late change them.
+ * relation for less than a scan?  Of few keys, that reads less than what a
+ * filter leaves; and statistics do not tell how many ranges of a BRIN index have
+ * a key, as a few rows that came late change them.
  */
 static bool
 has_lookups(PlannerInfo *root, const RelOptInfo *rel)
