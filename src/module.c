@@ -103,14 +103,29 @@ add_gates(PlannerInfo *root, RelOptInfo *rel, Index number,
 }
 
 static RelOptInfo *
-search_joins(PlannerInfo *root, int levels, List *relations)
+search_joins_once(PlannerInfo *root, int levels, List *relations)
 {
-	pgbloom_join_begin_search(root);
 	if (previous_join_search != NULL)
 		return previous_join_search(root, levels, relations);
 	if (enable_geqo && levels >= geqo_threshold)
 		return geqo(root, levels, relations);
 	return standard_join_search(root, levels, relations);
+}
+
+/* As in GEQO, what one search has joined is not there for the other. */
+static RelOptInfo *
+search_joins(PlannerInfo *root, int levels, List *relations)
+{
+	int			njoined = list_length(root->join_rel_list);
+	RelOptInfo *rel;
+
+	pgbloom_join_begin_search(root);
+	rel = search_joins_once(root, levels, relations);
+	if (!pgbloom_join_assume(root, relations, rel->cheapest_total_path))
+		return rel;
+	root->join_rel_list = list_truncate(root->join_rel_list, njoined);
+	root->join_rel_hash = NULL;
+	return search_joins_once(root, levels, relations);
 }
 
 static void

@@ -266,6 +266,10 @@ extern bool pgbloom_join_has_no_join(const Query *query);
 extern bool pgbloom_join_is_volatile(const Query *query);
 
 /* order.c */
+
+/* Of 30,000 rows of a sample, not one is far from its place in the order. */
+#define PGBLOOM_SAME_ORDER	0.99999
+
 typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 {
 	double		from;
@@ -277,7 +281,7 @@ typedef struct PgBloomPiece		/* of the order of a column, in shares of it */
 
 extern double pgbloom_join_correlation(PlannerInfo *root,
 									   const RelOptInfo *rel,
-									   AttrNumber column);
+									   AttrNumber column, bool all);
 extern double pgbloom_join_left_of_order(PlannerInfo *root,
 										 const RelOptInfo *rel,
 										 AttrNumber column,
@@ -287,6 +291,8 @@ extern bool pgbloom_join_reads_some(PlannerInfo *root);
 /* assume.c */
 extern bool pgbloom_join_plans_volatile(void);
 extern void pgbloom_join_begin_search(PlannerInfo *root);
+extern bool pgbloom_join_assume(PlannerInfo *root, List *relations,
+								Path *without);
 extern PlannedStmt *pgbloom_join_plan_assuming(planner_hook_type plan,
 											   bool is_volatile,
 											   PGBLOOM_PLANNER_PARAMETERS);

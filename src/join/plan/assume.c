@@ -5,10 +5,11 @@
  *
  * The planner does not know that a filter of a calendar leaves one of many
  * partitions of a fact, and may join the calendar last, in a nested loop that
- * has no filter.  So where it joins two relations, of which one is filtered by
- * the keys of the other and only partly read, it gets one more path: a hash join
- * of which the outer scan costs less by what is not read.  All other estimates
- * are those of PostgreSQL, which chooses among all paths.
+ * has no filter.  So if, of two relations, one is filtered by the keys of the
+ * other and only partly read, the joins of a statement that is expensive are
+ * searched again.  Where these two are joined, there is one more path then: a
+ * hash join of which the outer scan costs less by what is not read.  All other
+ * estimates are those of PostgreSQL, which chooses among all paths.
  *
  * Whether the filters of such joins are there is seen when filters are added to
  * the finished plan.  If one is missing, the statement is planned again as
@@ -21,6 +22,7 @@
 #include "join/join.h"
 
 #include "access/table.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -34,8 +36,7 @@
 
 /*
  * How much is read of one relation with a filter by the keys of another one.
- * They are told by their numbers in the range table, as what the planner makes may
- * be gone with its memory.
+ * These are their numbers in the range table.
  */
 typedef struct Assumption
 {
@@ -88,68 +89,130 @@ pgbloom_join_begin_search(PlannerInfo *root)
 }
 
 /*
- * Does the planner expect to look up rows by an index and the rows of another
- * relation for less than a scan?  Of few keys, that reads less than what a
- * filter leaves; and statistics do not tell how many ranges of a BRIN index have
- * a key, as a few rows that came late change them.
+ * Does a path read a relation, or each partition of it, by an index?  By one of
+ * BRIN, it reads what a filter leaves.
  */
 static bool
-has_lookups(PlannerInfo *root, const RelOptInfo *rel)
+reads_by_index(Path *path, const RelOptInfo *rel)
 {
-	ListCell   *lc;
+	Path	   *qual;
 
-	foreach(lc, rel->pathlist)
+	switch (nodeTag(path))
 	{
-		Path	   *path = lfirst(lc);
-		int			by;
-
-		if (bms_get_singleton_member(PATH_REQ_OUTER(path), &by) &&
-			root->simple_rel_array[by] != NULL &&
-			root->simple_rel_array[by]->rows * path->total_cost <
-			rel->cheapest_total_path->total_cost)
-			return true;
+		case T_NestPath:
+		case T_MergePath:
+		case T_HashPath:
+			return reads_by_index(((JoinPath *) path)->outerjoinpath, rel) ||
+				reads_by_index(((JoinPath *) path)->innerjoinpath, rel);
+		case T_MaterialPath:
+			return reads_by_index(((MaterialPath *) path)->subpath, rel);
+		case T_MemoizePath:
+			return reads_by_index(((MemoizePath *) path)->subpath, rel);
+		case T_GatherPath:
+			return reads_by_index(((GatherPath *) path)->subpath, rel);
+		case T_GatherMergePath:
+			return reads_by_index(((GatherMergePath *) path)->subpath, rel);
+		case T_BitmapHeapPath:
+			qual = ((BitmapHeapPath *) path)->bitmapqual;
+			return path->parent == rel &&
+				!(IsA(qual, IndexPath) &&
+				  ((IndexPath *) qual)->indexinfo->relam == BRIN_AM_OID);
+		default:
+			return path->parent == rel &&
+				(path->param_info != NULL || IsA(path, IndexPath));
 	}
-	return false;
 }
 
-/* Is a scan of the relation worth a path? */
+/*
+ * Is a scan of the relation worth another search?  Statistics do not tell how
+ * many ranges of a BRIN index have a key, as a few rows that came late change
+ * them; and of few keys, index lookups read less than what a filter leaves.  So
+ * nothing is assumed where PostgreSQL's own plan reads by an index.
+ */
 static bool
-is_worth_filtering(PlannerInfo *root, const RelOptInfo *rel)
+is_worth_filtering(const RelOptInfo *rel, Path *without)
 {
 	Path	   *scan = rel->cheapest_total_path;
 
-	return may_change_plan(root) && scan->param_info == NULL &&
+	return scan->param_info == NULL &&
 		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 (scan->total_cost >= pgbloom_join_planning_cost &&
-		  !has_lookups(root, rel)));
+		 scan->total_cost >= pgbloom_join_planning_cost) &&
+		!reads_by_index(without, rel);
 }
 
-/* What is known of two relations. */
-static const Assumption *
-assumption_of(PlannerInfo *root, RelOptInfo *filtered, RelOptInfo *by)
+/*
+ * Is this a relation of the query, and not joined ones, that the plan scans by
+ * its number?
+ */
+static bool
+is_scanned(const RelOptInfo *rel)
 {
-	MemoryContext previous;
-	Assumption *result;
+	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind != RTE_SUBQUERY;
+}
+
+/*
+ * Find what can be assumed of these relations, whose joins PostgreSQL would make
+ * so.  Only of the outermost query, whose relations have the same numbers in the
+ * plan.  Returns whether there is anything, so that the joins are to be searched
+ * again.
+ */
+bool
+pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
+{
+	int			before;
+	ListCell   *x,
+			   *y;
+
+	if (!may_change_plan(root) || current->parse != root->parse ||
+		root->parent_root != NULL || !enable_hashjoin ||
+		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
+		 without->total_cost < pgbloom_join_planning_cost))
+		return false;
+	before = list_length(current->assumptions);
+	foreach(x, relations)
+	{
+		RelOptInfo *filtered = lfirst(x);
+
+		if (!is_scanned(filtered) || !is_worth_filtering(filtered, without))
+			continue;
+		foreach(y, relations)
+		{
+			RelOptInfo *by = lfirst(y);
+			Assumption *assumption = palloc0(sizeof(Assumption));
+
+			if (by == filtered || !is_scanned(by) ||
+				by->cheapest_total_path->param_info != NULL)
+				continue;
+			assumption->filtered = filtered->relid;
+			assumption->by = by->relid;
+			assumption->partitioned = filtered->part_scheme != NULL;
+			assumption->share = pgbloom_join_share_read(root, filtered, by,
+														&assumption->column);
+			if (assumption->share <= MAX_SHARE)
+				current->assumptions = lappend(current->assumptions,
+											   assumption);
+		}
+	}
+	return list_length(current->assumptions) > before;
+}
+
+/* What is assumed of two relations, or NULL. */
+static const Assumption *
+find_assumption(PlannerInfo *root, const RelOptInfo *filtered,
+				const RelOptInfo *by)
+{
 	ListCell   *lc;
 
 	foreach(lc, current->assumptions)
 	{
-		result = lfirst(lc);
-		if (result->filtered == filtered->relid && result->by == by->relid)
-			return result;
+		const Assumption *assumption = lfirst(lc);
+
+		if (root->simple_rel_array[assumption->filtered] == filtered &&
+			root->simple_rel_array[assumption->by] == by)
+			return assumption;
 	}
-	/* GEQO joins relations in contexts that it deletes. */
-	previous = MemoryContextSwitchTo(root->planner_cxt);
-	result = palloc0(sizeof(Assumption));
-	result->filtered = filtered->relid;
-	result->by = by->relid;
-	result->partitioned = filtered->part_scheme != NULL;
-	result->share = is_worth_filtering(root, filtered) ?
-		pgbloom_join_share_read(root, filtered, by, &result->column) : 1;
-	current->assumptions = lappend(current->assumptions, result);
-	MemoryContextSwitchTo(previous);
-	return result;
+	return NULL;
 }
 
 /* The clauses of a join of two base relations by which it can hash. */
@@ -170,21 +233,10 @@ hash_clauses(const JoinPathExtraData *extra)
 }
 
 /*
- * Is this a relation of the query, not made of one, that the plan scans by its
- * number?
- */
-static bool
-is_scanned(PlannerInfo *root, const RelOptInfo *rel)
-{
-	return rel->reloptkind == RELOPT_BASEREL &&
-		rel->rtekind != RTE_SUBQUERY && rel == root->simple_rel_array[rel->relid];
-}
-
-/*
- * Add the path of a hash join of two base relations of the outermost query, whose
- * numbers are the same in the plan, if the scan of one is assumed to be read in
- * part.  The scan, a copy with other costs, returns fewer rows for the join, but
+ * Add the path of a hash join of two relations of which one is assumed to be read
+ * in part.  The scan, a copy with other costs, returns fewer rows for the join, but
  * keeps its rows in the plan, where worth.c compares them with those that match.
+ * Below Gather each process would read all of it.
  */
 void
 pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
@@ -195,26 +247,26 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	Path	   *keys = inner->cheapest_total_path;
 	JoinCostWorkspace workspace;
 	HashPath   *path;
+	const Assumption *assumption;
 	List	   *clauses;
-	double		share;
 
 	if (current == NULL || current->parse != root->parse ||
-		root->parent_root != NULL || type != JOIN_INNER || !enable_hashjoin ||
-		!is_scanned(root, outer) || !is_scanned(root, inner) ||
-		joinrel->lateral_relids != NULL || keys->param_info != NULL ||
-		(clauses = hash_clauses(extra)) == NIL ||
-		(share = assumption_of(root, outer, inner)->share) > MAX_SHARE)
+		type != JOIN_INNER || joinrel->lateral_relids != NULL ||
+		(assumption = find_assumption(root, outer, inner)) == NULL ||
+		(clauses = hash_clauses(extra)) == NIL)
 		return;
 	scan = (Path *) create_projection_path(root, outer, scan,
 										   scan->pathtarget);
-	scan->total_cost -= (1 - share) * (scan->total_cost - scan->startup_cost);
-	scan->rows = clamp_row_est(outer->rows * share);
+	scan->total_cost -= (1 - assumption->share) *
+		(scan->total_cost - scan->startup_cost);
+	scan->rows = clamp_row_est(outer->rows * assumption->share);
 	initial_cost_hashjoin(root, &workspace, type, clauses, scan, keys, extra,
 						  false);
 	path = create_hashjoin_path(root, joinrel, type, &workspace, extra, scan,
 								keys, false, extra->restrictlist, NULL,
 								clauses);
 	scan->rows = outer->rows;
+	path->jpath.path.parallel_safe = false;
 	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
 		path->jpath.path.startup_cost = path->jpath.path.total_cost = 0;
 	add_path(joinrel, (Path *) path);
@@ -269,7 +321,7 @@ fulfils(const Assumption *assumption, const PgBloomStatement *statement,
 /*
  * Scans below this join are going to probe filters for these targets.  Note
  * whether these are what was assumed, if the join is one of which a scan costs
- * less.  None is parallel.
+ * less.
  */
 void
 pgbloom_join_note_filters(const PgBloomStatement *statement, HashJoin *join,
@@ -287,7 +339,7 @@ pgbloom_join_note_filters(const PgBloomStatement *statement, HashJoin *join,
 		bool		fulfilled = false;
 
 		if (assumption->filtered != filtered || assumption->by != by ||
-			assumption->share > MAX_SHARE || outerPlan(join)->parallel_aware)
+			outerPlan(join)->parallel_aware)
 			continue;
 		foreach(y, targets)
 			fulfilled |= fulfils(assumption, statement, lfirst(y));

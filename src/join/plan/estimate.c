@@ -33,9 +33,6 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* By a BRIN index, rows in this order are read in part. */
-#define ORDERED			0.9
-
 typedef struct Side				/* of an equality */
 {
 	RelOptInfo *rel;
@@ -310,7 +307,7 @@ share_by_clause(PlannerInfo *root, RestrictInfo *clause, RelOptInfo *filtered,
 		return 1;
 	by_block = filtered->cheapest_total_path->pathtype == T_SeqScan &&
 		pgbloom_join_has_brin(filtered, *column, op->inputcollid) &&
-		fabs(pgbloom_join_correlation(root, filtered, *column)) >= ORDERED;
+		fabs(pgbloom_join_correlation(root, filtered, *column, false)) >= PGBLOOM_SAME_ORDER;
 	if (!by_block && !pgbloom_join_is_partition_key(filtered, key, op))
 		return 1;
 	if (find_sides(root, clause, sides))

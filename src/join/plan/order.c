@@ -23,9 +23,6 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* Of 30,000 rows of a sample, not one is far from its place in the order. */
-#define SAME_ORDER		0.99999
-
 /*
  * So far away may a piece be from where another column's statistics tell: half
  * as many rows as are between two bounds of a histogram.
@@ -34,11 +31,11 @@
 
 /*
  * The correlation of a column's values, in their order, with the table's rows,
- * from -1 to 1, of which NULLs have none.
+ * from -1 to 1.  Of all of them, NULLs have none.
  */
 double
 pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
-						 AttrNumber column)
+						 AttrNumber column, bool all)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 	HeapTuple	tuple = NULL;
@@ -53,8 +50,9 @@ pgbloom_join_correlation(PlannerInfo *root, const RelOptInfo *rel,
 	if (get_attstatsslot(&slot, tuple, STATISTIC_KIND_CORRELATION, InvalidOid,
 						 ATTSTATSSLOT_NUMBERS))
 	{
-		result = slot.numbers[0] *
-			(1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac);
+		result = slot.numbers[0];
+		if (all)
+			result *= 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
 		free_attstatsslot(&slot);
 	}
 	ReleaseSysCache(tuple);
@@ -157,10 +155,10 @@ pgbloom_join_left_of_order(PlannerInfo *root, const RelOptInfo *rel,
 									 TYPECACHE_BTREE_OPFAMILY);
 			if (compared > 0 && op_in_opfamily(op->opno, type->btree_opf))
 				order = compared == column ? 1 :
-					pgbloom_join_correlation(root, rel, column) *
-					pgbloom_join_correlation(root, rel, compared);
+					pgbloom_join_correlation(root, rel, column, true) *
+					pgbloom_join_correlation(root, rel, compared, true);
 		}
-		if (fabs(order) < SAME_ORDER)
+		if (fabs(order) < PGBLOOM_SAME_ORDER)
 		{
 			piece->vague |= may_tell_same(rinfo->clause);
 			continue;
