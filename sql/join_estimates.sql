@@ -249,7 +249,6 @@ SELECT is_corrected('SELECT day, count(*) FROM facts JOIN calendar USING (day) W
 	is_corrected('SELECT EXISTS (SELECT FROM facts JOIN calendar USING (day) WHERE year = 2002)') AS exists,
 	is_corrected('DECLARE c CURSOR FOR SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002') AS cursor;
 DROP INDEX facts_day_idx;
--- of partitions that are looked up by their key, one is read: more lookups than PostgreSQL expects do not cost 60 times more
 CREATE TABLE parted (number int, amount int) PARTITION BY RANGE (number);
 SELECT count(run(format('CREATE TABLE parted_%s PARTITION OF parted FOR VALUES FROM (%s) TO (%s)', n, 36500 + 31 * n, 36531 + 31 * n)))
   FROM generate_series(0, 59) n;
@@ -259,8 +258,6 @@ ANALYZE parted;
 RESET enable_nestloop;
 SET enable_mergejoin = off;
 SET bloomfilter.join_filters = on;
-SELECT plan ~ 'Append\s+->\s+(Index|Bitmap Heap) Scan' AS lookups
-  FROM plan_of('SELECT count(*) FROM facts JOIN calendar c USING (day) JOIN parted p ON p.number = facts.number AND p.amount = facts.amount WHERE c.number BETWEEN 37500 AND 37530') AS plan;
 -- a partitioned table without rows, of which the planner makes no paths of partitions
 SET constraint_exclusion = on;
 SELECT plan ~ 'One-Time Filter: false' AS no_rows

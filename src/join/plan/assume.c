@@ -141,10 +141,7 @@ is_worth_filtering(const RelOptInfo *rel, Path *without)
 		!reads_by_index(without, rel);
 }
 
-/*
- * Is this a relation of the query, and not joined ones, that the plan scans by
- * its number?
- */
+/* Does the plan scan this relation by its number? */
 static bool
 is_scanned(const RelOptInfo *rel)
 {
@@ -215,23 +212,6 @@ find_assumption(PlannerInfo *root, const RelOptInfo *filtered,
 	return NULL;
 }
 
-/* The clauses of a join of two base relations by which it can hash. */
-static List *
-hash_clauses(const JoinPathExtraData *extra)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, extra->restrictlist)
-	{
-		RestrictInfo *clause = lfirst(lc);
-
-		if (clause->can_join && OidIsValid(clause->hashjoinoperator))
-			result = lappend(result, clause);
-	}
-	return result;
-}
-
 /*
  * Add the path of a hash join of two relations of which one is assumed to be read
  * in part.  The scan, a copy with other costs, returns fewer rows for the join, but
@@ -248,12 +228,21 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	JoinCostWorkspace workspace;
 	HashPath   *path;
 	const Assumption *assumption;
-	List	   *clauses;
+	List	   *clauses = NIL;
+	ListCell   *lc;
 
 	if (current == NULL || current->parse != root->parse ||
 		type != JOIN_INNER || joinrel->lateral_relids != NULL ||
-		(assumption = find_assumption(root, outer, inner)) == NULL ||
-		(clauses = hash_clauses(extra)) == NIL)
+		(assumption = find_assumption(root, outer, inner)) == NULL)
+		return;
+	foreach(lc, extra->restrictlist)
+	{
+		RestrictInfo *clause = lfirst(lc);
+
+		if (clause->can_join && OidIsValid(clause->hashjoinoperator))
+			clauses = lappend(clauses, clause);
+	}
+	if (clauses == NIL)
 		return;
 	scan = (Path *) create_projection_path(root, outer, scan,
 										   scan->pathtarget);

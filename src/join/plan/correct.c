@@ -92,43 +92,6 @@ find_limited(PlannerInfo *root, Relids *limited)
 }
 
 /*
- * Correct what it costs to look up rows of a partitioned table by its partition
- * key.  PostgreSQL takes each to read all partitions, which matters little as
- * long as it expects too few; if only their number were corrected, it would
- * avoid them.
- */
-static void
-cost_pruned(RelOptInfo *rel)
-{
-	ListCell   *x,
-			   *y;
-
-	if (rel->part_scheme == NULL || !enable_partition_pruning)
-		return;
-	foreach(x, rel->pathlist)
-	{
-		Path	   *path = lfirst(x);
-		bool		pruned = false;
-
-		if (!IsA(path, AppendPath) || path->param_info == NULL)
-			continue;
-		foreach(y, path->param_info->ppi_clauses)
-		{
-			RestrictInfo *rinfo = lfirst(y);
-			OpExpr	   *op = (OpExpr *) rinfo->clause;
-
-			pruned |= rinfo->mergeopfamilies != NIL &&
-				(pgbloom_join_is_partition_key(rel, linitial(op->args), op) ||
-				 pgbloom_join_is_partition_key(rel, lsecond(op->args), op));
-		}
-		if (pruned)
-			path->total_cost = path->startup_cost +
-				(path->total_cost - path->startup_cost) *
-				pgbloom_join_largest_part(rel);
-	}
-}
-
-/*
  * Correct joins of two relations each before the first search of a query's joins.
  * If conditions limit a relation, and it is joined otherwise, or by several
  * columns, they may tell the same as others do, and then corrected estimates would
@@ -195,7 +158,5 @@ pgbloom_join_correct(PlannerInfo *root)
 			correct_clause(root, mirrored, factors[i]);
 		corrected = true;
 	}
-	for (i = -1; corrected && (i = bms_next_member(root->all_baserels, i)) >= 0;)
-		cost_pruned(root->simple_rel_array[i]);
 	return corrected;
 }
