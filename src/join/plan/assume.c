@@ -88,57 +88,70 @@ pgbloom_join_begin_search(PlannerInfo *root)
 		current->corrected |= pgbloom_join_correct(root);
 }
 
+/* How a path reads a relation without another search. */
+#define BY_INDEX	1			/* or each partition of it */
+#define FILTERED	2			/* outside of a hash join with the keys */
+
 /*
- * Does a path read a relation, or each partition of it, by an index?  By one of
- * BRIN, it reads what a filter leaves.
+ * How does a path read a relation that may be filtered by the keys of another
+ * one?  By a BRIN index and these keys, it reads what a filter leaves.
  */
-static bool
-reads_by_index(Path *path, const RelOptInfo *rel)
+static int
+how_read(Path *path, const RelOptInfo *rel, const RelOptInfo *by)
 {
-	Path	   *qual;
+	Path	   *outer = NULL,
+			   *inner = NULL;
+	int			result = 0;
+	ListCell   *lc;
 
 	switch (nodeTag(path))
 	{
 		case T_NestPath:
 		case T_MergePath:
 		case T_HashPath:
-			return reads_by_index(((JoinPath *) path)->outerjoinpath, rel) ||
-				reads_by_index(((JoinPath *) path)->innerjoinpath, rel);
+			outer = ((JoinPath *) path)->outerjoinpath;
+			inner = ((JoinPath *) path)->innerjoinpath;
+			if (IsA(path, HashPath) &&
+				bms_is_member(rel->relid, outer->parent->relids) &&
+				bms_is_member(by->relid, inner->parent->relids))
+				result = FILTERED;
+			if (IsA(path, NestPath) && IsA(inner, BitmapHeapPath) &&
+				inner->parent == rel && outer->parent == by &&
+				IsA(((BitmapHeapPath *) inner)->bitmapqual, IndexPath) &&
+				((IndexPath *) ((BitmapHeapPath *) inner)->bitmapqual)->indexinfo->relam == BRIN_AM_OID)
+				return result;
+			return result | how_read(outer, rel, by) | how_read(inner, rel, by);
 		case T_MaterialPath:
-			return reads_by_index(((MaterialPath *) path)->subpath, rel);
+			return how_read(((MaterialPath *) path)->subpath, rel, by);
 		case T_MemoizePath:
-			return reads_by_index(((MemoizePath *) path)->subpath, rel);
+			return how_read(((MemoizePath *) path)->subpath, rel, by);
 		case T_GatherPath:
-			return reads_by_index(((GatherPath *) path)->subpath, rel);
+			return how_read(((GatherPath *) path)->subpath, rel, by);
 		case T_GatherMergePath:
-			return reads_by_index(((GatherMergePath *) path)->subpath, rel);
-		case T_BitmapHeapPath:
-			qual = ((BitmapHeapPath *) path)->bitmapqual;
-			return path->parent == rel &&
-				!(IsA(qual, IndexPath) &&
-				  ((IndexPath *) qual)->indexinfo->relam == BRIN_AM_OID);
+			return how_read(((GatherMergePath *) path)->subpath, rel, by);
+		case T_AppendPath:
+			foreach(lc, path->parent == rel ? ((AppendPath *) path)->subpaths : NIL)
+				result |= how_read(lfirst(lc), ((Path *) lfirst(lc))->parent, by);
+			if (path->parent != rel || path->param_info == NULL)
+				return result;
+			return BY_INDEX;
 		default:
 			return path->parent == rel &&
-				(path->param_info != NULL || IsA(path, IndexPath));
+				(path->param_info != NULL || IsA(path, IndexPath) ||
+				 IsA(path, BitmapHeapPath)) ? BY_INDEX : 0;
 	}
 }
 
-/*
- * Is a scan of the relation worth another search?  Statistics do not tell how
- * many ranges of a BRIN index have a key, as a few rows that came late change
- * them; and of few keys, index lookups read less than what a filter leaves.  So
- * nothing is assumed where PostgreSQL's own plan reads by an index.
- */
+/* Is a scan of the relation worth another search? */
 static bool
-is_worth_filtering(const RelOptInfo *rel, Path *without)
+is_worth_filtering(const RelOptInfo *rel)
 {
 	Path	   *scan = rel->cheapest_total_path;
 
 	return scan->param_info == NULL &&
 		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
-		 scan->total_cost >= pgbloom_join_planning_cost) &&
-		!reads_by_index(without, rel);
+		 scan->total_cost >= pgbloom_join_planning_cost);
 }
 
 /* Does the plan scan this relation by its number? */
@@ -151,17 +164,21 @@ is_scanned(const RelOptInfo *rel)
 /*
  * Find what can be assumed of these relations, whose joins PostgreSQL would make
  * so.  Only of the outermost query, whose relations have the same numbers in the
- * plan.  Returns whether there is anything, so that the joins are to be searched
- * again.
+ * plan.  Statistics do not tell how many ranges of a BRIN index have a key, as a
+ * few rows that came late change them; and of few keys, index lookups read less
+ * than what a filter leaves.  So nothing is assumed where PostgreSQL's own plan
+ * reads by an index.  Returns whether the joins are to be searched again, as this
+ * plan lacks something.
  */
 bool
 pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
 {
 	int			before;
+	bool		lacks = false;
 	ListCell   *x,
 			   *y;
 
-	if (!may_change_plan(root) || current->parse != root->parse ||
+	if (!may_change_plan(root) || root->query_level != 1 ||
 		root->parent_root != NULL || !enable_hashjoin ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 without->total_cost < pgbloom_join_planning_cost))
@@ -171,27 +188,33 @@ pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
 	{
 		RelOptInfo *filtered = lfirst(x);
 
-		if (!is_scanned(filtered) || !is_worth_filtering(filtered, without))
+		if (!is_scanned(filtered) || !is_worth_filtering(filtered))
 			continue;
 		foreach(y, relations)
 		{
 			RelOptInfo *by = lfirst(y);
 			Assumption *assumption = palloc0(sizeof(Assumption));
+			int			read = how_read(without, filtered, by);
 
 			if (by == filtered || !is_scanned(by) ||
-				by->cheapest_total_path->param_info != NULL)
+				by->cheapest_total_path->param_info != NULL ||
+				(read & BY_INDEX))
 				continue;
 			assumption->filtered = filtered->relid;
 			assumption->by = by->relid;
 			assumption->partitioned = filtered->part_scheme != NULL;
 			assumption->share = pgbloom_join_share_read(root, filtered, by,
 														&assumption->column);
-			if (assumption->share <= MAX_SHARE)
-				current->assumptions = lappend(current->assumptions,
-											   assumption);
+			if (assumption->share > MAX_SHARE)
+				continue;
+			current->assumptions = lappend(current->assumptions, assumption);
+			lacks |= !(read & FILTERED) ||
+				pgbloom_join_filters == PGBLOOM_JOIN_FORCE;
 		}
 	}
-	return list_length(current->assumptions) > before;
+	if (!lacks)
+		current->assumptions = list_truncate(current->assumptions, before);
+	return lacks;
 }
 
 /* What is assumed of two relations, or NULL. */
@@ -231,8 +254,8 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	List	   *clauses = NIL;
 	ListCell   *lc;
 
-	if (current == NULL || current->parse != root->parse ||
-		type != JOIN_INNER || joinrel->lateral_relids != NULL ||
+	if (current == NULL || root->query_level != 1 ||
+		root->parent_root != NULL || type != JOIN_INNER || joinrel->lateral_relids != NULL ||
 		(assumption = find_assumption(root, outer, inner)) == NULL)
 		return;
 	foreach(lc, extra->restrictlist)

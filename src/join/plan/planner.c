@@ -226,7 +226,8 @@ consider_joins(FilterPlanning *planning)
 		if (!planning->only_reasons && reason == PGBLOOM_NO_REASON)
 			add_filters(planning, join->join, targets, join->parallel);
 		if (!planning->only_reasons)
-			pgbloom_join_note_filters(planning->statement, join->join, targets);
+			pgbloom_join_note_filters(planning->statement, join->join,
+									  reason == PGBLOOM_NO_REASON ? targets : NIL);
 		if (!pgbloom_is_builder(outerPlan(innerPlan(join->join))))
 			join->reason = reason != PGBLOOM_NO_REASON ?
 				reason : PGBLOOM_REASON_EARLIER_PLAN;
@@ -308,9 +309,12 @@ pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile)
 void
 pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile)
 {
-	FilterPlanning planning = {.stmt = stmt};
+	FilterPlanning planning = {
+		.stmt = stmt,
+		.reason = statement_reason(stmt, is_volatile)
+	};
 
-	if (statement_reason(stmt, is_volatile) == PGBLOOM_NO_REASON)
+	if (planning.reason != PGBLOOM_REASON_OFF)
 		consider_joins(&planning);
 	if (planning.targets != NIL)
 	{
