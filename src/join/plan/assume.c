@@ -178,7 +178,7 @@ pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
 	ListCell   *x,
 			   *y;
 
-	if (!may_change_plan(root) || root->query_level != 1 ||
+	if (!may_change_plan(root) || current->parse != root->parse ||
 		root->parent_root != NULL || !enable_hashjoin ||
 		(pgbloom_join_filters != PGBLOOM_JOIN_FORCE &&
 		 without->total_cost < pgbloom_join_planning_cost))
@@ -254,8 +254,9 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	List	   *clauses = NIL;
 	ListCell   *lc;
 
-	if (current == NULL || root->query_level != 1 ||
-		root->parent_root != NULL || type != JOIN_INNER || joinrel->lateral_relids != NULL ||
+	if (current == NULL || current->parse != root->parse ||
+		root->parent_root != NULL || type != JOIN_INNER ||
+		joinrel->lateral_relids != NULL ||
 		(assumption = find_assumption(root, outer, inner)) == NULL)
 		return;
 	foreach(lc, extra->restrictlist)
