@@ -216,7 +216,8 @@ consider_joins(FilterPlanning *planning)
 	ListCell   *lc;
 
 	pgbloom_walk_plan(planning->stmt, &planning->walk);
-	planning->statement = pgbloom_look_up_statement(planning->stmt);
+	if (planning->walk.joins != NIL)
+		planning->statement = pgbloom_look_up_statement(planning->stmt);
 	foreach(lc, planning->walk.joins)
 	{
 		PgBloomPlannedJoin *join = lfirst(lc);
