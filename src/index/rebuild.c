@@ -211,8 +211,8 @@ read_table(State *state, Relation heap, BfiKeySort *sort)
 
 /*
  * Has the first layer of the next set room for the keys of the table and some
- * more, and not much more?  It was made by an estimate, and rows may have more different keys
- * than before, or fewer.
+ * more, and not much more?  It was made by an estimate, and rows may have more
+ * different keys than before, or fewer.
  */
 static bool
 next_set_fits(State *state)

@@ -54,7 +54,7 @@ drops_outer_rows(JoinType type)
 		PGBLOOM_IS_RIGHT_SEMI_OR_ANTI(type);
 }
 
-/* The first of the targets that has the filter of this one, whose keys are the same. */
+/* The first of the targets that has the filter of this one, by its keys. */
 static PgBloomJoinTarget *
 first_with_filter(List *targets, const PgBloomJoinTarget *target)
 {
