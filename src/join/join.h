@@ -317,6 +317,10 @@ typedef struct PgBloomJoinTarget
 	Expr	   *qual;			/* that probes the filter */
 } PgBloomJoinTarget;
 
+extern PgBloomReason pgbloom_join_statement_reason(CmdType command,
+												   bool has_modifying_cte,
+												   const List *row_marks,
+												   bool is_volatile);
 extern PgBloomReason pgbloom_join_targets(const PgBloomStatement *statement,
 										  const PgBloomPlannedJoin *planned,
 										  List **targets);

@@ -28,7 +28,6 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "utils/float.h"
 #include "utils/rel.h"
 
 /* If a larger share of a relation is read, nothing is assumed. */
@@ -148,17 +147,17 @@ is_worth_filtering(const RelOptInfo *rel)
 {
 	Path	   *scan = rel->cheapest_total_path;
 
-	return scan->param_info == NULL &&
-		!IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
+	return !IsA(scan, GatherPath) && !IsA(scan, GatherMergePath) &&
 		(pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
 		 scan->total_cost >= pgbloom_join_planning_cost);
 }
 
-/* Does the plan scan this relation by its number? */
+/* Does the plan scan this relation by its number, without parameters? */
 static bool
 is_scanned(const RelOptInfo *rel)
 {
-	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind != RTE_SUBQUERY;
+	return rel->reloptkind == RELOPT_BASEREL && rel->rtekind != RTE_SUBQUERY &&
+		rel->cheapest_total_path->param_info == NULL;
 }
 
 /*
@@ -196,9 +195,7 @@ pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
 			Assumption *assumption = palloc0(sizeof(Assumption));
 			int			read = how_read(without, filtered, by);
 
-			if (by == filtered || !is_scanned(by) ||
-				by->cheapest_total_path->param_info != NULL ||
-				(read & BY_INDEX))
+			if (by == filtered || !is_scanned(by) || (read & BY_INDEX))
 				continue;
 			assumption->filtered = filtered->relid;
 			assumption->by = by->relid;
@@ -217,24 +214,6 @@ pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
 	return lacks;
 }
 
-/* What is assumed of two relations, or NULL. */
-static const Assumption *
-find_assumption(PlannerInfo *root, const RelOptInfo *filtered,
-				const RelOptInfo *by)
-{
-	ListCell   *lc;
-
-	foreach(lc, current->assumptions)
-	{
-		const Assumption *assumption = lfirst(lc);
-
-		if (root->simple_rel_array[assumption->filtered] == filtered &&
-			root->simple_rel_array[assumption->by] == by)
-			return assumption;
-	}
-	return NULL;
-}
-
 /*
  * Add the path of a hash join of two relations of which one is assumed to be read
  * in part.  The scan, a copy with other costs, returns fewer rows for the join, but
@@ -250,14 +229,22 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	Path	   *keys = inner->cheapest_total_path;
 	JoinCostWorkspace workspace;
 	HashPath   *path;
-	const Assumption *assumption;
+	const Assumption *assumption = NULL;
 	List	   *clauses = NIL;
 	ListCell   *lc;
 
 	if (current == NULL || current->parse != root->parse ||
 		root->parent_root != NULL || type != JOIN_INNER ||
-		joinrel->lateral_relids != NULL ||
-		(assumption = find_assumption(root, outer, inner)) == NULL)
+		joinrel->lateral_relids != NULL)
+		return;
+	foreach(lc, current->assumptions)
+	{
+		assumption = lfirst(lc);
+		if (assumption->filtered == outer->relid &&
+			assumption->by == inner->relid)
+			break;
+	}
+	if (lc == NULL)
 		return;
 	foreach(lc, extra->restrictlist)
 	{
@@ -395,7 +382,7 @@ cost_of_tables_walker(Node *node, void *context)
 		return false;
 	table = table_open(rte->relid, NoLock);
 	if (table->rd_rel->relhassubclass || table->rd_rel->reltuples < 0)
-		*cost = get_float8_infinity();
+		*cost += pgbloom_join_planning_cost;
 	else
 		*cost += seq_page_cost * table->rd_rel->relpages +
 			cpu_tuple_cost * table->rd_rel->reltuples;
@@ -413,15 +400,6 @@ reads_much(Query *parse)
 		return true;
 	cost_of_tables_walker((Node *) parse, &cost);
 	return cost >= pgbloom_join_planning_cost;
-}
-
-/* May a statement have filters, by what it does with rows? */
-static bool
-may_have_filters(const Query *parse)
-{
-	return (parse->commandType == CMD_SELECT ||
-			parse->commandType == CMD_INSERT) &&
-		!parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
 /*
@@ -460,20 +438,21 @@ pgbloom_join_plan_assuming(planner_hook_type plan, bool is_volatile,
 	Planning	planning = {.is_volatile = is_volatile};
 	Planning	assuming = planning;
 	Query	   *original = parse;
-	Query	   *copy;
 	PlannedStmt *stmt;
 
-	if (!pgbloom_join_planning || is_volatile ||
-		pgbloom_join_filters == PGBLOOM_JOIN_OFF || !may_have_filters(parse) ||
+	if (!pgbloom_join_planning ||
+		pgbloom_join_statement_reason(parse->commandType,
+									  parse->hasModifyingCTE, parse->rowMarks,
+									  is_volatile) != PGBLOOM_NO_REASON ||
 		pgbloom_join_has_no_join(parse) || !reads_much(parse))
 		return plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	assuming.parse = parse = copy = copyObject(original);
+	assuming.parse = parse = copyObject(original);
 	stmt = plan_as(&assuming, plan, PGBLOOM_PLANNER_ARGUMENTS);
 	if (!assuming.lacks_filter && (assuming.has_filter || !assuming.corrected))
 		return stmt;
 	parse = original;
 	parse->queryId = 0;
 	stmt = plan_as(&planning, plan, PGBLOOM_PLANNER_ARGUMENTS);
-	stmt->queryId = parse->queryId = copy->queryId;
+	stmt->queryId = parse->queryId = assuming.parse->queryId;
 	return stmt;
 }

@@ -31,19 +31,29 @@ typedef struct FilterPlanning
 } FilterPlanning;
 
 /*
- * Why has the whole statement no filters?  Where rows are locked, changed or
- * deleted, EvalPlanQual may evaluate a part of the plan again with rows that
- * the filter has not seen.
+ * Why has a whole statement no filters, by these of its properties?  Where rows
+ * are locked, changed or deleted, EvalPlanQual may evaluate a part of the plan
+ * again with rows that the filter has not seen.
  */
-static PgBloomReason
-statement_reason(PlannedStmt *stmt, bool is_volatile)
+PgBloomReason
+pgbloom_join_statement_reason(CmdType command, bool has_modifying_cte,
+							  const List *row_marks, bool is_volatile)
 {
 	if (pgbloom_join_filters == PGBLOOM_JOIN_OFF)
 		return PGBLOOM_REASON_OFF;
-	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) ||
-		stmt->hasModifyingCTE || stmt->rowMarks != NIL || is_volatile)
+	if ((command != CMD_SELECT && command != CMD_INSERT) ||
+		has_modifying_cte || row_marks != NIL || is_volatile)
 		return PGBLOOM_REASON_STATEMENT;
 	return PGBLOOM_NO_REASON;
+}
+
+/* The same of a finished plan. */
+static PgBloomReason
+plan_reason(const PlannedStmt *stmt, bool is_volatile)
+{
+	return pgbloom_join_statement_reason(stmt->commandType,
+										 stmt->hasModifyingCTE,
+										 stmt->rowMarks, is_volatile);
 }
 
 /* Does the join drop outer rows without a match, and show no trace of them? */
@@ -298,7 +308,7 @@ pgbloom_join_reasons(PlannedStmt *stmt, bool is_volatile)
 {
 	FilterPlanning planning = {
 		.stmt = stmt,
-		.reason = statement_reason(stmt, is_volatile),
+		.reason = plan_reason(stmt, is_volatile),
 		.only_reasons = true
 	};
 
@@ -312,7 +322,7 @@ pgbloom_join_add_filters(PlannedStmt *stmt, bool is_volatile)
 {
 	FilterPlanning planning = {
 		.stmt = stmt,
-		.reason = statement_reason(stmt, is_volatile)
+		.reason = plan_reason(stmt, is_volatile)
 	};
 
 	if (planning.reason != PGBLOOM_REASON_OFF)
