@@ -218,7 +218,8 @@ pgbloom_join_assume(PlannerInfo *root, List *relations, Path *without)
  * Add the path of a hash join of two relations of which one is assumed to be read
  * in part.  The scan, a copy with other costs, returns fewer rows for the join, but
  * keeps its rows in the plan, where worth.c compares them with those that match.
- * Below Gather each process would read all of it.
+ * Below Gather each process would read all of it.  Grouped relations have the
+ * number of what they group (19), and are others.
  */
 void
 pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
@@ -240,8 +241,8 @@ pgbloom_join_add_assumed_path(PlannerInfo *root, RelOptInfo *joinrel,
 	foreach(lc, current->assumptions)
 	{
 		assumption = lfirst(lc);
-		if (assumption->filtered == outer->relid &&
-			assumption->by == inner->relid)
+		if (find_base_rel(root, assumption->filtered) == outer &&
+			find_base_rel(root, assumption->by) == inner)
 			break;
 	}
 	if (lc == NULL)
@@ -396,10 +397,9 @@ reads_much(Query *parse)
 {
 	Cost		cost = 0;
 
-	if (pgbloom_join_filters == PGBLOOM_JOIN_FORCE)
-		return true;
 	cost_of_tables_walker((Node *) parse, &cost);
-	return cost >= pgbloom_join_planning_cost;
+	return pgbloom_join_filters == PGBLOOM_JOIN_FORCE ||
+		cost >= pgbloom_join_planning_cost;
 }
 
 /*
