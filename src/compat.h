@@ -357,6 +357,24 @@
 #define PGBLOOM_HOLDS_LOCK	LockHeldByMe
 #endif
 
+/* May VACUUM lock a table to return its pages?  18 added a setting. */
+#if PG_VERSION_NUM >= 190000
+#define PGBLOOM_MAY_TRUNCATE(rel) \
+	((rel)->rd_options == NULL || \
+	 ((StdRdOptions *) (rel)->rd_options)->vacuum_truncate == PG_TERNARY_UNSET ? \
+	 vacuum_truncate : \
+	 ((StdRdOptions *) (rel)->rd_options)->vacuum_truncate == PG_TERNARY_TRUE)
+#elif PG_VERSION_NUM >= 180000
+#define PGBLOOM_MAY_TRUNCATE(rel) \
+	((rel)->rd_options != NULL && \
+	 ((StdRdOptions *) (rel)->rd_options)->vacuum_truncate_set ? \
+	 ((StdRdOptions *) (rel)->rd_options)->vacuum_truncate : vacuum_truncate)
+#else
+#define PGBLOOM_MAY_TRUNCATE(rel) \
+	((rel)->rd_options == NULL || \
+	 ((StdRdOptions *) (rel)->rd_options)->vacuum_truncate)
+#endif
+
 /* The memory that VACUUM has for an index, in kilobytes. */
 #define PGBLOOM_VACUUM_MEMORY \
 	(AmAutoVacuumWorkerProcess() && autovacuum_work_mem >= 0 ? \

@@ -150,9 +150,11 @@ successor_geometry(const BfiMeta *meta, const BfiSet *set, uint64 keys,
 
 	for (i = 0; i < set->nlayers; i++)
 		room += set->layers[i].geometry.capacity;
-	more = Max((uint64) (room * GROWTH),
-			   Min(room * SMALL_GROWTH, SMALL_ROOM)) - room;
-	more = Max(more, expected_keys(meta, room));
+	if (room < meta->expected)
+		more = expected_keys(meta, room) - room;
+	else
+		more = Max((uint64) (room * GROWTH),
+				   Min(room * SMALL_GROWTH, SMALL_ROOM)) - room;
 	geometry_for(Max(last->fpp / 2, BF_LAYER_FPP_MIN), Max(more, 2 * keys),
 				 geometry);
 	geometry->generation = Min(last->generation + 1, BF_MAX_GENERATION);
@@ -218,8 +220,9 @@ bfi_extra_bits(Relation index, const BfiSet *set)
 }
 
 /*
- * Initialize pages of a layer that no directory has yet.  Pages may exist that an
- * attempt before a crash left behind.
+ * Initialize pages of a layer that no directory has yet, no more than are still in
+ * memory when they are logged.  Pages may exist that an attempt before a crash left
+ * behind.
  */
 void
 bfi_make_layer_pages(Relation index, const BfiLayer *layer, BlockNumber from,
@@ -270,7 +273,9 @@ bfi_append_geometry(Relation index, BfiMeta *meta, BfiSet *set,
 	layer->geometry = *geometry;
 	bfi_set_layer(layer, set, set->nlayers, 0);
 	layer->first = bfi_end(meta);
-	bfi_make_layer_pages(index, layer, made, layer->npages);
+	for (; made < layer->npages; made += BFI_PAGES_AT_ONCE)
+		bfi_make_layer_pages(index, layer, made,
+							 Min(made + BFI_PAGES_AT_ONCE, layer->npages));
 	set->nlayers++;
 	bfi_change_meta(index, meta);
 }

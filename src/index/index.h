@@ -279,7 +279,12 @@ extern void bfi_begin_change(BfiChange *change, Buffer buffer, int from,
 extern void bfi_mark_unlogged(Relation index, Buffer buffer);
 extern void bfi_finish_changes(Relation index, BfiChange *changes, int n);
 
-/* grow.c */
+/* free.c */
+extern void bfi_return_free_pages(Relation heap, Relation cleaned);
+
+/* grow.c; so many pages are made at once, in a millisecond or two */
+#define BFI_PAGES_AT_ONCE	128
+
 extern bool bfi_is_too_large(double fpp, uint64 n);
 extern void bfi_check_size(double fpp, uint64 n);
 extern void bfi_first_geometry(const BfiMeta *meta, uint64 keys, uint64 room,

@@ -51,9 +51,6 @@
 /* A next set may be so many times as large as it should be, or as small. */
 #define MAX_EXCESS		1.15
 
-/* So many pages are made at once, in a millisecond or two. */
-#define PAGES_AT_ONCE	128
-
 /* So many hashes are added at once. */
 #define MAX_BATCH		(1 << 20)
 
@@ -113,15 +110,15 @@ pages_for(const BfiMeta *meta, double keys)
 }
 
 /*
- * Is it time to rebuild an index, if its table has so many rows?  One that lacks
- * pages is rebuilt, whatever its parameter says of growth and deletion.
+ * Is it time to rebuild an index, if its table has so many of its keys?  One that
+ * lacks pages is rebuilt, whatever its parameter says of growth and deletion.
  */
 static bool
-is_due(State *state, const BfiMeta *meta, double rows)
+is_due(State *state, const BfiMeta *meta, double live)
 {
 	double		factor = bfi_rebuild_scale_factor(state->index);
 
-	state->live = bfi_live_keys(meta, rows, state->keys);
+	state->live = live;
 	if (meta->current.nlayers == 0 ||
 		bfi_is_too_large(meta->fpp, (uint64) (state->live * ROOM)))
 		return false;
@@ -178,10 +175,11 @@ begin_next(State *state, double keys)
 		bfi_set_layer(&layer, &meta.next, 0, bfi_end(&meta));
 		if (layer.first != first)
 			made = 0;
-		if (layer.npages - made <= PAGES_AT_ONCE)
+		if (layer.npages - made <= BFI_PAGES_AT_ONCE)
 			break;
-		bfi_make_layer_pages(state->index, &layer, made, made + PAGES_AT_ONCE);
-		made += PAGES_AT_ONCE;
+		bfi_make_layer_pages(state->index, &layer, made,
+							 made + BFI_PAGES_AT_ONCE);
+		made += BFI_PAGES_AT_ONCE;
 		UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
 		PGBLOOM_VACUUM_DELAY_POINT();
 	}
@@ -355,10 +353,11 @@ finish_next(State *state)
 
 /*
  * Build a next set, and exchange it.  If it does not fit, it is begun again, once:
- * keys of others may come all the time.
+ * keys of others may come all the time.  Returns false if the index stays as it
+ * is, as the table has more of its keys than the estimate.
  */
-static void
-rebuild(State *state, Relation heap)
+static bool
+rebuild(State *state, Relation heap, const BfiMeta *meta)
 {
 	BfiKeySort	sort;
 
@@ -370,12 +369,15 @@ rebuild(State *state, Relation heap)
 	{
 		bfi_end_keys(&sort);
 		drop_next(state->index, false);
-		begin_next(state, (double) state->distinct);
+		if (!is_due(state, meta, (double) state->distinct))
+			return false;
+		begin_next(state, state->live);
 		read_table(state, heap, &sort);
 	}
 	fill_next(state, &sort);
 	finish_next(state);
 	bfi_end_keys(&sort);
+	return true;
 }
 
 /*
@@ -398,48 +400,28 @@ can_rebuild(Relation index, Relation heap, const BfiMeta *meta)
 		!PGBLOOM_SNAPSHOTS_GET_TOO_OLD && !bfi_key_may_change(index);
 }
 
-/*
- * Return pages at the end to the file system, unless somebody uses the index just
- * now.  The lock takes a transaction ID, so this is not for a parallel VACUUM.
- */
+/* Remember how many keys a row has. */
 static void
-return_free_pages(Relation index)
+learn_keys_per_row(Relation index, double keys, double rows)
 {
 	BfiMeta		meta;
 
+	LockPage(index, BFI_META_BLOCK, ExclusiveLock);
 	bfi_read_meta(index, &meta);
-	if (RelationGetNumberOfBlocks(index) <= bfi_end(&meta) ||
-		IsInParallelMode() ||
-		!ConditionalLockRelation(index, AccessExclusiveLock))
-		return;
-	bfi_read_meta(index, &meta);
-	if (RelationGetNumberOfBlocks(index) > bfi_end(&meta))
-		RelationTruncate(index, bfi_end(&meta));
-	UnlockRelation(index, AccessExclusiveLock);
-}
-
-/*
- * An index that was built without rows knows how many keys a row has from the
- * first VACUUM on, of which versions that were replaced have none.  If some are
- * gone by then, that is too many, at most one.
- */
-static void
-learn_keys_per_row(const State *state, double rows)
-{
-	BfiMeta		meta;
-
-	LockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
-	bfi_read_meta(state->index, &meta);
-	meta.keys_per_row = bfi_keys_per_row(state->keys, rows);
+	meta.keys_per_row = bfi_keys_per_row(keys, rows);
 	if (meta.keys_per_row > 0)
-		bfi_change_meta(state->index, &meta);
-	UnlockPage(state->index, BFI_META_BLOCK, ExclusiveLock);
+		bfi_change_meta(index, &meta);
+	UnlockPage(index, BFI_META_BLOCK, ExclusiveLock);
 }
 
 /*
  * Rebuild an index if it is time.  What VACUUM knows of the number of rows may
  * be wrong by far, and a rebuild keeps the keys of deleted rows that somebody
  * may see, so the versions that there are have to agree.
+ *
+ * An index that was built without rows knows how many keys a row has from the
+ * first VACUUM on, of which versions that were replaced have none.  If some are
+ * gone by then, that is too many, at most one.
  */
 static void
 rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
@@ -455,19 +437,26 @@ rebuild_if_due(IndexVacuumInfo *vacuum, IndexBulkDeleteResult *stats)
 	if (!meta.partial)
 		bfi_measure(index, &meta, &view);
 	state.keys = meta.partial ? HUGE_VAL : bf_cardinality(&view);
-	if (is_due(&state, &meta, rows) && can_rebuild(index, heap, &meta) &&
-		is_due(&state, &meta, bfi_count_versions(heap, true)))
+	if (is_due(&state, &meta, bfi_live_keys(&meta, rows, state.keys)) &&
+		can_rebuild(index, heap, &meta) &&
+		is_due(&state, &meta, bfi_live_keys(&meta, bfi_count_versions(heap, true),
+											state.keys)))
 	{
 		RestrictSearchPath();
-		rebuild(&state, heap);
-		if (!meta.partial)
-			stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
-		stats->pages_newly_deleted = bfi_end(&meta) - 1;
+		if (!rebuild(&state, heap, &meta))
+			learn_keys_per_row(index, (double) state.distinct,
+							   state.scan.versions);
+		else
+		{
+			if (!meta.partial)
+				stats->tuples_removed = fmax(state.keys - (double) state.distinct, 0);
+			stats->pages_newly_deleted = bfi_end(&meta) - 1;
+		}
 	}
 	else if (meta.keys_per_row == 0 && state.keys > 0)
-		learn_keys_per_row(&state,
+		learn_keys_per_row(index, state.keys,
 						   fmin(rows, bfi_count_versions(heap, false)));
-	return_free_pages(index);
+	bfi_return_free_pages(heap, index);
 	table_close(heap, NoLock);
 }
 
