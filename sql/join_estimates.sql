@@ -66,6 +66,8 @@ ANALYZE calendar, facts;
 
 -- one year
 SELECT * FROM errors('SELECT * FROM facts JOIN calendar USING (day) WHERE year = 2002');
+-- one day, of which all conditions leave less than a row, by estimate
+SELECT * FROM errors('SELECT day FROM facts JOIN calendar USING (day) WHERE year = 2002 AND calendar.number BETWEEN 37300 AND 37306 AND weekday = 3');
 -- also if the relation that comes first has the larger number
 SELECT * FROM errors('SELECT * FROM (SELECT * FROM facts) f JOIN calendar USING (day) WHERE year = 2002');
 -- also with a foreign key, which PostgreSQL estimates in another way

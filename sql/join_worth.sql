@@ -265,6 +265,18 @@ END $$;
 SET jit = on;
 SELECT pg_jit_available() = is_compiled('SELECT FROM fact JOIN dim USING (k)') AS one_scan,
        pg_jit_available() AND is_compiled('SELECT FROM (SELECT k FROM fact UNION ALL SELECT k FROM fact UNION ALL SELECT k FROM fact) AS f JOIN dim USING (k)') AS three;
+-- Its conditions are compiled once.
+CREATE FUNCTION compiled(mode text, query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	SET LOCAL jit_above_cost = 0;
+	PERFORM set_config('bloomfilter.join_filters', mode, true);
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+	RETURN plan #>> '{0,JIT,Functions}';
+END $$;
+SELECT compiled('force', query) IS NOT DISTINCT FROM compiled('off', query) AS once
+  FROM (VALUES ('SELECT count(*) FROM fact JOIN dim USING (k) WHERE id > 100 AND id < 1000000')) q (query);
 SET jit = off;
 
 -- The extension

@@ -96,9 +96,8 @@ find_limited(PlannerInfo *root, Relids *limited)
  * If conditions limit a relation, and it is joined otherwise, or by several
  * columns, they may tell the same as others do, and then corrected estimates would
  * be further from right: nothing is corrected.  Nor where partitions are joined
- * one by one, whose clauses are others.  Returns whether any is.
- *
- * PostgreSQL has one clause of each class for each order of two relations.
+ * one by one, whose clauses are others.  PostgreSQL has a clause of each class for
+ * each order of two relations.  Returns whether any is corrected.
  */
 bool
 pgbloom_join_correct(PlannerInfo *root)

@@ -40,8 +40,8 @@ typedef struct Side				/* of an equality */
 	double		ndistinct;		/* of the rows that PostgreSQL knows of */
 	double		values;			/* of all tuples */
 	bool		has_common;		/* most common values are known */
-	double		left;			/* of its rows, by conditions on the order, at
-								 * least one row */
+	double		selected;		/* of its rows, by all conditions */
+	double		left;			/* by those on the order; all leave a row */
 	PgBloomPiece piece;			/* where in the order these are */
 	double		nonnull;		/* of its rows */
 	double		first;			/* of these, before the other side's range */
@@ -76,10 +76,10 @@ examine_side(PlannerInfo *root, Side *side, Node *expr)
 		 * 17, or the pruning of partitions.
 		 */
 		side->tuples = var.rel->tuples;
+		side->selected = fmax(clauselist_selectivity(root, var.rel->baserestrictinfo,
+													 0, JOIN_INNER, NULL), 1e-9);
 		if (planner_rt_fetch(var.rel->relid, root)->inh)
-			side->tuples = var.rel->rows /
-				Max(clauselist_selectivity(root, var.rel->baserestrictinfo, 0,
-										   JOIN_INNER, NULL), 1e-9);
+			side->tuples = var.rel->rows / side->selected;
 		side->values = form->stadistinct > 0 ? side->ndistinct :
 			side->ndistinct * side->tuples / var.rel->tuples;
 		side->nonnull = 1 - form->stanullfrac;
@@ -125,9 +125,10 @@ find_sides(PlannerInfo *root, RestrictInfo *rinfo, Side sides[2])
 		if (column <= 0 ||
 			!examine_side(root, &sides[i], list_nth(op->args, i)))
 			return false;
-		sides[i].left = Max(pgbloom_join_left_of_order(root, sides[i].rel, column,
-													   &sides[i].piece),
-							1 / sides[i].tuples);
+		sides[i].left = fmax(pgbloom_join_left_of_order(root, sides[i].rel, column,
+														&sides[i].piece),
+							 sides[i].selected) /
+			Min(1, sides[i].tuples * sides[i].selected);
 	}
 	if (!is_limited(&sides[0]) && !is_limited(&sides[1]))
 		return false;

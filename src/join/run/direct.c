@@ -33,6 +33,7 @@
 #include "access/tupmacs.h"
 #include "core/bits.h"
 #include "executor/executor.h"
+#include "jit/jit.h"
 #include "join/run/hash.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
@@ -175,7 +176,8 @@ init_ahead(Probe *probe, ScanState *scan)
 /*
  * Replace the evaluation of a scan's qual if it has probes.  The expression of
  * the other conditions adds their subplans to those of the scan, which has them
- * already.
+ * already.  What is compiled is not compiled twice: there, the qual itself is kept,
+ * at whose end the calls of bloom_join_probe() are true.
  */
 void
 pgbloom_join_evaluate_directly(PlanState *state)
@@ -213,7 +215,13 @@ pgbloom_join_evaluate_directly(PlanState *state)
 		return;
 	for (i = 0; i < qual->n && conditions == NIL; i++)
 		init_ahead(&qual->probes[i], (ScanState *) state);
-	if (conditions != NIL)
+	if (conditions != NIL && (state->state->es_jit_flags & PGJIT_EXPR) != 0)
+	{
+		qual->conditions = state->qual;
+		state->qual = makeNode(ExprState);
+		state->qual->flags = qual->conditions->flags;
+	}
+	else if (conditions != NIL)
 	{
 		qual->conditions = ExecInitQual(conditions, state);
 		state->subPlan = list_truncate(state->subPlan, nsubplans);
