@@ -16,7 +16,7 @@
  * Below a grouping, each row is probed.
  */
 #define WINDOW			1024
-#define SAMPLE			100
+#define SAMPLE			101		/* a prime: rows may come in turns */
 #define SAMPLE_WINDOW	100
 #define CHANGE			0.1
 
