@@ -51,7 +51,8 @@ PG_FUNCTION_INFO_V1(bloom_index_gate);
  * bloom_index_gate(index regclass, key "any") returns boolean
  *
  * May a row of the table have the key, or with VARIADIC one of an array?  Only
- * the planner makes calls of it.
+ * the planner makes calls of it.  True stays so for the execution of a query, in
+ * which the key is the same: a subquery may scan the table for each outer row.
  */
 Datum
 bloom_index_gate(PG_FUNCTION_ARGS)
@@ -68,6 +69,8 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 				 errmsg("function bloom_index_gate cannot be called in a query"),
 				 errdetail("The planner adds it to queries of indexed tables."),
 				 errhint("Use bloom_index_contains.")));
+	if (fcinfo->flinfo->fn_extra != NULL)
+		PG_RETURN_BOOL(true);
 	if (!bfi_read_keys(PG_GETARG_DATUM(1),
 					   get_fn_expr_argtype(fcinfo->flinfo, 1),
 					   call->funcvariadic, PG_GET_COLLATION(), &keys))
@@ -75,6 +78,8 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 	bfi_open_for_query(&index, PG_GETARG_OID(0));
 	result = bfi_may_have(&index, &keys);
 	bfi_close(&index);
+	if (result)
+		fcinfo->flinfo->fn_extra = call;
 	PG_RETURN_BOOL(result);
 }
 
