@@ -176,8 +176,8 @@ init_ahead(Probe *probe, ScanState *scan)
 /*
  * Replace the evaluation of a scan's qual if it has probes.  The expression of
  * the other conditions adds their subplans to those of the scan, which has them
- * already.  What is compiled is not compiled twice: there, the qual itself is kept,
- * at whose end the calls of bloom_join_probe() are true.
+ * already.  A compiled qual is not compiled twice: it is evaluated as a whole, as
+ * the calls of bloom_join_probe() at its end return true.
  */
 void
 pgbloom_join_evaluate_directly(PlanState *state)
