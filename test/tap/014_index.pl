@@ -224,10 +224,20 @@ is($lost, 0, 'every row that a replica sees is found there');
 cmp_ok($seen, '>', 100, 'the replica has seen rows');
 $node->wait_for_catchup($replica, 'replay', $node->lsn('insert'));
 is(check($replica), '', 'the check passes on a replica');
+
+# A layer for a million keys, of which it has one: more pages than are logged at once.
+$node->safe_psql('postgres', q{
+CREATE TABLE sparse (id bigint);
+CREATE INDEX sparse_id ON sparse USING bloomfilter (id) WITH (expected = 1e6);
+INSERT INTO sparse VALUES (1)});
+$node->wait_for_catchup($replica, 'replay', $node->lsn('insert'));
+my ($status, $out, $err) = $replica->psql('postgres', q{
+SELECT pages > 128, bloom_index_check('sparse_id') FROM bloom_index_info('sparse_id')});
+is("$out$err", 't|', 'a replica has pages without keys');
 is($replica->safe_psql('postgres', q{SELECT md5(bloom_index_filter('small')::bytea)}),
 	$node->safe_psql('postgres', q{SELECT md5(bloom_index_filter('small')::bytea)}),
 	'a replica has the same bits');
-my ($status, $out, $err) =
+($status, $out, $err) =
   $replica->psql('postgres', q{SELECT bloom_index_contains('unlogged', 1)});
 like($err, qr/cannot access unlogged index "unlogged" during recovery/,
 	'an unlogged index cannot be used on a replica');
