@@ -64,6 +64,7 @@ SELECT rows_of('SELECT * FROM one WHERE id = ANY (''{}'')') AS empty,
   rows_of('SELECT * FROM one WHERE id = ANY (''{{NULL,3},{4,5}}'')') AS nested,
   rows_of('SELECT * FROM one WHERE id = NULL') AS null_key,
   rows_of('SELECT * FROM one WHERE id <> 4 AND id < 10') AS other_operators,
+  rows_of('SELECT * FROM one WHERE ?- lseg(point(0, id), point(1, 4))') AS prefix_operator,
   rows_of('SELECT * FROM one WHERE id = 4 OR id = 5') AS alternatives,
   rows_of('SELECT * FROM one WHERE id <> ALL (''{4}'') AND id < 10') AS all_of,
   rows_of('SELECT * FROM one WHERE NOT id = 4 AND id < 10') AS negated,
@@ -80,6 +81,8 @@ SELECT gates('EXECUTE by_id(6)');
 SELECT gates('EXECUTE by_id(NULL)');
 SELECT gates('EXECUTE by_ids(''{5,7,NULL}'')');
 SELECT gates('EXECUTE by_ids(NULL)');
+SELECT gates(format('EXECUTE by_ids(%L)', array_agg(-i))) FROM generate_series(1, 16) i;
+SELECT gates(format('EXECUTE by_ids(%L)', array_agg(-i))) FROM generate_series(1, 17) i;
 SELECT gates('EXECUTE by_two(5, 7)');
 EXECUTE by_two(5, 8);
 SET plan_cache_mode = force_custom_plan;
@@ -319,19 +322,55 @@ DROP TABLE asked;
 CREATE TABLE family (id bigint, v text);
 CREATE TABLE child_1 () INHERITS (family);
 CREATE TABLE child_2 (extra int) INHERITS (family);
-INSERT INTO family SELECT i, 'parent' FROM generate_series(1, 2000) i;
-INSERT INTO child_1 SELECT i, 'one' FROM generate_series(1001, 3000) i;
-INSERT INTO child_2 SELECT i, 'two' FROM generate_series(2001, 4000) i;
+INSERT INTO family SELECT i, 'parent' FROM generate_series(1, 20000) i;
+INSERT INTO child_1 SELECT i, 'one' FROM generate_series(10001, 30000) i;
+INSERT INTO child_2 SELECT i, 'two' FROM generate_series(20001, 40000) i;
 CREATE INDEX ON family USING bloomfilter (id) WITH (fpp = 1e-6);
 CREATE INDEX ON child_1 USING bloomfilter (id) WITH (fpp = 1e-6);
 CREATE INDEX ON child_2 USING bloomfilter (id) WITH (fpp = 1e-6);
 ANALYZE family, child_1, child_2;
-SELECT gates('SELECT * FROM family WHERE id = 3500');
-SELECT gates('SELECT * FROM family WHERE id = 1500');
-SELECT gates('SELECT * FROM ONLY family WHERE id = 3500');
-SELECT rows_of(format('SELECT * FROM family WHERE id = %s', i * 250)) AS rows, count(*) FROM generate_series(0, 20) i GROUP BY 1 ORDER BY 1;
-SELECT gates('SELECT * FROM (SELECT id FROM child_1 UNION ALL SELECT id FROM child_2) u WHERE id = 3500');
+SELECT gates('SELECT * FROM family WHERE id = 35000');
+SELECT gates('SELECT * FROM family WHERE id = 15000');
+SELECT gates('SELECT * FROM ONLY family WHERE id = 35000');
+SELECT rows_of(format('SELECT * FROM family WHERE id = %s', i * 2500)) AS rows, count(*) FROM generate_series(0, 20) i GROUP BY 1 ORDER BY 1;
+SELECT gates('SELECT * FROM (SELECT id FROM child_1 UNION ALL SELECT id FROM child_2) u WHERE id = 35000');
 DROP TABLE family CASCADE;
+
+-- A scan that costs less than to look up a list; one of rows that each partition is
+-- expected to have; and one of another access method.
+SET enable_bitmapscan = on;
+SET plan_cache_mode = force_generic_plan;
+CREATE TABLE cheap (part int, v int, common int, id int) PARTITION BY LIST (part);
+CREATE TABLE cheap_0 PARTITION OF cheap FOR VALUES IN (0);
+CREATE TABLE cheap_1 PARTITION OF cheap FOR VALUES IN (1);
+INSERT INTO cheap SELECT i % 2, i % 1000, i % 200 / 2, i FROM generate_series(1, 40000) i;
+CREATE INDEX ON cheap (v);
+CREATE INDEX ON cheap USING bloomfilter (common);
+CREATE INDEX ON cheap USING bloomfilter (id) WITH (fpp = 1e-6);
+ANALYZE cheap;
+PREPARE by_common(int, int) AS SELECT * FROM cheap WHERE v = $1 AND common = $2;
+PREPARE by_cheap_id(int, int) AS SELECT * FROM cheap WHERE v = $1 AND id = $2;
+SELECT gates('EXECUTE by_common(5, 2)');
+SELECT gates('EXECUTE by_cheap_id(5, 5)');
+SELECT gates('SELECT * FROM cheap_0 WHERE v = 5 AND id IN (-1, -2)');
+SELECT gates(format('SELECT * FROM cheap_0 WHERE v < 300 AND id = ANY (%L)', array_agg(-i))) FROM generate_series(1, 40) i;
+SELECT gates(format('SELECT * FROM cheap_0 WHERE v < 300 AND id = ANY (%L)', array_agg(-i))) FROM generate_series(1, 400) i;
+DROP TABLE cheap;
+RESET plan_cache_mode;
+SET enable_bitmapscan = off;
+CREATE ACCESS METHOD other_heap TYPE TABLE HANDLER heap_tableam_handler;
+CREATE TABLE elsewhere (id int) USING other_heap;
+INSERT INTO elsewhere SELECT generate_series(1, 20000);
+CREATE INDEX ON elsewhere USING bloomfilter (id);
+SELECT gates('SELECT * FROM elsewhere WHERE id = -1');
+DROP TABLE elsewhere;
+DROP ACCESS METHOD other_heap;
+-- An index that has a key is asked once for a query.
+BEGIN;
+SELECT pg_stat_get_xact_numscans('one_id'::regclass) AS lookups \gset
+SELECT sum((SELECT count(*) FROM one WHERE id = 6 AND n > o)) FROM generate_series(1, 5) o;
+SELECT pg_stat_get_xact_numscans('one_id'::regclass) - :lookups;
+COMMIT;
 
 -- Parallel workers.
 SET max_parallel_workers_per_gather = 2;

@@ -148,7 +148,8 @@ PREPARE generic_order(bigint) AS SELECT v FROM days WHERE id = $1 ORDER BY day D
 SELECT started(query), query FROM unnest(ARRAY['EXECUTE by_id(40)', 'EXECUTE by_id(-1)', 'EXECUTE by_id(NULL)', 'EXECUTE by_int(41)',
   'EXECUTE by_ids(''{40,NULL,-1,42}'')', 'EXECUTE by_ids(''{}'')', 'EXECUTE by_ids(NULL)', 'EXECUTE generic_join(40)', 'EXECUTE generic_list(''{40,41}'')',
   'EXECUTE generic_update(40)', 'EXECUTE generic_lock(40)', 'EXECUTE generic_arms(40)', 'EXECUTE generic_sub(-1)', 'EXECUTE generic_day(40, 12)',
-  'EXECUTE generic_order(40)']) query;
+  'EXECUTE generic_order(40)'] || ARRAY(SELECT format('EXECUTE by_ids(%L)', array_agg(-i)) FROM generate_series(1, 16) i
+  UNION ALL SELECT format('EXECUTE by_ids(%L)', array_agg(-i)) FROM generate_series(1, 17) i)) query;
 EXECUTE by_id(40);
 EXECUTE by_id(6000);
 EXECUTE generic_join(40);

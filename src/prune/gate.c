@@ -35,12 +35,16 @@
 #include "utils/syscache.h"
 
 /*
- * The least cost of a scan that has a gate: of a table by itself, and of one of
- * several partitions or children, which costs more to start than a lookup.  Of a
+ * The least cost of a scan that has a gate: of one that is expected, and of one of
+ * several partitions that is not, which costs more to start than a lookup.  Of a
  * lookup in a btree that finds a row, PostgreSQL expects 8 to 9.
  */
 #define MIN_COST			100
-#define MIN_COST_OF_CHILD	10
+#define MIN_COST_OF_UNLIKELY	10
+#define MIN_COST_OF_KEY		5
+
+/* Keys of a list that the planner did not know, so nothing weighs what they cost. */
+#define MAX_LATE_KEYS		16
 
 #define LOOKUP_COST			(50 * cpu_operator_cost)
 #define LOOKUP_FPP			0.01	/* it finds a key that is not there */
@@ -60,7 +64,7 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 	FuncExpr   *call = (FuncExpr *) fcinfo->flinfo->fn_expr;
 	BfiKeys		keys;
 	BfiIndex	index;
-	bool		result;
+	bool		result = true;
 
 	if (call == NULL || !IsA(call, FuncExpr) ||
 		call->funcformat != BFP_GATE_FORM)
@@ -71,13 +75,15 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 				 errhint("Use bloom_index_contains.")));
 	if (fcinfo->flinfo->fn_extra != NULL)
 		PG_RETURN_BOOL(true);
-	if (!bfi_read_keys(PG_GETARG_DATUM(1),
-					   get_fn_expr_argtype(fcinfo->flinfo, 1),
-					   call->funcvariadic, PG_GET_COLLATION(), &keys))
-		PG_RETURN_BOOL(true);
-	bfi_open_for_query(&index, PG_GETARG_OID(0));
-	result = bfi_may_have(&index, &keys);
-	bfi_close(&index);
+	if (bfi_read_keys(PG_GETARG_DATUM(1),
+					  get_fn_expr_argtype(fcinfo->flinfo, 1),
+					  call->funcvariadic, PG_GET_COLLATION(),
+					  bfp_max_keys(lsecond(call->args)), &keys))
+	{
+		bfi_open_for_query(&index, PG_GETARG_OID(0));
+		result = bfi_may_have(&index, &keys);
+		bfi_close(&index);
+	}
 	if (result)
 		fcinfo->flinfo->fn_extra = call;
 	PG_RETURN_BOOL(result);
@@ -91,6 +97,13 @@ bfp_define_setting(void)
 							 NULL,
 							 &bfi_asked_by_queries, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+}
+
+/* Of how many keys, which are those of an expression, an index is asked at most. */
+int
+bfp_max_keys(const Node *key)
+{
+	return IsA(key, Const) ? BFI_MAX_KEYS : MAX_LATE_KEYS;
 }
 
 /*
@@ -151,6 +164,7 @@ bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index, Oid key_type,
 		RestrictInfo *info = lfirst_node(RestrictInfo, cell);
 		Oid			type;
 
+		equality->condition = info;
 		if (!read_equality((Node *) info->clause, equality) ||
 			!match_index_to_operand(equality->column, 0, index))
 			continue;
@@ -194,14 +208,13 @@ bfp_has_barrier(PlannerInfo *root)
 }
 
 /*
- * How many siblings a partition has that are not pruned, at all levels together.
- * 1 if it is none.  0 if it is a child by inheritance, or of UNION ALL.
+ * How many siblings a partition has that are not pruned, at all levels together,
+ * with itself.  1 if it is none.
  */
 static double
 count_siblings(PlannerInfo *root, RelOptInfo *rel)
 {
-	double		n = rel->reloptkind == RELOPT_BASEREL ||
-		bfp_table_of(root, rel) != NULL ? 1 : 0;
+	double		n = 1;
 
 	while ((rel = bfp_table_of(root, rel)) != NULL)
 		n *= Max(bms_num_members(rel->live_parts), 1);
@@ -214,12 +227,14 @@ count_siblings(PlannerInfo *root, RelOptInfo *rel)
  */
 static double
 chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
-	   double siblings)
+	   double keys)
 {
-	double		keys = equality->is_array ?
-		PGBLOOM_ARRAY_LENGTH(root, equality->key) : 1;
+	double		siblings = count_siblings(root, rel);
+	double		rows = rel->tuples *
+		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
+						   NULL);
 
-	return siblings <= 1 || rel->rows > 1.1 * keys ? 1 :
+	return siblings == 1 || rows > 1.1 * keys ? 1 :
 		Min(1, keys * (1 / siblings + LOOKUP_FPP));
 }
 
@@ -243,19 +258,15 @@ all_scan_table(RelOptInfo *rel, List *paths, Cost min_cost)
 	return true;
 }
 
-/* Are the rows of a table in PostgreSQL's heap, and nowhere else? */
+/* Are the rows of an indexed table in PostgreSQL's heap, and nowhere else? */
 static bool
-is_plain_table(RelOptInfo *rel, RangeTblEntry *rte)
+is_plain_table(RangeTblEntry *rte)
 {
-	Relation	table;
-	bool		result;
-
-	if (rel->rtekind != RTE_RELATION || rte->inh ||
-		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
-		return false;
-	table = table_open(rte->relid, NoLock);
-	result = table->rd_rel->relam == HEAP_TABLE_AM_OID &&
+	Relation	table = table_open(rte->relid, NoLock);
+	bool		result = !rte->inh &&
+		table->rd_rel->relam == HEAP_TABLE_AM_OID &&
 		!bfi_is_citus_table(table);
+
 	table_close(table, NoLock);
 	return result;
 }
@@ -322,15 +333,14 @@ find_function(Oid access_method)
  */
 static const char *
 reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
-				double siblings, Oid access_method, Oid *function)
+				Oid access_method, Oid *function)
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!all_scan_table(rel, rel->pathlist, siblings == 1 ?
-						MIN_COST : MIN_COST_OF_CHILD) ||
+	if (!all_scan_table(rel, rel->pathlist, 0) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
-		return "its scan is cheap, or that of another extension";
-	if (!is_plain_table(rel, rte))
+		return "its scan is that of another extension";
+	if (!is_plain_table(rte))
 		return "it is not a plain table";
 	*function = find_function(access_method);
 	return OidIsValid(*function) ? NULL :
@@ -347,7 +357,6 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	List	   *indexes = NIL;
 	List	   *gates = NIL;
 	double		least = 1;
-	double		siblings;
 	Oid			function;
 	const char *reason;
 	ListCell   *cell;
@@ -363,14 +372,15 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	}
 	if (indexes == NIL)
 		return;
-	siblings = count_siblings(root, rel);
-	reason = reason_for_none(root, rel, rte, siblings,
+	reason = reason_for_none(root, rel, rte,
 							 linitial_node(IndexOptInfo, indexes)->relam,
 							 &function);
 	foreach(cell, reason == NULL ? indexes : NIL)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
 		BfpEquality equality;
+		double		keys;
+		double		executed;
 
 		if (index->hypothetical ||
 			(index->indpred != NIL && !index->predOK) ||
@@ -379,9 +389,18 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 							   &equality) ||
 			bfp_has_key(root, rel, index->indexoid, equality.key))
 			continue;
+		keys = equality.is_array ? PGBLOOM_ARRAY_LENGTH(root, equality.key) : 1;
+		executed = chance(root, rel, &equality, keys);
+		if (!all_scan_table(rel, rel->pathlist,
+							Max(executed < 1 ? MIN_COST_OF_UNLIKELY : MIN_COST,
+								MIN_COST_OF_KEY * keys)))
+		{
+			reason = "its scan is cheap";
+			continue;
+		}
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
-		least = Min(least, chance(root, rel, &equality, siblings));
+		least = Min(least, executed);
 	}
 
 	/* Partitions and children may be many. */

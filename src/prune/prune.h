@@ -27,6 +27,7 @@
 /* A condition "column = key", or "column = ANY (key)". */
 typedef struct BfpEquality
 {
+	RestrictInfo *condition;
 	Node	   *column;			/* or an expression of columns */
 	Node	   *key;
 	Oid			operator;
@@ -69,6 +70,7 @@ extern BfpPlanning *bfp_planning;	/* of the innermost statement, or NULL */
 
 /* gate.c */
 extern void bfp_define_setting(void);
+extern int	bfp_max_keys(const Node *key);
 extern bool bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index,
 							  Oid key_type, BfpEquality *equality);
 extern bool bfp_has_barrier(PlannerInfo *root);

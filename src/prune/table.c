@@ -39,7 +39,8 @@ bfp_find_leaves(BfpTable *table, int parts)
 	bfi_open_for_query(&index, table->index);
 	if (index.relation != NULL && index.partitioned &&
 		bfi_read_keys(key->constvalue, key->consttype, table->is_array,
-					  index.relation->rd_indcollation[0], &keys))
+					  index.relation->rd_indcollation[0],
+					  bfp_max_keys(table->key), &keys))
 	{
 		leaves = bfi_leaves(index.relation, &table->nleaves);
 		table->prunes = true;
