@@ -182,8 +182,11 @@ class Generator:
             self.random.shuffle(keys)
             if kind in TEXTS and self.chance(0.2):
                 sides = [self.pick(columns, TEXTS) for columns in (left, right)]
-                keys = [side.sql for side in sides]
-                keys[1] += " COLLATE " + self.random.choice(('"C"', "ci") if "citext" in self.kinds else ('"C"',))
+                collation = self.random.choice(('"C"', "ci") if "citext" in self.kinds else ('"C"',))
+                # PostgreSQL hashes a name without the collation, so by hash it equals no text that ignores case.
+                cast = "::text" if collation == "ci" else ""
+                keys = [side.sql + cast * (side.kind == "text") for side in sides]
+                keys[1] += " COLLATE " + collation
             if kind == "text" and self.chance(0.05):
                 keys = [f"({key} = {value})" for key, value in zip(keys, ("current_setting('app.tenant')", "'k1'"))]
             conditions.append(f"{keys[0]} = {keys[1]}")
