@@ -337,9 +337,9 @@ reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!all_scan_table(rel, rel->pathlist, 0) ||
+	if (!all_scan_table(rel, rel->pathlist, MIN_COST_OF_UNLIKELY) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
-		return "its scan is that of another extension";
+		return "its scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
 	*function = find_function(access_method);
