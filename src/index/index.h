@@ -204,9 +204,6 @@ typedef struct BfiExecution
 	BfiMemory  *memory;			/* or NULL */
 } BfiExecution;
 
-/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
-#define BFI_MAX_KEYS		1000
-
 /* The keys that a query looks up in indexes of one table or of partitions. */
 typedef struct BfiKeys
 {
@@ -404,7 +401,7 @@ extern bool bfi_can_look_up(Oid operator, Oid operator_collation, Oid type,
 extern void bfi_open_leaf(BfiIndex *index, const BfiPartition *leaf);
 extern void bfi_open_for_query(BfiIndex *index, Oid oid);
 extern bool bfi_read_keys(Datum key, Oid type, bool is_array, Oid collation,
-						  int max_keys, BfiKeys *keys);
+						  BfiKeys *keys);
 extern bool bfi_leaf_may_have(const BfiPartition *leaf, BfiKeys *keys);
 extern bool bfi_may_have(const BfiIndex *index, BfiKeys *keys);
 

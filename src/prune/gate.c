@@ -35,16 +35,16 @@
 #include "utils/syscache.h"
 
 /*
- * The least cost of a scan that has a gate: of one that is expected, and of one of
- * several partitions that is not, which costs more to start than a lookup.  Of a
- * lookup in a btree that finds a row, PostgreSQL expects 8 to 9.
+ * The least cost of a scan that has a gate, and that of one which is executed for
+ * certain, as far as statistics tell; and for each key of a list.  Of a lookup in
+ * a btree that finds a row, PostgreSQL expects 8 to 9, or 4 if it is one of many.
+ * A sequential scan takes ten times as long as one by an index that costs as much
+ * and finds its pages in memory.
  */
-#define MIN_COST			100
-#define MIN_COST_OF_UNLIKELY	10
-#define MIN_COST_OF_KEY		5
-
-/* Keys of a list that the planner did not know, so nothing weighs what they cost. */
-#define MAX_LATE_KEYS		16
+#define MIN_COST			10
+#define MIN_COST_OF_CERTAIN	200
+#define MIN_COST_OF_KEY		4
+#define WEIGHT_OF_SEQ_SCAN	10
 
 #define LOOKUP_COST			(50 * cpu_operator_cost)
 #define LOOKUP_FPP			0.01	/* it finds a key that is not there */
@@ -73,12 +73,11 @@ bloom_index_gate(PG_FUNCTION_ARGS)
 				 errmsg("function bloom_index_gate cannot be called in a query"),
 				 errdetail("The planner adds it to queries of indexed tables."),
 				 errhint("Use bloom_index_contains.")));
-	if (fcinfo->flinfo->fn_extra != NULL)
+	if (fcinfo->flinfo->fn_extra != NULL || !bfi_asked_by_queries)
 		PG_RETURN_BOOL(true);
 	if (bfi_read_keys(PG_GETARG_DATUM(1),
 					  get_fn_expr_argtype(fcinfo->flinfo, 1),
-					  call->funcvariadic, PG_GET_COLLATION(),
-					  bfp_max_keys(lsecond(call->args)), &keys))
+					  call->funcvariadic, PG_GET_COLLATION(), &keys))
 	{
 		bfi_open_for_query(&index, PG_GETARG_OID(0));
 		result = bfi_may_have(&index, &keys);
@@ -97,13 +96,6 @@ bfp_define_setting(void)
 							 NULL,
 							 &bfi_asked_by_queries, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-}
-
-/* Of how many keys, which are those of an expression, an index is asked at most. */
-int
-bfp_max_keys(const Node *key)
-{
-	return IsA(key, Const) ? BFI_MAX_KEYS : MAX_LATE_KEYS;
 }
 
 /*
@@ -252,7 +244,9 @@ all_scan_table(RelOptInfo *rel, List *paths, Cost min_cost)
 		Path	   *path = lfirst(cell);
 
 		if (path->parent != rel || IsA(path, CustomPath) ||
-			IsA(path, ForeignPath) || path->total_cost < min_cost)
+			IsA(path, ForeignPath) ||
+			path->total_cost * (path->pathtype == T_SeqScan ?
+								WEIGHT_OF_SEQ_SCAN : 1) < min_cost)
 			return false;
 	}
 	return true;
@@ -337,7 +331,7 @@ reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!all_scan_table(rel, rel->pathlist, MIN_COST_OF_UNLIKELY) ||
+	if (!all_scan_table(rel, rel->pathlist, MIN_COST) ||
 		!all_scan_table(rel, rel->partial_pathlist, 0))
 		return "its scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
@@ -391,8 +385,10 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			continue;
 		keys = equality.is_array ? PGBLOOM_ARRAY_LENGTH(root, equality.key) : 1;
 		executed = chance(root, rel, &equality, keys);
+		if (all_scan_table(rel, rel->pathlist, MIN_COST_OF_KEY * keys))
+			bfp_lookup_pays(root, rel, equality.key);
 		if (!all_scan_table(rel, rel->pathlist,
-							Max(executed < 1 ? MIN_COST_OF_UNLIKELY : MIN_COST,
+							Max(MIN_COST_OF_CERTAIN * executed,
 								MIN_COST_OF_KEY * keys)))
 		{
 			reason = "its scan is cheap";

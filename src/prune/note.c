@@ -270,6 +270,7 @@ bfp_add_note(PlannedStmt *plan, const BfpPlanning *planning)
 		BfpTable   *table = lfirst(cell);
 
 		if (table->prunes || (!IsA(table->key, Const) &&
+							  (!table->is_array || table->pays) &&
 							  is_worth_planning(plan, planning->nopened)))
 			tables = lappend(tables, write_table(table));
 	}

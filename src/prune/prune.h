@@ -47,6 +47,7 @@ typedef struct BfpTable
 	List	   *indexes;		/* of these leaves, when they were planned */
 	List	   *parts;			/* leaves, and the tables above them */
 	bool		prunes;			/* else they may be too many */
+	bool		pays;			/* to ask for a list: its scans cost more */
 } BfpTable;
 
 /* A statement that is being planned. */
@@ -70,7 +71,6 @@ extern BfpPlanning *bfp_planning;	/* of the innermost statement, or NULL */
 
 /* gate.c */
 extern void bfp_define_setting(void);
-extern int	bfp_max_keys(const Node *key);
 extern bool bfp_find_equality(RelOptInfo *rel, IndexOptInfo *index,
 							  Oid key_type, BfpEquality *equality);
 extern bool bfp_has_barrier(PlannerInfo *root);
@@ -81,6 +81,7 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 extern void bfp_find_leaves(BfpTable *table, int parts);
 extern bool bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index,
 						Node *key);
+extern void bfp_lookup_pays(PlannerInfo *root, RelOptInfo *rel, Node *key);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 

@@ -39,8 +39,7 @@ bfp_find_leaves(BfpTable *table, int parts)
 	bfi_open_for_query(&index, table->index);
 	if (index.relation != NULL && index.partitioned &&
 		bfi_read_keys(key->constvalue, key->consttype, table->is_array,
-					  index.relation->rd_indcollation[0],
-					  bfp_max_keys(table->key), &keys))
+					  index.relation->rd_indcollation[0], &keys))
 	{
 		leaves = bfi_leaves(index.relation, &table->nleaves);
 		table->prunes = true;
@@ -133,7 +132,7 @@ ask_index_of(RelOptInfo *rel, Relation index)
 		return table;
 	if (table->prunes && table->parts == NIL)
 		table->prunes = find_parts(table, index->rd_index->indrelid);
-	if (PGBLOOM_TELLS_OF_PLANS())
+	if (table->nleaves > 0 && PGBLOOM_TELLS_OF_PLANS())
 		ereport(DEBUG1,
 				(errmsg_internal("index \"%s\" leaves %d of %d partitions%s",
 								 RelationGetRelationName(index),
@@ -228,15 +227,33 @@ top_of(PlannerInfo *root, RelOptInfo *rel)
 	return rel;
 }
 
-/* Has the planner asked the index of a leaf for this key, and not ruled it out? */
-bool
-bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index, Node *key)
+/* What has been asked for this key of the table that a leaf is of, or NULL. */
+static BfpTable *
+asked_for(PlannerInfo *root, RelOptInfo *rel, Node *key)
 {
 	RelOptInfo *top = top_of(root, rel);
 	BfpTable   *table = top == rel ? NULL : top->fdw_private;
 
-	return table != NULL && list_member_oid(table->indexes, index) &&
-		equal(table->key, key);
+	return table != NULL && equal(table->key, key) ? table : NULL;
+}
+
+/* Has the planner asked the index of a leaf for this key, and not ruled it out? */
+bool
+bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index, Node *key)
+{
+	BfpTable   *table = asked_for(root, rel, key);
+
+	return table != NULL && list_member_oid(table->indexes, index);
+}
+
+/* The scan of a leaf costs more than to look this list up. */
+void
+bfp_lookup_pays(PlannerInfo *root, RelOptInfo *rel, Node *key)
+{
+	BfpTable   *table = asked_for(root, rel, key);
+
+	if (table != NULL)
+		table->pays = true;
 }
 
 /* Are there conditions on the partition key, by which PostgreSQL may prune? */
