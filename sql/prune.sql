@@ -367,7 +367,15 @@ BEGIN;
 SELECT pg_stat_get_xact_numscans('one_id'::regclass) AS lookups \gset
 SELECT sum((SELECT count(*) FROM one WHERE id = 6 AND n > o)) FROM generate_series(1, 5) o;
 SELECT pg_stat_get_xact_numscans('one_id'::regclass) - :lookups;
+-- It is not asked after it has been switched off, by no plan that is cached.
+SET LOCAL plan_cache_mode = force_generic_plan;
+PREPARE cached(int) AS SELECT n FROM one WHERE id = $1;
+EXECUTE cached(5);
+SET LOCAL bloomfilter.index_pruning = off;
+EXECUTE cached(5);
+SELECT pg_stat_get_xact_numscans('one_id'::regclass) - :lookups;
 COMMIT;
+DEALLOCATE cached;
 
 -- Parallel workers.
 SET max_parallel_workers_per_gather = 2;
