@@ -199,6 +199,11 @@ PREPARE generic_columns(bigint, text) AS SELECT v FROM days WHERE id = $1 AND v 
 SET my.day = 28;
 SELECT started(query), query FROM unnest(ARRAY['EXECUTE generic_at(-1, 11)', 'EXECUTE generic_since(-1)', 'EXECUTE generic_v(-1)',
   'EXECUTE generic_others(-1)', 'EXECUTE generic_columns(40, ''x'')', 'EXECUTE generic_columns(-1, ''v 40'')']) query;
+-- Of two lists, one is in all partitions.
+SET seq_page_cost = 10;
+PREPARE generic_lists(bigint[], text[]) AS SELECT v FROM days WHERE id = ANY ($1) AND v = ANY ($2);
+SELECT started(format('EXECUTE generic_lists(''{40,-1}'', %L)', array_agg('v ' || i))) FROM generate_series(1, 600) i;
+RESET seq_page_cost;
 -- Gates of partitions that are expensive to read are no other relations.
 SET cpu_tuple_cost = 1;
 PREPARE generic_gates(bigint) AS SELECT v FROM days WHERE id = $1;

@@ -28,6 +28,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -221,22 +222,22 @@ static double
 chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 	   double keys)
 {
-	double		siblings = count_siblings(root, rel);
 	double		rows = rel->tuples *
 		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
 						   NULL);
 
-	return siblings == 1 || rows > 1.1 * keys ? 1 :
-		Min(1, keys * (1 / siblings + LOOKUP_FPP));
+	return rows > 1.1 * keys ? 1 :
+		Min(1, keys * (1 / count_siblings(root, rel) + LOOKUP_FPP));
 }
 
 /*
- * Are all paths scans of the table itself, none cheaper than this?  Those of
- * other extensions may return rows of other tables.
+ * What the cheapest scan of a table costs, as one by an index.  0 if there are
+ * scans by other extensions, which may return rows of other tables.
  */
-static bool
-all_scan_table(RelOptInfo *rel, List *paths, Cost min_cost)
+static Cost
+scan_cost(RelOptInfo *rel, List *paths)
 {
+	Cost		least = get_float8_infinity();
 	ListCell   *cell;
 
 	foreach(cell, paths)
@@ -244,12 +245,12 @@ all_scan_table(RelOptInfo *rel, List *paths, Cost min_cost)
 		Path	   *path = lfirst(cell);
 
 		if (path->parent != rel || IsA(path, CustomPath) ||
-			IsA(path, ForeignPath) ||
-			path->total_cost * (path->pathtype == T_SeqScan ?
-								WEIGHT_OF_SEQ_SCAN : 1) < min_cost)
-			return false;
+			IsA(path, ForeignPath))
+			return 0;
+		least = Min(least, path->total_cost * (path->pathtype == T_SeqScan ?
+											   WEIGHT_OF_SEQ_SCAN : 1));
 	}
-	return true;
+	return least;
 }
 
 /* Are the rows of an indexed table in PostgreSQL's heap, and nowhere else? */
@@ -326,13 +327,12 @@ find_function(Oid access_method)
  * are; NULL if it may have one.
  */
 static const char *
-reason_for_none(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte,
+reason_for_none(PlannerInfo *root, RangeTblEntry *rte, Cost cost,
 				Oid access_method, Oid *function)
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!all_scan_table(rel, rel->pathlist, MIN_COST) ||
-		!all_scan_table(rel, rel->partial_pathlist, 0))
+	if (cost < MIN_COST)
 		return "its scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
@@ -351,6 +351,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	List	   *indexes = NIL;
 	List	   *gates = NIL;
 	double		least = 1;
+	Cost		cost;
 	Oid			function;
 	const char *reason;
 	ListCell   *cell;
@@ -366,7 +367,9 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	}
 	if (indexes == NIL)
 		return;
-	reason = reason_for_none(root, rel, rte,
+	cost = scan_cost(rel, rel->partial_pathlist) == 0 ? 0 :
+		scan_cost(rel, rel->pathlist);
+	reason = reason_for_none(root, rte, cost,
 							 linitial_node(IndexOptInfo, indexes)->relam,
 							 &function);
 	foreach(cell, reason == NULL ? indexes : NIL)
@@ -385,13 +388,11 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			continue;
 		keys = equality.is_array ? PGBLOOM_ARRAY_LENGTH(root, equality.key) : 1;
 		executed = chance(root, rel, &equality, keys);
-		if (all_scan_table(rel, rel->pathlist, MIN_COST_OF_KEY * keys))
-			bfp_lookup_pays(root, rel, equality.key);
-		if (!all_scan_table(rel, rel->pathlist,
-							Max(MIN_COST_OF_CERTAIN * executed,
-								MIN_COST_OF_KEY * keys)))
+		if (cost >= MIN_COST_OF_KEY * keys)
+			bfp_lookup_pays(equality.key);
+		if (cost < Max(MIN_COST_OF_CERTAIN * executed, MIN_COST_OF_KEY * keys))
 		{
-			reason = "its scan is cheap";
+			reason = "its scan costs little more than lookups";
 			continue;
 		}
 		gates = lappend(gates,

@@ -76,7 +76,7 @@ static List *
 write_table(const BfpTable *table)
 {
 	return list_make5(table->key, table->value, table->leaves,
-					  list_make1_oid(table->index),
+					  lcons_oid(table->index, table->indexes),
 					  list_make3_int(table->is_array, table->nleaves,
 									 table->prunes));
 }
@@ -91,6 +91,7 @@ read_table(List *list)
 	table->value = lsecond(list);
 	table->leaves = lthird(list);
 	table->index = linitial_oid(lfourth(list));
+	table->indexes = list_copy_tail(lfourth(list), 1);
 	table->is_array = linitial_int(numbers) != 0;
 	table->nleaves = lsecond_int(numbers);
 	table->prunes = lthird_int(numbers) != 0;

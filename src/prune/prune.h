@@ -81,7 +81,7 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 extern void bfp_find_leaves(BfpTable *table, int parts);
 extern bool bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index,
 						Node *key);
-extern void bfp_lookup_pays(PlannerInfo *root, RelOptInfo *rel, Node *key);
+extern void bfp_lookup_pays(Node *key);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 

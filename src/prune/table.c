@@ -227,33 +227,29 @@ top_of(PlannerInfo *root, RelOptInfo *rel)
 	return rel;
 }
 
-/* What has been asked for this key of the table that a leaf is of, or NULL. */
-static BfpTable *
-asked_for(PlannerInfo *root, RelOptInfo *rel, Node *key)
-{
-	RelOptInfo *top = top_of(root, rel);
-	BfpTable   *table = top == rel ? NULL : top->fdw_private;
-
-	return table != NULL && equal(table->key, key) ? table : NULL;
-}
-
 /* Has the planner asked the index of a leaf for this key, and not ruled it out? */
 bool
 bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index, Node *key)
 {
-	BfpTable   *table = asked_for(root, rel, key);
+	RelOptInfo *top = top_of(root, rel);
+	BfpTable   *table = top == rel ? NULL : top->fdw_private;
 
-	return table != NULL && list_member_oid(table->indexes, index);
+	return table != NULL && list_member_oid(table->indexes, index) &&
+		equal(table->key, key);
 }
 
-/* The scan of a leaf costs more than to look this list up. */
+/* A scan costs more than to look this list up. */
 void
-bfp_lookup_pays(PlannerInfo *root, RelOptInfo *rel, Node *key)
+bfp_lookup_pays(Node *key)
 {
-	BfpTable   *table = asked_for(root, rel, key);
+	ListCell   *cell;
 
-	if (table != NULL)
-		table->pays = true;
+	foreach(cell, bfp_planning == NULL ? NIL : bfp_planning->tables)
+	{
+		BfpTable   *table = lfirst(cell);
+
+		table->pays |= equal(table->key, key);
+	}
 }
 
 /* Are there conditions on the partition key, by which PostgreSQL may prune? */
