@@ -220,14 +220,14 @@ count_siblings(PlannerInfo *root, RelOptInfo *rel)
  */
 static double
 chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
-	   double keys)
+	   double keys, double siblings)
 {
 	double		rows = rel->tuples *
 		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
 						   NULL);
 
 	return rows > 1.1 * keys ? 1 :
-		Min(1, keys * (1 / count_siblings(root, rel) + LOOKUP_FPP));
+		Min(1, keys * (1 / siblings + LOOKUP_FPP));
 }
 
 /*
@@ -328,11 +328,11 @@ find_function(Oid access_method)
  */
 static const char *
 reason_for_none(PlannerInfo *root, RangeTblEntry *rte, Cost cost,
-				Oid access_method, Oid *function)
+				double siblings, Oid access_method, Oid *function)
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (cost < MIN_COST)
+	if (cost < (siblings == 1 ? MIN_COST_OF_CERTAIN : MIN_COST))
 		return "its scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
@@ -351,6 +351,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	List	   *indexes = NIL;
 	List	   *gates = NIL;
 	double		least = 1;
+	double		siblings;
 	Cost		cost;
 	Oid			function;
 	const char *reason;
@@ -367,9 +368,10 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	}
 	if (indexes == NIL)
 		return;
+	siblings = count_siblings(root, rel);
 	cost = scan_cost(rel, rel->partial_pathlist) == 0 ? 0 :
 		scan_cost(rel, rel->pathlist);
-	reason = reason_for_none(root, rte, cost,
+	reason = reason_for_none(root, rte, cost, siblings,
 							 linitial_node(IndexOptInfo, indexes)->relam,
 							 &function);
 	foreach(cell, reason == NULL ? indexes : NIL)
@@ -387,7 +389,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			bfp_has_key(root, rel, index->indexoid, equality.key))
 			continue;
 		keys = equality.is_array ? PGBLOOM_ARRAY_LENGTH(root, equality.key) : 1;
-		executed = chance(root, rel, &equality, keys);
+		executed = chance(root, rel, &equality, keys, siblings);
 		if (cost >= MIN_COST_OF_KEY * keys)
 			bfp_lookup_pays(equality.key);
 		if (cost < Max(MIN_COST_OF_CERTAIN * executed, MIN_COST_OF_KEY * keys))
