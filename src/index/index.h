@@ -204,6 +204,9 @@ typedef struct BfiExecution
 	BfiMemory  *memory;			/* or NULL */
 } BfiExecution;
 
+/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
+#define BFI_MAX_KEYS	1000
+
 /* The keys that a query looks up in indexes of one table or of partitions. */
 typedef struct BfiKeys
 {

@@ -30,9 +30,6 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* Lists of more keys are not looked up: hardly any partition lacks all of them. */
-#define MAX_KEYS		1000
-
 /* One that is found is enough, so the others are looked up later, if at all. */
 #define KEYS_AT_ONCE	16
 
@@ -227,7 +224,7 @@ bfi_read_keys(Datum key, Oid type, bool is_array, Oid collation, BfiKeys *keys)
 	keys->n = array.nkeys;
 	keys->info = pgbloom_make_key_info(type, collation, CurrentMemoryContext,
 									   false);
-	return keys->n <= MAX_KEYS && keys->info != NULL &&
+	return keys->n <= BFI_MAX_KEYS && keys->info != NULL &&
 		!keys->info->untyped;
 }
 
@@ -285,7 +282,7 @@ has_any(Oid oid, Relation index, BfiCache *known, const BfiSet *set,
 bool
 bfi_may_have(const BfiIndex *index, BfiKeys *keys)
 {
-	if (!index->complete || index->partitioned || keys->n > MAX_KEYS ||
+	if (!index->complete || index->partitioned || keys->n > BFI_MAX_KEYS ||
 		index->meta.key_type != keys->info->key_type.code)
 		return true;
 	if (keys->n == 0)

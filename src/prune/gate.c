@@ -16,6 +16,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class_d.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -36,14 +37,14 @@
 #include "utils/syscache.h"
 
 /*
- * The least cost of a scan that has a gate, and that of one which is executed for
- * certain, as far as statistics tell; and for each key of a list.  Of a lookup in
- * a btree that finds a row, PostgreSQL expects 8 to 9, or 4 if it is one of many.
- * A sequential scan takes ten times as long as one by an index that costs as much
- * and finds its pages in memory.
+ * A lookup takes as long as an index scan that costs 10, or 4 for each key of a
+ * list.  So much is to be expected to be spared, but for 2 % of the scan.  Of a
+ * lookup in a btree that finds a row, PostgreSQL expects 8 to 9, or 4 if it is
+ * one of many.  A sequential scan takes ten times as long as one by an index that
+ * costs as much and finds its pages in memory.
  */
 #define MIN_COST			10
-#define MIN_COST_OF_CERTAIN	200
+#define TOLERANCE			0.02
 #define MIN_COST_OF_KEY		4
 #define WEIGHT_OF_SEQ_SCAN	10
 
@@ -215,19 +216,52 @@ count_siblings(PlannerInfo *root, RelOptInfo *rel)
 }
 
 /*
- * The chance that a scan is executed: of several partitions, one has a key of
- * which each has one row at most.
+ * Do so many lookups cost less than they spare of a scan, of which this part is
+ * executed?
+ */
+static bool
+is_worth_lookups(int n, Cost cost, double executed)
+{
+	return n * MIN_COST <= cost * (1 + TOLERANCE - executed);
+}
+
+/*
+ * The part of so many partitions, at most, that have rows of one key of a column,
+ * by the statistics that ANALYZE makes of the table with all its partitions.  All
+ * have them if there are none, or of an expression: those of a partition do not
+ * tell a key of one partition from one that is in each.
  */
 static double
-chance(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
-	   double keys, double siblings)
+part_with_key(PlannerInfo *root, RelOptInfo *rel, const Node *column,
+			  double siblings)
 {
-	double		rows = rel->tuples *
-		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
-						   NULL);
+	double		distinct = 0;
+	AttrNumber	number;
+	RelOptInfo *top = rel;
+	RelOptInfo *above;
+	HeapTuple	tuple;
 
-	return rows > 1.1 * keys ? 1 :
-		Min(1, keys * (1 / siblings + LOOKUP_FPP));
+	if (IsA(column, RelabelType))
+		column = (const Node *) ((const RelabelType *) column)->arg;
+	if (siblings == 1 || !IsA(column, Var))
+		return 1;
+	number = ((const Var *) column)->varattno;
+	while ((above = bfp_table_of(root, top)) != NULL)
+	{
+		number = root->append_rel_array[top->relid]->parent_colnos[number - 1];
+		top = above;
+	}
+	tuple = SearchSysCache3(STATRELATTINH,
+							ObjectIdGetDatum(planner_rt_fetch(top->relid,
+															  root)->relid),
+							Int16GetDatum(number), BoolGetDatum(true));
+	if (HeapTupleIsValid(tuple))
+	{
+		distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+		ReleaseSysCache(tuple);
+	}
+	return distinct > 0 ? Max(rel->tuples / distinct, 1 / siblings) :
+		distinct < 0 ? 1 / (-distinct * siblings) : 1;
 }
 
 /*
@@ -332,7 +366,7 @@ reason_for_none(PlannerInfo *root, RangeTblEntry *rte, Cost cost,
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (cost < (siblings == 1 ? MIN_COST_OF_CERTAIN : MIN_COST))
+	if (!is_worth_lookups(1, cost, siblings == 1))
 		return "its scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
@@ -382,17 +416,29 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		double		executed;
 
 		if (index->hypothetical ||
-			(index->indpred != NIL && !index->predOK) ||
 			!bfp_find_equality(rel, index,
 							   exprType((Node *) linitial_node(TargetEntry, index->indextlist)->expr),
 							   &equality) ||
 			bfp_has_key(root, rel, index->indexoid, equality.key))
 			continue;
+		if (index->indpred != NIL && !index->predOK)
+		{
+			reason = "the predicate of an index is not implied";
+			continue;
+		}
 		keys = equality.is_array ? PGBLOOM_ARRAY_LENGTH(root, equality.key) : 1;
-		executed = chance(root, rel, &equality, keys, siblings);
-		if (cost >= MIN_COST_OF_KEY * keys)
-			bfp_lookup_pays(equality.key);
-		if (cost < Max(MIN_COST_OF_CERTAIN * executed, MIN_COST_OF_KEY * keys))
+		if (keys > BFI_MAX_KEYS)
+		{
+			reason = "too many keys";
+			continue;
+		}
+		executed = keys * (LOOKUP_FPP +
+						   part_with_key(root, rel, equality.column, siblings));
+		executed = Min(executed, 1);
+		if (equality.is_array && cost >= MIN_COST_OF_KEY * keys)
+			bfp_list_pays(equality.key);
+		if (cost < MIN_COST_OF_KEY * keys ||
+			!is_worth_lookups(list_length(gates) + 1, cost, executed))
 		{
 			reason = "its scan costs little more than lookups";
 			continue;

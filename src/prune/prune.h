@@ -47,7 +47,7 @@ typedef struct BfpTable
 	List	   *indexes;		/* of these leaves, when they were planned */
 	List	   *parts;			/* leaves, and the tables above them */
 	bool		prunes;			/* else they may be too many */
-	bool		pays;			/* to ask for a list: its scans cost more */
+	bool		pays;			/* to ask for a list: a scan costs more */
 } BfpTable;
 
 /* A statement that is being planned. */
@@ -58,7 +58,8 @@ typedef struct BfpPlanning
 	bool		has_params;		/* whose values are known */
 	bool		asks_no_index;	/* there are no gates either */
 	List	   *tables;			/* BfpTable */
-	int			nopened;		/* partitions of those that are not pruned */
+	PlannerGlobal *pass;		/* the last one: see assume.c of join filters */
+	int			nopened;		/* partitions of those that it does not prune */
 	List	   *moment;			/* before indexes were asked: see note.c */
 	uint64		changes;		/* to relations, known by then */
 } BfpPlanning;
@@ -81,7 +82,7 @@ extern void bfp_add_gates(PlannerInfo *root, RelOptInfo *rel,
 extern void bfp_find_leaves(BfpTable *table, int parts);
 extern bool bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index,
 						Node *key);
-extern void bfp_lookup_pays(Node *key);
+extern void bfp_list_pays(Node *key);
 extern RelOptInfo *bfp_table_of(PlannerInfo *root, RelOptInfo *rel);
 extern void bfp_prune_table(PlannerInfo *root, RelOptInfo *rel);
 

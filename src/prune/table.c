@@ -240,7 +240,7 @@ bfp_has_key(PlannerInfo *root, RelOptInfo *rel, Oid index, Node *key)
 
 /* A scan costs more than to look this list up. */
 void
-bfp_lookup_pays(Node *key)
+bfp_list_pays(Node *key)
 {
 	ListCell   *cell;
 
@@ -283,6 +283,9 @@ bfp_prune_table(PlannerInfo *root, RelOptInfo *rel)
 	if (bfp_planning == NULL || bfp_planning->query == NULL ||
 		parent == NULL || parent->all_partrels != NULL)
 		return;
+	if (bfp_planning->pass != root->glob)
+		bfp_planning->nopened = 0;
+	bfp_planning->pass = root->glob;
 	top = top_of(root, parent);
 	table = top->fdw_private;
 	if (table == NULL)
