@@ -243,9 +243,9 @@ part_with_key(PlannerInfo *root, RelOptInfo *rel, const Node *column,
 
 	if (IsA(column, RelabelType))
 		column = (const Node *) ((const RelabelType *) column)->arg;
-	if (siblings == 1 || !IsA(column, Var))
+	number = IsA(column, Var) ? ((const Var *) column)->varattno : 0;
+	if (siblings == 1 || number <= 0)
 		return 1;
-	number = ((const Var *) column)->varattno;
 	while ((above = bfp_table_of(root, top)) != NULL)
 	{
 		number = root->append_rel_array[top->relid]->parent_colnos[number - 1];
