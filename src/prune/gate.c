@@ -38,14 +38,14 @@
 
 /*
  * A lookup takes as long as an index scan that costs 10, or 4 for each key of a
- * list.  So much is to be expected to be spared, but for 2 % of the scan.  Of a
- * lookup in a btree that finds a row, PostgreSQL expects 8 to 9, or 4 if it is
- * one of many.  A sequential scan takes ten times as long as one by an index that
- * costs as much and finds its pages in memory.
+ * list.  It is to spare so much, but for 2 % of the scan.  Of a lookup in a btree
+ * that finds a row, PostgreSQL expects 8 to 9, or 4 if it is one of many.  A
+ * sequential scan takes ten times as long as one by an index that costs as much
+ * and finds its pages in memory.
  */
 #define MIN_COST			10
-#define TOLERANCE			0.02
 #define MIN_COST_OF_KEY		4
+#define TOLERANCE			0.02
 #define WEIGHT_OF_SEQ_SCAN	10
 
 #define LOOKUP_COST			(50 * cpu_operator_cost)
@@ -215,53 +215,72 @@ count_siblings(PlannerInfo *root, RelOptInfo *rel)
 	return n;
 }
 
-/*
- * Do so many lookups cost less than they spare of a scan, of which this part is
- * executed?
- */
+/* Do so many lookups spare what they cost if this part of scans is executed? */
 static bool
-is_worth_lookups(int n, Cost cost, double executed)
+is_worth_lookups(int n, double keys, Cost cost, double executed)
 {
-	return n * MIN_COST <= cost * (1 + TOLERANCE - executed);
+	return n * Max(MIN_COST, MIN_COST_OF_KEY * keys) <=
+		cost * (1 + TOLERANCE - executed);
 }
 
 /*
- * The part of so many partitions, at most, that have rows of one key of a column,
- * by the statistics that ANALYZE makes of the table with all its partitions.  All
- * have them if there are none, or of an expression: those of a partition do not
- * tell a key of one partition from one that is in each.
+ * How many rows a partitioned table has of each key of a column, NULL aside, by
+ * the statistics that ANALYZE makes of the whole table; 0 if there are none.
  */
 static double
-part_with_key(PlannerInfo *root, RelOptInfo *rel, const Node *column,
-			  double siblings)
+rows_of_key(Oid table, AttrNumber column)
 {
-	double		distinct = 0;
-	AttrNumber	number;
-	RelOptInfo *top = rel;
-	RelOptInfo *above;
-	HeapTuple	tuple;
+	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	double		tuples = ((Form_pg_class) GETSTRUCT(class))->reltuples;
+	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table),
+										Int16GetDatum(column),
+										BoolGetDatum(true));
+	double		rows = 0;
 
-	if (IsA(column, RelabelType))
-		column = (const Node *) ((const RelabelType *) column)->arg;
-	number = IsA(column, Var) ? ((const Var *) column)->varattno : 0;
-	if (siblings == 1 || number <= 0)
-		return 1;
-	while ((above = bfp_table_of(root, top)) != NULL)
-	{
-		number = root->append_rel_array[top->relid]->parent_colnos[number - 1];
-		top = above;
-	}
-	tuple = SearchSysCache3(STATRELATTINH,
-							ObjectIdGetDatum(planner_rt_fetch(top->relid,
-															  root)->relid),
-							Int16GetDatum(number), BoolGetDatum(true));
+	ReleaseSysCache(class);
 	if (HeapTupleIsValid(tuple))
 	{
-		distinct = ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct;
+		Form_pg_statistic statistics = (Form_pg_statistic) GETSTRUCT(tuple);
+		double		distinct = statistics->stadistinct;
+
+		if (distinct != 0)
+			rows = (1 - statistics->stanullfrac) *
+				(distinct < 0 ? -1 / distinct : tuples / distinct);
 		ReleaseSysCache(tuple);
 	}
-	return distinct > 0 ? Max(rel->tuples / distinct, 1 / siblings) :
-		distinct < 0 ? 1 / (-distinct * siblings) : 1;
+	return rows;
+}
+
+/*
+ * The part of so many partitions, at most, that have a key: one for each of its
+ * rows.  All, if a partition is expected to have more than one row, or if nobody
+ * knows of the whole table: the statistics of a partition do not tell a key of one
+ * partition from one that is in each.
+ */
+static double
+part_with_key(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
+			  double keys, double siblings)
+{
+	Node	   *column = equality->column;
+	double		rows = rel->tuples *
+		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
+						   NULL);
+	AttrNumber	number;
+	RelOptInfo *top;
+
+	if (IsA(column, RelabelType))
+		column = (Node *) ((RelabelType *) column)->arg;
+	number = IsA(column, Var) ? ((Var *) column)->varattno : 0;
+	if (siblings == 1 || number <= 0 || rows > 1.1 * keys)
+		return 1;
+	while ((top = bfp_table_of(root, rel)) != NULL)
+	{
+		number = root->append_rel_array[rel->relid]->parent_colnos[number - 1];
+		rel = top;
+	}
+	rows = rows_of_key(planner_rt_fetch(rel->relid, root)->relid, number);
+	return rows <= 0 ? 1 :
+		Min(1, keys * (Max(rows, 1) / siblings + LOOKUP_FPP));
 }
 
 /*
@@ -366,8 +385,8 @@ reason_for_none(PlannerInfo *root, RangeTblEntry *rte, Cost cost,
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!is_worth_lookups(1, cost, siblings == 1))
-		return "its scan is cheap, or that of another extension";
+	if (!is_worth_lookups(1, 1, cost, siblings == 1))
+		return "a possible scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
 	*function = find_function(access_method);
@@ -432,13 +451,10 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			reason = "too many keys";
 			continue;
 		}
-		executed = keys * (LOOKUP_FPP +
-						   part_with_key(root, rel, equality.column, siblings));
-		executed = Min(executed, 1);
-		if (equality.is_array && cost >= MIN_COST_OF_KEY * keys)
+		executed = part_with_key(root, rel, &equality, keys, siblings);
+		if (equality.is_array && is_worth_lookups(1, keys, cost, 0))
 			bfp_list_pays(equality.key);
-		if (cost < MIN_COST_OF_KEY * keys ||
-			!is_worth_lookups(list_length(gates) + 1, cost, executed))
+		if (!is_worth_lookups(list_length(gates) + 1, keys, cost, executed))
 		{
 			reason = "its scan costs little more than lookups";
 			continue;
