@@ -344,13 +344,17 @@ DROP TABLE family CASCADE;
 -- Scans of rows that each partition is expected to have; by an index, that are executed for
 -- certain; that cost less than to look up a list; and of another access method.
 SET plan_cache_mode = force_generic_plan;
-CREATE TABLE cheap (part int, v int, common int, id int, each int, often int, seldom int) PARTITION BY LIST (part);
-SELECT format('CREATE TABLE cheap_%s PARTITION OF cheap FOR VALUES IN (%1$s)', i) FROM generate_series(0, 9) i \gexec
+CREATE TABLE cheap (part int, v int, common int, id int, each int, often int, seldom int, near int) PARTITION BY LIST (part);
+SELECT format('CREATE TABLE cheap_%s PARTITION OF cheap FOR VALUES IN (%1$s)', i) FROM generate_series(0, 8) i \gexec
+-- whose columns have other numbers
+CREATE TABLE cheap_9 (part int, v int, id int, common int, seldom int, each int, often int, near int);
+ALTER TABLE cheap ATTACH PARTITION cheap_9 FOR VALUES IN (9);
 INSERT INTO cheap SELECT i % 10, i / 10 % 100, i / 10 % 101, i, i / 10,
-  CASE WHEN i % 50 < 10 THEN 0 ELSE i END, CASE WHEN i % 47 = 0 THEN i END FROM generate_series(1, 50000) i;
+  CASE WHEN i % 50 < 10 THEN 0 ELSE i END, CASE WHEN i % 47 = 0 THEN i END, i / 50 * 10 + i % 10 FROM generate_series(1, 50000) i;
 CREATE INDEX ON cheap (v);
 CREATE INDEX ON cheap USING bloomfilter (each);
 CREATE INDEX ON cheap USING bloomfilter (often);
+CREATE INDEX ON cheap USING bloomfilter (near) WITH (fpp = 1e-6);
 CREATE INDEX ON cheap USING bloomfilter (seldom) WITH (fpp = 1e-6);
 CREATE INDEX ON cheap USING bloomfilter (common);
 CREATE INDEX ON cheap USING bloomfilter (id) WITH (fpp = 1e-6);
@@ -359,7 +363,8 @@ PREPARE by_common(int, int) AS SELECT * FROM cheap WHERE v = $1 AND common = $2;
 PREPARE by_cheap_id(int, int) AS SELECT * FROM cheap WHERE v = $1 AND id = $2;
 SELECT gates('EXECUTE by_common(5, 2)');
 SELECT gates('EXECUTE by_cheap_id(5, 5)');
--- of a column that is NULL in most rows, and of a common value among keys that are unique
+-- of a key of five rows in one partition; of a column that is NULL in most rows; of a common value among unique ones
+SELECT gates('SELECT * FROM cheap WHERE v = 5 AND part < 9 AND near = -1');
 SELECT gates('SELECT * FROM cheap WHERE v = 5 AND part < 9 AND seldom = -1');
 SELECT gates('SELECT * FROM cheap WHERE v = 5 AND part < 9 AND often = -1');
 SELECT gates('SELECT * FROM cheap WHERE v = 5 AND part < 9 AND often = 0');

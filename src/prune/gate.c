@@ -38,10 +38,10 @@
 
 /*
  * A lookup takes as long as an index scan that costs 10, or 4 for each key of a
- * list.  It is to spare so much, but for 2 % of the scan.  Of a lookup in a btree
- * that finds a row, PostgreSQL expects 8 to 9, or 4 if it is one of many.  A
- * sequential scan takes ten times as long as one by an index that costs as much
- * and finds its pages in memory.
+ * list.  All lookups before a scan are to spare what they cost, but for 2 % of the
+ * scan.  Of a lookup in a btree that finds a row, PostgreSQL expects 8 to 9, or 4
+ * if it is one of many.  A sequential scan takes ten times as long as one by an
+ * index that costs as much and finds its pages in memory.
  */
 #define MIN_COST			10
 #define MIN_COST_OF_KEY		4
@@ -215,72 +215,84 @@ count_siblings(PlannerInfo *root, RelOptInfo *rel)
 	return n;
 }
 
-/* Do so many lookups spare what they cost if this part of scans is executed? */
-static bool
-is_worth_lookups(int n, double keys, Cost cost, double executed)
+/* What a lookup of so many keys costs, as a scan by an index. */
+static Cost
+lookup_cost(double keys)
 {
-	return n * Max(MIN_COST, MIN_COST_OF_KEY * keys) <=
-		cost * (1 + TOLERANCE - executed);
+	return Max(MIN_COST, MIN_COST_OF_KEY * keys);
+}
+
+/* Do lookups spare what they cost if this part of such scans is executed? */
+static bool
+is_worth_lookups(Cost lookups, Cost scan, double executed)
+{
+	return lookups <= scan * (1 + TOLERANCE - executed);
 }
 
 /*
- * How many rows a partitioned table has of each key of a column, NULL aside, by
- * the statistics that ANALYZE makes of the whole table; 0 if there are none.
+ * How many rows a partitioned table has of a key of a column, on average, by the
+ * statistics that ANALYZE makes of the whole table; 0 if there are none.
  */
 static double
 rows_of_key(Oid table, AttrNumber column)
 {
 	HeapTuple	class = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	double		tuples = ((Form_pg_class) GETSTRUCT(class))->reltuples;
 	HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(table),
 										Int16GetDatum(column),
 										BoolGetDatum(true));
 	double		rows = 0;
 
-	ReleaseSysCache(class);
-	if (HeapTupleIsValid(tuple))
+	if (HeapTupleIsValid(class) && HeapTupleIsValid(tuple))
 	{
 		Form_pg_statistic statistics = (Form_pg_statistic) GETSTRUCT(tuple);
 		double		distinct = statistics->stadistinct;
 
-		if (distinct != 0)
-			rows = (1 - statistics->stanullfrac) *
-				(distinct < 0 ? -1 / distinct : tuples / distinct);
-		ReleaseSysCache(tuple);
+		rows = distinct == 0 ? 0 : distinct < 0 ? -1 / distinct :
+			((Form_pg_class) GETSTRUCT(class))->reltuples / distinct;
+		rows *= 1 - statistics->stanullfrac;
 	}
+	if (HeapTupleIsValid(class))
+		ReleaseSysCache(class);
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
 	return rows;
 }
 
 /*
- * The part of so many partitions, at most, that have a key: one for each of its
- * rows.  All, if a partition is expected to have more than one row, or if nobody
- * knows of the whole table: the statistics of a partition do not tell a key of one
- * partition from one that is in each.
+ * The part of so many partitions that has a key, at most, and those that seem to:
+ * one for each row of a key in the whole table.  All of them if this one is
+ * expected to have more rows, of a common key; if there are no statistics of the
+ * whole table, as those of a partition do not tell a key of one partition from one
+ * that is in each; and for expressions.
  */
 static double
 part_with_key(PlannerInfo *root, RelOptInfo *rel, const BfpEquality *equality,
 			  double keys, double siblings)
 {
 	Node	   *column = equality->column;
-	double		rows = rel->tuples *
-		clause_selectivity(root, (Node *) equality->condition, 0, JOIN_INNER,
-						   NULL);
 	AttrNumber	number;
-	RelOptInfo *top;
+	RelOptInfo *top = rel;
+	RelOptInfo *above;
+	double		rows;
 
 	if (IsA(column, RelabelType))
 		column = (Node *) ((RelabelType *) column)->arg;
 	number = IsA(column, Var) ? ((Var *) column)->varattno : 0;
-	if (siblings == 1 || number <= 0 || rows > 1.1 * keys)
+	if (siblings == 1 || number <= 0)
 		return 1;
-	while ((top = bfp_table_of(root, rel)) != NULL)
+	while ((above = bfp_table_of(root, top)) != NULL)
 	{
-		number = root->append_rel_array[rel->relid]->parent_colnos[number - 1];
-		rel = top;
+		number = root->append_rel_array[top->relid]->parent_colnos[number - 1];
+		top = above;
 	}
-	rows = rows_of_key(planner_rt_fetch(rel->relid, root)->relid, number);
-	return rows <= 0 ? 1 :
-		Min(1, keys * (Max(rows, 1) / siblings + LOOKUP_FPP));
+	rows = rows_of_key(planner_rt_fetch(top->relid, root)->relid, number);
+	if (rows <= 0)
+		return 1;
+	rows = keys * Max(rows, 1);
+	return rel->tuples * clause_selectivity(root,
+											(Node *) equality->condition, 0,
+											JOIN_INNER, NULL) > 1.1 * rows ?
+		1 : Min(1, rows / siblings + keys * LOOKUP_FPP);
 }
 
 /*
@@ -385,7 +397,7 @@ reason_for_none(PlannerInfo *root, RangeTblEntry *rte, Cost cost,
 {
 	if (bfp_has_barrier(root))
 		return "row-level security or a security barrier applies";
-	if (!is_worth_lookups(1, 1, cost, siblings == 1))
+	if (!is_worth_lookups(MIN_COST, cost, siblings == 1 ? 1 : 0))
 		return "a possible scan is cheap, or that of another extension";
 	if (!is_plain_table(rte))
 		return "it is not a plain table";
@@ -406,6 +418,7 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	double		least = 1;
 	double		siblings;
 	Cost		cost;
+	Cost		spent = 0;
 	Oid			function;
 	const char *reason;
 	ListCell   *cell;
@@ -451,14 +464,15 @@ bfp_add_gates(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 			reason = "too many keys";
 			continue;
 		}
-		executed = part_with_key(root, rel, &equality, keys, siblings);
-		if (equality.is_array && is_worth_lookups(1, keys, cost, 0))
+		if (equality.is_array && is_worth_lookups(lookup_cost(keys), cost, 0))
 			bfp_list_pays(equality.key);
-		if (!is_worth_lookups(list_length(gates) + 1, keys, cost, executed))
+		executed = part_with_key(root, rel, &equality, keys, siblings);
+		if (!is_worth_lookups(spent + lookup_cost(keys), cost, executed))
 		{
-			reason = "its scan costs little more than lookups";
+			reason = "its scan is cheap for so many keys";
 			continue;
 		}
+		spent += lookup_cost(keys);
 		gates = lappend(gates,
 						make_gate(root, rel, index, &equality, function));
 		least = Min(least, executed);
